@@ -71,6 +71,18 @@ std::string certificates_in(const std::filesystem::path& boinc_folder) {
     return {};
 }
 
+/// The share of the time in which the app may compute; the preference is in percent.
+double share_of(double percent) {
+    return percent > 0 && percent < 100 ? std::max(percent / 100, 0.01) : 1;
+}
+
+/// 0 in the preferences: no limit.
+std::optional<Bandwidth> bandwidth_of(double bytes_per_second) {
+    constexpr double kHighest = 1e12;
+    if (!(bytes_per_second > 0) || bytes_per_second > kHighest) return std::nullopt;
+    return Bandwidth{static_cast<std::uint64_t>(std::max(bytes_per_second, 1.0))};
+}
+
 class BoincRuntime final : public VolunteerRuntime {
   public:
     BoincRuntime() {
@@ -92,9 +104,24 @@ class BoincRuntime final : public VolunteerRuntime {
         set_alarms(SIG_BLOCK);
         BOINC_STATUS status;
         boinc_get_status(&status);
+        if (status.reread_init_data_file != 0) {
+            boinc_status.reread_init_data_file = 0;
+            boinc_parse_init_data_file();
+            boinc_get_init_data(init_data_);
+        }
         return {.is_suspended = status.suspended != 0 || status.network_suspended != 0,
                 .must_quit = status.quit_request != 0 || status.no_heartbeat != 0,
                 .is_aborted = status.abort_request != 0};
+    }
+    HostLimits limits() override {
+        const GLOBAL_PREFS& preferences = init_data_.global_prefs;
+        return {.computing = share_of(preferences.cpu_usage_limit),
+                .upload = bandwidth_of(preferences.max_bytes_sec_up),
+                .download = bandwidth_of(preferences.max_bytes_sec_down)};
+    }
+    void report_traffic(Bytes sent, Bytes received) override {
+        boinc_network_usage(static_cast<double>(sent.value()),
+                            static_cast<double>(received.value()));
     }
     std::filesystem::path resolve(const std::string& open_name) override {
         std::string path;
@@ -124,6 +151,14 @@ class BoincRuntime final : public VolunteerRuntime {
         constexpr double kYear = 365.0 * 86'400;
         return std::chrono::seconds{
             static_cast<long>(std::clamp(init_data_.starting_elapsed_time, 0.0, kYear))};
+    }
+    std::optional<AccountCredit> credit() const override {
+        return AccountCredit{.account = init_data_.user_total_credit,
+                             .host = init_data_.host_total_credit};
+    }
+    void offer_page(const std::string& url) override {
+        std::string text = url;  // BOINC's function takes it as char*
+        boinc_web_graphics_url(text.data());
     }
     void report_progress(double fraction_done) override { boinc_fraction_done(fraction_done); }
     void begin_writing() override { boinc_begin_critical_section(); }
@@ -173,12 +208,16 @@ class StandaloneRuntime final : public VolunteerRuntime {
     HostWish wish() override {
         return {.is_suspended = false, .must_quit = quit_signals != 0, .is_aborted = false};
     }
+    HostLimits limits() override { return {}; }
+    void report_traffic(Bytes, Bytes) override {}
     std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
     std::string result_name() const override { return {}; }
     std::optional<Account> account() const override { return std::nullopt; }
     unsigned granted_cpus() const override { return threads_; }
     std::optional<unsigned> granted_gpu() const override { return std::nullopt; }
     std::chrono::seconds time_before() const override { return std::chrono::seconds{0}; }
+    std::optional<AccountCredit> credit() const override { return std::nullopt; }
+    void offer_page(const std::string&) override {}
     void report_progress(double) override {}
     void begin_writing() override {}
     void end_writing() override {}

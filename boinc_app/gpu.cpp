@@ -86,7 +86,7 @@ Compute on_processor(const formats::RunFile& run, const kernels::Workers& worker
                      unsigned threads) {
     return {.replica = std::make_unique<training::HostReplica>(run, workers),
             .device = {.threads = threads, .memory_bytes = platform::physical_memory()},
-            .name = fmt::format("the processor, {} threads", threads)};
+            .name = fmt::format("the processor, {} thread{}", threads, threads == 1 ? "" : "s")};
 }
 
 Compute on_gpu(unsigned index, const formats::RunFile& run, const kernels::Workers& workers,

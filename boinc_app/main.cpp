@@ -102,7 +102,7 @@ int train_alone(const Options& options) {
 struct Outcome {
     SeatEnd end = SeatEnd::kDone;
     int status = 0;
-    std::optional<std::string> device_failure{};  ///< why the GPU cannot be used now
+    std::string why_later{};  ///< why the job cannot go on now; empty: it ends
 };
 
 Outcome train(const Options& options, VolunteerRuntime& runtime, TemporaryExits& exits) {
@@ -116,10 +116,11 @@ Outcome train(const Options& options, VolunteerRuntime& runtime, TemporaryExits&
         Seat seat{run, shards, seat_options, runtime};
         const SeatEnd end = seat.run();
         if (end == SeatEnd::kDone) write_receipt(seat, options.receipt, runtime);
-        return {.end = end, .status = 0};
+        return {
+            .end = end, .status = 0, .why_later = end == SeatEnd::kUnreachable ? seat.why() : ""};
     } catch (const training::DeviceError& error) {
-        log_error("{}", error.what());
-        return {.end = SeatEnd::kDone, .status = kFailure, .device_failure = error.what()};
+        // The GPU may be back later, or after the volunteer has updated the driver.
+        return {.end = SeatEnd::kDone, .status = kFailure, .why_later = error.what()};
     } catch (const std::exception& error) {
         log_error("{}", error.what());
         return {.end = SeatEnd::kDone, .status = kFailure};
@@ -128,6 +129,7 @@ Outcome train(const Options& options, VolunteerRuntime& runtime, TemporaryExits&
 
 [[noreturn]] void come_back_later(const std::string& reason, VolunteerRuntime& runtime,
                                   TemporaryExits& exits) {
+    log_warning("{}", reason);
     std::chrono::seconds delay{};
     if (is_in_boinc_slot()) {
         delay = exits.next_delay();
@@ -140,8 +142,7 @@ Outcome train(const Options& options, VolunteerRuntime& runtime, TemporaryExits&
 
 [[noreturn]] void end_process(const Outcome& outcome, VolunteerRuntime& runtime,
                               TemporaryExits& exits) {
-    // The GPU may be back later, or after the volunteer has updated the driver.
-    if (outcome.device_failure) come_back_later(*outcome.device_failure, runtime, exits);
+    if (!outcome.why_later.empty()) come_back_later(outcome.why_later, runtime, exits);
     switch (outcome.end) {
         case SeatEnd::kDone:
             runtime.finish(outcome.status);
@@ -151,9 +152,7 @@ Outcome train(const Options& options, VolunteerRuntime& runtime, TemporaryExits&
             runtime.quit();
             break;
         case SeatEnd::kUnreachable:
-            log_info("the swarm or its gateway cannot be reached");
-            come_back_later("the swarm cannot be reached", runtime, exits);
-            break;
+            break;  // has a reason to come back later
     }
     std::abort();  // none of the three returns
 }

@@ -52,6 +52,13 @@ PeerConfig Seat::peer_config() const {
     PeerConfig config = dedloc::peer_config(run_);
     config.result_name = runtime_.result_name();
     if (tickets_) take_first_guess(config);
+    const auto capped = [](const std::optional<Bandwidth>& guess,
+                           const std::optional<Bandwidth>& cap) {
+        return guess && cap ? std::min(*guess, *cap) : cap ? cap : guess;
+    };
+    const HostLimits limits = runtime_.limits();
+    config.upload = capped(config.upload, limits.upload);
+    config.download = capped(config.download, limits.download);
     return config;
 }
 
@@ -142,7 +149,7 @@ std::optional<SeatEnd> Seat::enrol() {
         const TicketNews news = tickets_->news();
         if (news.refusal) throw Error{fmt::format("no ticket: {}", *news.refusal)};
         if (news.failure) {
-            log_warning("no ticket: {}", *news.failure);
+            why_ = fmt::format("no ticket: {}", *news.failure);
             return SeatEnd::kUnreachable;
         }
         if (news.first) {
@@ -152,6 +159,8 @@ std::optional<SeatEnd> Seat::enrol() {
         const HostWish wish = runtime_.wish();
         if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;
         tickets_->pause(wish.is_suspended);
+        show(wish.is_suspended ? "BOINC has suspended this job: it waits."
+                               : "Asking the project for a ticket to the swarm.");
         events_.wait(kPollInterval);
     }
     return std::nullopt;
@@ -173,13 +182,27 @@ void Seat::obey(const HostWish& wish) {
     is_away_ = wish.is_suspended;
     if (tickets_) tickets_->pause(is_away_);
     if (is_away_) {
-        log_info("suspended: leaving the swarm, within a second");
+        events_.tell("suspended: leaving the swarm, within a second");
         reactor_->post(event::LeaveRequested{});
     } else {
-        log_info("resumed: joining the swarm again");
-        events_.heard();
+        events_.tell("resumed: joining the swarm again");
+        events_.joining();
         reactor_->post(event::ReturnRequested{});
     }
+}
+
+void Seat::keep(const HostLimits& limits) {
+    if (limits == kept_) return;
+    kept_ = limits;
+    trainer_.limit(limits.computing);
+    transport_.limit(limits.upload, limits.download);
+    const auto in_words = [](const std::optional<Bandwidth>& cap) {
+        return cap ? fmt::format("at most {} KB/s", (cap->value() + 999) / 1'000)
+                   : std::string{"without a limit"};
+    };
+    events_.tell(fmt::format("your preferences: compute {:.0f} % of the time, send {}, receive {}",
+                             100 * limits.computing, in_words(limits.upload),
+                             in_words(limits.download)));
 }
 
 void Seat::report(const SeatNews& news) {
@@ -187,10 +210,65 @@ void Seat::report(const SeatNews& news) {
     furthest_ = std::max(furthest_, news.step);
     progress_ = std::max(progress_, std::min(1.0, progress()));
     runtime_.report_progress(progress_);
+    runtime_.report_traffic(transport_.sent(), transport_.received());
     if (news.samples != reported_) runtime_.state_is_saved();
     if (news.samples > reported_) options_.has_trained();
     reported_ = news.samples;
     ask_for_credit(news);
+    show(doing(news));
+}
+
+void Seat::open_page() {
+    picture_.run = run_.name;
+    picture_.steps = run_.steps;
+    picture_.device = compute_.name;
+    show("Starting.");
+    try {
+        page_ = std::make_unique<StatusPage>([this] { return picture(); });
+    } catch (const IoError& error) {
+        log_warning("{}", error.what());
+        return;
+    }
+    runtime_.offer_page(page_->url());
+    log_info("what this job does is shown at {}", page_->url());
+}
+
+std::string Seat::doing(const SeatNews& news) const {
+    if (is_away_) {
+        return "BOINC has suspended this job: it is out of the swarm, and computes and sends "
+               "nothing.";
+    }
+    if (news.is_paused) return "The project has paused the run; what was computed is kept.";
+    if (!news.has_joined) return "Joining the swarm: getting the model from other peers.";
+    return fmt::format(
+        "Training: computing samples for step {} of {}, and averaging with the "
+        "other peers.",
+        std::min(news.step.value() + 1, run_.steps), run_.steps);
+}
+
+void Seat::show(std::string doing) {
+    const std::lock_guard lock(picture_mutex_);
+    picture_.step = furthest_.value();
+    picture_.doing = std::move(doing);
+    picture_.progress = progress_;
+    picture_.samples = reported_.value();
+    picture_.sent = transport_.sent();
+    picture_.received = transport_.received();
+    picture_.credit = runtime_.credit();
+    if (options_.lease.count() > 0) {
+        const auto left = options_.lease - (Clock::now() - begin_);
+        picture_.time_left = std::max(std::chrono::seconds{0},
+                                      std::chrono::duration_cast<std::chrono::seconds>(left));
+    }
+}
+
+SeatPicture Seat::picture() const {
+    SeatPicture picture = [this] {
+        const std::lock_guard lock(picture_mutex_);
+        return picture_;
+    }();
+    picture.history = events_.history();
+    return picture;
 }
 
 void Seat::ask_for_credit(const SeatNews& news) {
@@ -227,8 +305,20 @@ SeatEnd Seat::run() {
     begin_ = Clock::now() - runtime_.time_before();
     log_info("peer {} takes a seat in run {} ({}) on {}, port {}", peer().brief(), run_.name,
              formats::run_id(run_).brief(), compute_.name, transport_.listening_port());
+    keep(runtime_.limits());
     log_info("{}", training::memory_line(run_, micro_batch(), peer_config().rules.kept_averages,
                                          compute_.device));
+    if (runtime_.time_before() == std::chrono::seconds{0}) {
+        log_info(
+            "this computer exchanges gradients and the model directly with other volunteers' "
+            "computers, which see its IP address; nothing else on it is read or sent");
+    }
+    if (const auto account = runtime_.account(); account && !account->proxy.empty()) {
+        log_warning(
+            "the BOINC client uses a proxy: it serves requests to the project's gateway, "
+            "but links to other peers are direct");
+    }
+    open_page();
     if (options_.maps_port) {
         net::map_port(transport_, directory_, [this] {
             const HostWish wish = runtime_.wish();
@@ -239,7 +329,7 @@ SeatEnd Seat::run() {
     reactor_.emplace(
         peer_config(), key_,
         net::ReactorParts{queue_, transport_, directory_, trainer_, events_, workers_});
-    events_.heard();
+    events_.joining();
     reactor_->start();
     for (;;) {
         const SeatNews news = events_.wait(kPollInterval);
@@ -247,6 +337,7 @@ SeatEnd Seat::run() {
         if (news.failure && training_failure_) std::rethrow_exception(training_failure_);
         if (news.failure) throw Error{*news.failure};
         if (news.refusal) throw Error{fmt::format("the swarm refused us: {}", *news.refusal)};
+        keep(runtime_.limits());
         report(news);
         if (const auto end = end_of_stay(news, wish)) {
             reactor_->stop();

@@ -7,12 +7,15 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "boinc_app/gpu.hpp"
 #include "boinc_app/seat_events.hpp"
 #include "boinc_app/slot_files.hpp"
+#include "boinc_app/status_page.hpp"
 #include "boinc_app/ticket_keeper.hpp"
 #include "boinc_app/training/swarm_trainer.hpp"
 #include "boinc_app/volunteer_runtime.hpp"
@@ -58,7 +61,7 @@ enum class SeatEnd {
     kDone,         ///< the run is finished, the lease is over or a ticket was refused: write the
                    ///< receipt
     kQuit,         ///< the volunteer's machine asks us to stop
-    kUnreachable,  ///< the swarm or its gateway does not answer: try again later
+    kUnreachable,  ///< no ticket, or no word from the swarm, for now: try again later
 };
 
 /// One stay in a swarm. Not copyable. Thread: main.
@@ -80,6 +83,8 @@ class Seat {
 
     /// The signed list of all contributions of this key: the job's output file. Call after run().
     Buffer receipt() const;
+    /// After kUnreachable: why, in one sentence for the volunteer.
+    const std::string& why() const { return why_; }
     /// This peer's public key.
     PeerKey peer() const { return key_.public_key(); }
 
@@ -103,6 +108,15 @@ class Seat {
     /// Leaves the swarm when the host suspends us, and rejoins when it resumes us.
     void obey(const HostWish& wish);
     void report(const SeatNews& news);
+    /// Keeps what the volunteer allows.
+    void keep(const HostLimits& limits);
+    /// Opens the status page, if a port can be had.
+    void open_page();
+    /// Shows on the status page what the seat does now.
+    void show(std::string doing);
+    std::string doing(const SeatNews& news) const;
+    /// Called by the status page's thread.
+    SeatPicture picture() const;
     double progress() const;
     /// Asks the project for credit from time to time, if there are new samples.
     void ask_for_credit(const SeatNews& news);
@@ -123,12 +137,17 @@ class Seat {
     std::optional<net::Reactor> reactor_;          ///< started after the first ticket
     std::unique_ptr<TicketKeeper> tickets_;        ///< started after the port mapping
     std::chrono::steady_clock::time_point begin_;  ///< when run() began
+    std::string why_ = "no other peer of the swarm can be reached";
     bool is_away_ = false;
+    HostLimits kept_;   ///< as given to trainer and transport
     Samples reported_;  ///< the journal's samples at the last report
     Samples paid_for_;  ///< the journal's samples at the last message
     std::chrono::steady_clock::time_point last_message_ = std::chrono::steady_clock::now();
     StepIndex furthest_;
     double progress_ = 0;  ///< as reported
+    mutable std::mutex picture_mutex_;
+    SeatPicture picture_;               ///< under picture_mutex_; its history stays empty
+    std::unique_ptr<StatusPage> page_;  ///< null: none; last, its thread reads the members above
 };
 
 }  // namespace dedloc

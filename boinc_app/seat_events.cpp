@@ -1,5 +1,7 @@
 #include "boinc_app/seat_events.hpp"
 
+#include <fmt/format.h>
+
 #include "peer/base/log.hpp"
 
 namespace dedloc {
@@ -12,37 +14,31 @@ SeatEvents::SeatEvents(const PeerKey& peer, ReceiptJournal& journal)
 
 void SeatEvents::committed(const action::Committed& commit) {
     const CommitRecord& record = commit.record;
-    Samples ours;
-    Samples samples;
-    double loss_sum = 0;
-    for (const CommitLine& line : record.members) {
-        loss_sum += line.loss_sum;
-        samples += line.samples;
-        if (line.peer == peer_) ours = line.samples;
-    }
-    if (ours > Samples{}) journal_.append(record.step, ours);
-    const double loss =
-        samples == Samples{} ? 0.0 : loss_sum / static_cast<double>(samples.value());
-    log_info("step {} committed: loss {:.4f}, {} samples of {} members, {} ours",
-             record.step.next().value(), loss, samples.value(), record.members.size(),
-             ours.value());
+    const SeenRound round = [&] {
+        const std::lock_guard lock(mutex_);
+        return history_.add(record, peer_, std::chrono::steady_clock::now());
+    }();
+    if (round.ours > 0) journal_.append(record.step, Samples{round.ours});
+    log_info("step {} committed: loss {:.4f}, {} samples of {} members, {} ours", round.step,
+             round.loss, round.samples, round.members, round.ours);
     const std::lock_guard lock(mutex_);
     news_.step = record.step.next();
     news_.samples = journal_.samples();
+    news_.has_joined = true;
 }
 
 void SeatEvents::generation_begun(const action::GenerationBegun& begun) {
     const GenerationRecord& record = begun.generation.record;
     journal_.rewind(record.step);
-    log_info("generation {} begins at step {}", record.generation, record.step.value());
+    tell(fmt::format("generation {} begins at step {}", record.generation, record.step.value()));
     const std::lock_guard lock(mutex_);
     news_.step = record.step;
     news_.samples = journal_.samples();
 }
 
 void SeatEvents::finished(const action::Finished& finished) {
-    log_info("the run is finished: step {}, digest {}", finished.step.value(),
-             finished.digest.hex());
+    tell(fmt::format("the run is finished: step {}, digest {}", finished.step.value(),
+                     finished.digest.hex()));
     const std::lock_guard lock(mutex_);
     news_.step = finished.step;
     news_.is_finished = true;
@@ -56,11 +52,28 @@ void SeatEvents::refused(const action::Refused& refused) {
 }
 
 void SeatEvents::left(const action::Left&) {
-    log_info("left the swarm");
+    tell("left the swarm");
 }
 
 void SeatEvents::note(const action::Note& note) {
-    log_info("{}", note.line);
+    tell(note.line);
+}
+
+void SeatEvents::tell(const std::string& line) {
+    log_info("{}", line);
+    const std::lock_guard lock(mutex_);
+    history_.add(line, std::chrono::system_clock::now());
+}
+
+void SeatEvents::pause_changed(const action::PauseChanged& changed) {
+    const std::lock_guard lock(mutex_);
+    news_.is_paused = changed.pause.count % 2 == 1;
+}
+
+void SeatEvents::joining() {
+    const std::lock_guard lock(mutex_);
+    news_.has_joined = false;
+    news_.last_heard = std::chrono::steady_clock::now();
 }
 
 void SeatEvents::heard() {
@@ -77,6 +90,11 @@ void SeatEvents::failed(const std::string& sentence) {
 SeatNews SeatEvents::news() const {
     const std::lock_guard lock(mutex_);
     return news_;
+}
+
+SeatHistory SeatEvents::history() const {
+    const std::lock_guard lock(mutex_);
+    return history_;
 }
 
 SeatNews SeatEvents::wait(std::chrono::milliseconds limit) const {

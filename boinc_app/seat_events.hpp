@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "boinc_app/seat_history.hpp"
 #include "boinc_app/slot_files.hpp"
 #include "peer/events.hpp"
 #include "peer/net/reactor.hpp"
@@ -17,6 +18,8 @@ namespace dedloc {
 struct SeatNews {
     StepIndex step;                                    ///< updates of the swarm that we know of
     Samples samples;                                   ///< our samples in committed rounds
+    bool has_joined = false;                           ///< a commit came since the last join
+    bool is_paused = false;                            ///< the project has paused the run
     bool is_finished = false;                          ///< the run has reached its last step
     std::optional<std::string> refusal;                ///< why the swarm has refused this peer
     std::optional<std::string> failure;                ///< why one of our threads has failed
@@ -41,7 +44,8 @@ class SeatEvents final : public net::Host {
     void generation_wanted(const action::GenerationWanted&) override {}
     void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled&) override {}
-    void pause_changed(const action::PauseChanged&) override {}          // a note says it
+    /// A note says it too.
+    void pause_changed(const action::PauseChanged& changed) override;
     void revocations_heard(const action::RevocationsHeard&) override {}  // only voters hear them
     void swarm_seen(const action::SwarmSeen&) override {}
     // finished, refused and failed set a field of SeatNews and wake wait(); the others only log.
@@ -52,9 +56,15 @@ class SeatEvents final : public net::Host {
     void failed(const std::string& sentence) override;
     /// A frame of a peer has arrived.
     void heard();
+    /// This peer joins the swarm, or joins it again.
+    void joining();
+    /// Logs a line and keeps it for the volunteer.
+    void tell(const std::string& line);
 
     /// The state now.
     SeatNews news() const;
+    /// What this process has seen so far.
+    SeatHistory history() const;
     /// Returns the state after `limit`, or at once when the run is finished or this peer was
     /// refused or has failed.
     SeatNews wait(std::chrono::milliseconds limit) const;
@@ -67,6 +77,7 @@ class SeatEvents final : public net::Host {
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;
     SeatNews news_;
+    SeatHistory history_;
 };
 
 }  // namespace dedloc

@@ -17,7 +17,7 @@ namespace dedloc {
 struct TicketNews {
     std::optional<formats::EnrolmentReply> first;  ///< the first ticket and what came with it
     std::optional<std::string> refusal;            ///< why the gateway refused; requests have ended
-    std::optional<std::string> failure;  ///< why the first request timed out; requests have ended
+    std::optional<std::string> failure;  ///< why there is no first ticket now; requests have ended
 };
 
 /// The next ticket is requested after a random time between these two. A ticket is valid for a day,

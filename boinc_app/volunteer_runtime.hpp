@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "peer/base/units.hpp"
+
 namespace dedloc {
 
 /// What the volunteer's machine asks of the app at the moment.
@@ -26,6 +28,20 @@ struct Account {
     std::string certificates{};  ///< file of trusted certificates; empty: the system's
 };
 
+/// What the volunteer lets the app use, from the computing preferences.
+struct HostLimits {
+    double computing = 1;                 ///< share of the time, above 0
+    std::optional<Bandwidth> upload{};    ///< bytes a second; nothing: no limit
+    std::optional<Bandwidth> download{};  ///< bytes a second; nothing: no limit
+    bool operator==(const HostLimits&) const = default;
+};
+
+/// The credit that the project had granted when this task began, in cobblestones.
+struct AccountCredit {
+    double account = 0;  ///< the whole account's
+    double host = 0;     ///< this machine's
+};
+
 /// The volunteer's machine. Not copyable: there is one per process. Thread: main only.
 class VolunteerRuntime {
   public:
@@ -33,6 +49,11 @@ class VolunteerRuntime {
 
     /// What the machine asks for now. Polled at least once a second.
     virtual HostWish wish() = 0;
+    /// What the volunteer allows now; it may change at any time.
+    virtual HostLimits limits() = 0;
+    /// What the app has sent and received since the process began, so that the client can keep the
+    /// volunteer's limit of bytes a day.
+    virtual void report_traffic(Bytes sent, Bytes received) = 0;
     /// Path of the file that the job calls `open_name`.
     virtual std::filesystem::path resolve(const std::string& open_name) = 0;
     /// BOINC's name of the result; empty outside a project.
@@ -45,6 +66,11 @@ class VolunteerRuntime {
     virtual std::optional<unsigned> granted_gpu() const = 0;
     /// How long earlier processes of this job have run.
     virtual std::chrono::seconds time_before() const = 0;
+    /// Credit of the account and of this machine; nothing outside a project.
+    virtual std::optional<AccountCredit> credit() const = 0;
+    /// Tells the volunteer's machine of a web page that shows what the job does, such as
+    /// http://127.0.0.1:40123/.
+    virtual void offer_page(const std::string& url) = 0;
     /// `fraction_done` is between 0 and 1 and never falls.
     virtual void report_progress(double fraction_done) = 0;
     /// The client must not stop the process between these two calls. Calls come in pairs and do not

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <pugixml.hpp>
 #include <string>
+#include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/xml/xml_text.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -17,17 +18,13 @@ constexpr std::size_t kMaxBytes = 1 << 20;
 class Elements {
   public:
     explicit Elements(const std::filesystem::path& file) : file_(file.string()) {
-        const std::string text = platform::read_text(file, kMaxBytes);
-        const auto parsed = document_.load_buffer(text.data(), text.size());
-        if (!parsed) {
-            throw InputError(fmt::format("{} is not well-formed XML: {} at byte {}", file_,
-                                         parsed.description(), parsed.offset));
-        }
-        config_ = document_.child("boinc").child("config");
-        if (!config_) throw InputError(fmt::format("{} has no <boinc> with a <config>", file_));
+        const XmlText text{platform::read_text(file, kMaxBytes), file_, "boinc"};
+        auto config = text.find({"boinc", "config"});
+        if (!config) throw InputError(fmt::format("{} has no <boinc> with a <config>", file_));
+        config_ = std::move(*config);
     }
 
-    std::string optional(const char* name) const { return config_.child(name).text().get(); }
+    std::string optional(const char* name) const { return config_.field(name); }
     std::string required(const char* name) const {
         const std::string text = optional(name);
         if (text.empty()) {
@@ -48,8 +45,7 @@ class Elements {
 
   private:
     const std::string file_;
-    pugi::xml_document document_;
-    pugi::xml_node config_;
+    XmlChild config_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 # Functions for scripts that start volunteers on this machine: stock BOINC clients, each with a
 # folder, an account and a port of its own. To be sourced by a script that sets `volunteers_dir` and
-# defines `fail`. It may set `volunteer_arguments`, which the apps get, and `volunteer_libraries`,
-# folders where they find more shared libraries.
+# defines `fail`. It may set `volunteer_cores` (1), `volunteer_arguments`, which the apps get, and
+# `volunteer_libraries`, folders where they find more shared libraries.
 
 declare -A clients=()  # number of a volunteer → process id of its client
 
@@ -28,11 +28,13 @@ prepare_volunteer() {
     mkdir -p "$home"
     od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$home/gui_rpc_auth.cfg"
     chmod 600 "$home/gui_rpc_auth.cfg"
-    cat >"$home/cc_config.xml" <<'XML'
+    cat >"$home/cc_config.xml" <<XML
 <cc_config><options>
-<allow_multiple_clients>1</allow_multiple_clients><ncpus>1</ncpus><no_gpus>1</no_gpus>
+<allow_multiple_clients>1</allow_multiple_clients>
+<ncpus>${volunteer_cores:-1}</ncpus><no_gpus>1</no_gpus>
 <skip_cpu_benchmarks>1</skip_cpu_benchmarks><start_delay>0</start_delay>
-<fetch_minimal_work>1</fetch_minimal_work><report_results_immediately>1</report_results_immediately>
+<fetch_minimal_work>$((${volunteer_cores:-1} == 1))</fetch_minimal_work>
+<report_results_immediately>1</report_results_immediately>
 <max_file_xfers>8</max_file_xfers><max_file_xfers_per_project>8</max_file_xfers_per_project>
 <dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>
 </options></cc_config>
@@ -102,9 +104,28 @@ XML
         || fail "the client in $1 does not read app_config.xml"
 }
 
+# prefer NUMBER NAME VALUE...: changes computing preferences, as the Manager does.
+prefer() {
+    local file=$volunteers_dir/$1/global_prefs_override.xml home=$volunteers_dir/$1
+    shift
+    while [[ $# -gt 0 ]]; do
+        sed -i "s|<$1>[^<]*</$1>||; s|</global_preferences>|<$1>$2</$1>\n&|" "$file"
+        shift 2
+    done
+    gui_rpc "$home" --read_global_prefs_override
+}
+
 # process_tree PID: the process and its descendants, such as a client and its app.
 process_tree() {
     local child
     echo "$1"
     for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null || true); do process_tree "$child"; done
+}
+
+# end_clients: kills all clients with their apps.
+end_clients() {
+    local all
+    all=$(for pid in "${clients[@]}"; do process_tree "$pid"; done)
+    kill_all KILL $all
+    gone 20 $all
 }

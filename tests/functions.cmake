@@ -1,6 +1,6 @@
 # dedloc_test(name LABEL unit SOURCES ... LINKS ... ARGUMENTS ...): a Catch2 program; an empty
 # selection is a failure. Labels are those of tests/run; target tests_LABEL builds all of one.
-foreach(label tidy unit sim integration net gpu bench fuzz)
+foreach(label tidy unit sim integration pages net gpu bench fuzz)
     add_custom_target(tests_${label})
 endforeach()
 function(dedloc_test name)

@@ -1,227 +1,201 @@
 #include "validators/credit_batch.hpp"
 
-// Must precede BOINC's other headers: it defines the macros that they depend on.
-#include <config.h>
-
-#include <boinc_db.h>
-#include <credit.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched_config.h>
 
-#include <algorithm>
-#include <cctype>
 #include <ctime>
 
 #include "peer/base/log.hpp"
+#include "validators/grants.hpp"
 
 namespace dedloc::validation {
 namespace {
 
-constexpr double kDay = 86'400;  // seconds
-
-double real(const std::string& text) {
-    return std::strtod(text.c_str(), nullptr);
+std::uint64_t count(const server::Row& row, std::string_view column) {
+    return static_cast<std::uint64_t>(row.integer(column));
 }
-std::int64_t integer(const std::string& text) {
-    return std::strtoll(text.c_str(), nullptr, 10);
-}
-double now() {
-    return static_cast<double>(std::time(nullptr));
+int number(CreditState state) {
+    return static_cast<int>(state);
 }
 
 }  // namespace
 
-bool is_plain_word(const std::string& text) {
-    return std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
+bool CreditBatch::credit(CreditReport& report) {
+    CreditReport batch;
+    const bool is_more = server::in_transaction(database_, [&] {
+        batch = report;
+        return credit_locked(batch);
+    });
+    options_.passing("committed");
+    report = batch;
+    return is_more;
 }
 
-bool CreditBatch::credit(CreditReport& report) {
-    BoincTransaction transaction;
+bool CreditBatch::credit_locked(CreditReport& report) {
     const auto owner = find_owner();
     if (owner) lock(*owner);
     const Contributions rows = lock_contributions();
     if (rows.empty()) return false;
-    CreditReport batch = report;
     if (!owner) {
-        disown(rows, batch);
+        disown(rows, report);
     } else {
         const auto revocation = find_revocation(*owner);
         Contributions payable;
         Contributions late;
         for (const auto& row : rows) {
-            const bool is_late = revocation && row.committed_at >= revocation->since;
+            const bool is_late =
+                revocation && row.committed_at >= static_cast<double>(revocation->since);
             (is_late ? late : payable).push_back(row);
         }
-        if (!payable.empty()) pay(*owner, payable, batch);
-        if (!late.empty()) withhold(*revocation, late, batch);
+        if (!payable.empty()) pay(*owner, payable, report);
+        if (!late.empty()) withhold(*revocation, late, report);
     }
-    transaction.commit();
-    options_.passing("committed");
-    report = batch;
     return rows.size() == static_cast<std::size_t>(options_.batch);
 }
 
-void CreditBatch::write(const std::string& sql, std::string_view place) {
-    connection_.execute(sql);
+void CreditBatch::write(std::string_view sql, server::Parameters parameters,
+                        std::string_view place) {
+    database_.execute(sql, parameters);
     options_.passing(place);
 }
 
 /// The ticket names the job, and result.hostid the host as of the last report. After the result has
 /// been deleted the ticket's copies are used. Tickets of earlier versions have no copies.
 std::optional<CreditBatch::Owner> CreditBatch::find_owner() {
-    const auto rows = connection_.query(
-        fmt::format("select t.resultid, r.workunitid, coalesce(r.hostid, t.hostid), "
-                    "coalesce(r.userid, t.userid), coalesce(r.sent_time, t.sent) "
-                    "from dedloc_ticket t left join result r on r.id = t.resultid "
-                    "where t.runid = {} and t.peer_key = '{}'",
-                    run_, key_));
-    if (rows.empty()) return std::nullopt;
-    const auto& row = rows.front();
-    const Owner owner{.result = integer(row[0]),
-                      .workunit = integer(row[1]),
-                      .host = integer(row[2]),
-                      .user = integer(row[3]),
-                      .sent = real(row[4])};
-    const auto user =
-        connection_.query(fmt::format("select id from user where id = {}", owner.user));
-    if (user.empty()) return std::nullopt;
+    const auto row = database_.query_one(
+        "select t.resultid, r.workunitid, coalesce(r.hostid, t.hostid) as host, "
+        "coalesce(r.userid, t.userid) as user, coalesce(r.sent_time, t.sent) as sent from "
+        "dedloc_ticket t left join result r on r.id = t.resultid where t.runid = ? and "
+        "t.peer_key = ?",
+        {run_, key_});
+    if (!row) return std::nullopt;
+    const Owner owner{.result = row->integer("resultid"),
+                      .workunit = row->integer("workunitid"),
+                      .host = row->integer("host"),
+                      .user = row->integer("user"),
+                      .sent = row->real("sent")};
+    if (!database_.query_one("select id from user where id = ?", {owner.user})) return std::nullopt;
     return owner;
 }
 
 void CreditBatch::lock(const Owner& owner) {
-    if (owner.workunit != 0) {
-        connection_.query(
-            fmt::format("select id from workunit where id = {} for update", owner.workunit));
-        connection_.query(
-            fmt::format("select id from result where id = {} for update", owner.result));
-    }
+    if (owner.workunit == 0) return;
+    database_.query("select id from workunit where id = ? for update", {owner.workunit});
+    database_.query("select id from result where id = ? for update", {owner.result});
 }
 
 CreditBatch::Contributions CreditBatch::lock_contributions() {
     Contributions contributions;
-    for (const auto& row : connection_.query(fmt::format(
-             "select step, samples, committed_at from dedloc_contribution where credit_state = {} "
-             "and runid = {} and peer_key = '{}' order by step limit {} for update",
-             static_cast<int>(CreditState::kPending), run_, key_, options_.batch))) {
-        contributions.push_back({.step = std::strtoull(row[0].c_str(), nullptr, 10),
-                                 .samples = std::strtoull(row[1].c_str(), nullptr, 10),
-                                 .committed_at = real(row[2])});
+    for (const auto& row : database_.query(
+             "select step, samples, committed_at, reduced_bytes from dedloc_contribution where "
+             "credit_state = ? and runid = ? and peer_key = ? order by step limit ? for update",
+             {number(CreditState::kPending), run_, key_, options_.batch})) {
+        contributions.push_back({.step = count(row, "step"),
+                                 .samples = count(row, "samples"),
+                                 .reduced_bytes = count(row, "reduced_bytes"),
+                                 .committed_at = row.real("committed_at")});
     }
     return contributions;
 }
 
 std::optional<CreditBatch::Revocation> CreditBatch::find_revocation(const Owner& owner) {
-    const auto rows = connection_.query(
-        fmt::format("select kind, subject, since from dedloc_revocation where "
-                    "(kind = 'user' and subject = '{}') or (kind = 'host' and subject = '{}') or "
-                    "(kind = 'key' and subject = '{}')",
-                    owner.user, owner.host, key_));
+    const auto rows = database_.query(
+        "select kind, subject, since from dedloc_revocation where (kind = 'user' and subject = ?) "
+        "or (kind = 'host' and subject = ?) or (kind = 'key' and subject = ?)",
+        {std::to_string(owner.user), std::to_string(owner.host), key_});
     std::optional<Revocation> earliest;
     for (const auto& row : rows) {
-        const double since = real(row[2]);
+        const std::int64_t since = row.integer("since");
         if (earliest && earliest->since <= since) continue;
-        earliest = Revocation{.kind = row[0], .subject = row[1], .since = since};
+        earliest =
+            Revocation{.kind = row.text("kind"), .subject = row.text("subject"), .since = since};
     }
     return earliest;
 }
 
-void CreditBatch::set_state(CreditState state, const Contributions& rows, const std::string& more) {
+CreditBatch::Work CreditBatch::sum_of(const Contributions& rows) {
+    Work work;
+    for (const auto& row : rows) {
+        work.samples += row.samples;
+        work.reduced_bytes += row.reduced_bytes;
+    }
+    return work;
+}
+
+void CreditBatch::set_state(CreditState state, const Contributions& rows, const Owner* paid_to) {
     std::vector<std::uint64_t> steps;
     for (const auto& row : rows) steps.push_back(row.step);
-    write(fmt::format("update dedloc_contribution set credit_state = {}{} where runid = {} and "
-                      "peer_key = '{}' and step in ({})",
-                      static_cast<int>(state), more, run_, key_, fmt::join(steps, ", ")),
-          "rows marked");
+    const std::string where =
+        fmt::format(" where runid = ? and peer_key = ? and step in ({})", fmt::join(steps, ", "));
+    if (paid_to == nullptr) {
+        write("update dedloc_contribution set credit_state = ?" + where,
+              {number(state), run_, key_}, "rows marked");
+        return;
+    }
+    write(
+        "update dedloc_contribution set credit_state = ?, resultid = ?, credit = samples * ? + "
+        "reduced_bytes * ?" +
+            where,
+        {number(state), paid_to->result, rates_.of_sample, rates_.of_reduced_byte, run_, key_},
+        "rows marked");
 }
 
 void CreditBatch::pay(const Owner& owner, const Contributions& rows, CreditReport& report) {
-    // The samples are added as integers, so that a batch is rounded once.
-    std::uint64_t samples = 0;
-    for (const auto& row : rows) samples += row.samples;
-    const double credit = static_cast<double>(samples) * credit_per_sample_;
-    set_state(CreditState::kCredited, rows,
-              fmt::format(", resultid = {}, credit = samples * {:.17g}", owner.result,
-                          credit_per_sample_));
-    if (owner.workunit != 0) {
-        write(fmt::format("update result set granted_credit = granted_credit + {:.17g} where "
-                          "id = {}",
-                          credit, owner.result),
-              "result credited");
-        write(fmt::format("update workunit set canonical_credit = canonical_credit + {:.17g} "
-                          "where id = {} and canonical_resultid = {}",
-                          credit, owner.workunit, owner.result),
-              "workunit credited");
+    // Samples and bytes are added as integers, so that a batch is rounded once.
+    const Work work = sum_of(rows);
+    const double credit = static_cast<double>(work.samples) * rates_.of_sample +
+                          static_cast<double>(work.reduced_bytes) * rates_.of_reduced_byte;
+    set_state(CreditState::kCredited, rows, &owner);
+    const bool has_result = owner.workunit != 0;
+    if (has_result) {
+        write("update result set granted_credit = granted_credit + ? where id = ?",
+              {credit, owner.result}, "result credited");
+        write(
+            "update workunit set canonical_credit = canonical_credit + ? where id = ? and "
+            "canonical_resultid = ?",
+            {credit, owner.workunit, owner.result}, "workunit credited");
     }
-    grant(owner, credit);
+    const Grant grant{.result = owner.result,
+                      .host = owner.host,
+                      .user = owner.user,
+                      .started = owner.sent,
+                      .credit = credit};
+    grant_credit(database_, grant, options_.passing);
+    if (options_.credit_by_app && has_result) {
+        grant_credit_by_app(database_, grant, options_.passing);
+    }
     report.contributions += rows.size();
     report.credit += credit;
 }
 
-/// Grants the credit to the host, its user and the user's team, with BOINC's averages. A host that
-/// has been merged into another or deleted gets nothing; its user and team do.
-void CreditBatch::grant(const Owner& owner, double credit) {
-    DB_HOST host;
-    const bool has_host =
-        host.lookup(fmt::format("where id = {} for update", owner.host).c_str()) == 0 &&
-        host.userid == owner.user;
-    if (!has_host) {
-        host.clear();
-        host.userid = static_cast<DB_ID_TYPE>(owner.user);
-    }
-    // libsched reads the averages and writes them back.
-    const auto user = connection_.query(
-        fmt::format("select teamid from user where id = {} for update", owner.user));
-    const std::int64_t team = user.empty() ? 0 : integer(user[0][0]);
-    if (team != 0) {
-        connection_.query(fmt::format("select id from team where id = {} for update", team));
-    }
-    HOST former = host;
-    // The first grant's average is credit ÷ time since then: a batch of minutes must not be
-    // extrapolated to a day's work.
-    const double start = std::min(owner.sent > 0 ? owner.sent : now(), now() - kDay);
-    require_ok(grant_credit(host, start, credit), "grant credit");
-    options_.passing("user and team granted");
-    if (has_host) {
-        require_ok(host.update_diff_validator(former), "write a host's credit");
-        options_.passing("host granted");
-    }
-    if (::config.credit_by_app && owner.workunit != 0) {
-        DB_RESULT result;
-        require_ok(result.lookup_id(static_cast<DB_ID_TYPE>(owner.result)), "read a result");
-        require_ok(grant_credit_by_app(result, credit), "grant credit by app");
-        options_.passing("credit by app granted");
-    }
-}
-
 void CreditBatch::withhold(const Revocation& revocation, const Contributions& rows,
                            CreditReport& report) {
-    if (!is_plain_word(revocation.kind) || !is_plain_word(revocation.subject)) {
-        throw BoincError("A revocation has an invalid subject.");
-    }
-    std::uint64_t samples = 0;
-    for (const auto& row : rows) samples += row.samples;
-    set_state(CreditState::kWithheld, rows, "");
-    write(fmt::format("insert into dedloc_withheld (runid, peer_key, kind, subject, since, "
-                      "contributions, samples, noted) values ({}, '{}', '{}', '{}', {:.0f}, {}, "
-                      "{}, {}) on duplicate key update contributions = contributions + "
-                      "values(contributions), samples = samples + values(samples)",
-                      run_, key_, revocation.kind, revocation.subject, revocation.since,
-                      rows.size(), samples, std::time(nullptr)),
-          "withholding noted");
+    const Work work = sum_of(rows);
+    set_state(CreditState::kWithheld, rows);
+    write(
+        "insert into dedloc_withheld (runid, peer_key, kind, subject, since, contributions, "
+        "samples, reduced_bytes, noted) values (?, ?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
+        "contributions = contributions + values(contributions), samples = samples + "
+        "values(samples), reduced_bytes = reduced_bytes + values(reduced_bytes)",
+        {run_, key_, revocation.kind, revocation.subject, revocation.since, rows.size(),
+         work.samples, work.reduced_bytes, std::time(nullptr)},
+        "withholding noted");
     report.withheld += rows.size();
-    log_warning("{} samples of key {} in run {} are withheld: {} {} was revoked before them",
-                samples, key_.substr(0, 8), run_, revocation.kind, revocation.subject);
+    log_warning(
+        "{} samples and {} reduced bytes of key {} in run {} are withheld: {} {} was revoked "
+        "before them",
+        work.samples, work.reduced_bytes, key_.substr(0, 8), run_, revocation.kind,
+        revocation.subject);
 }
 
 void CreditBatch::disown(const Contributions& rows, CreditReport& report) {
-    const auto known = connection_.query(fmt::format(
-        "select step from dedloc_contribution where credit_state = {} and runid = {} and "
-        "peer_key = '{}' limit 1",
-        static_cast<int>(CreditState::kUnowned), run_, key_));
-    set_state(CreditState::kUnowned, rows, "");
+    const auto known = database_.query_one(
+        "select step from dedloc_contribution where credit_state = ? and runid = ? and peer_key = "
+        "? limit 1",
+        {number(CreditState::kUnowned), run_, key_});
+    set_state(CreditState::kUnowned, rows);
     report.unowned += rows.size();
-    if (known.empty()) {
+    if (!known) {
         log_info("key {} of run {} earns no credit: it has no ticket of an account here",
                  key_.substr(0, 8), run_);
     }

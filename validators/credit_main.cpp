@@ -6,7 +6,7 @@
 #include "peer/base/log.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/daemon.hpp"
-#include "validators/boinc_connection.hpp"
+#include "project_server/database/project_config.hpp"
 #include "validators/creditor.hpp"
 
 namespace {
@@ -16,12 +16,13 @@ using namespace dedloc;
 using Clock = std::chrono::steady_clock;
 
 struct Shift {
-    validation::BoincConnection connection;
+    server::Database database;
     validation::Creditor creditor;
     Clock::time_point next_pass{};
-    Shift(const std::filesystem::path& project, const platform::StopSignals& signals)
-        : connection(project),
-          creditor(connection, {.must_stop = [&signals] { return signals.arrived(); }}) {}
+    Shift(const server::ProjectConfig& project, const platform::StopSignals& signals)
+        : database(project.database),
+          creditor(database, {.must_stop = [&signals] { return signals.arrived(); },
+                              .credit_by_app = project.credit_by_app}) {}
 };
 
 void tell(const validation::CreditReport& report) {
@@ -56,7 +57,8 @@ int main(int argc, char** argv) {
                     ->capture_default_str();
             },
         .connect = [&](const auto& project, const auto& signals) -> server::LoopDaemon::Look {
-            const auto shift = std::make_shared<Shift>(project, signals);
+            const auto shift =
+                std::make_shared<Shift>(server::load_project_config(project), signals);
             log_info("Crediting the contributions of {} every {} s", project.string(), every);
             return [shift, every] { look(*shift, every); };
         }};

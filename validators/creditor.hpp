@@ -1,8 +1,8 @@
-// Grants credit for the samples that the ledger proves, while jobs run and after their end,
-// whatever their end was. A contribution belongs to the job whose ticket its key has
-// (dedloc_ticket). Its row, the result, host, user and team change in one transaction, so a crash
-// at any moment neither loses nor doubles credit. Contributions after the moment of a revocation
-// are withheld.
+// Grants credit for the samples and the reduced bytes that the ledger proves, while jobs run and
+// after their end, whatever their end was. A contribution belongs to the job whose ticket its key
+// has (dedloc_ticket). Its row, the result, host, user and team change in one transaction, so a
+// crash at any moment neither loses nor doubles credit. Contributions after the moment of a
+// revocation are withheld.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "validators/boinc_connection.hpp"
+#include "project_server/database/database.hpp"
+#include "validators/grants.hpp"
 
 namespace dedloc::validation {
 
@@ -22,15 +23,22 @@ enum class CreditState : std::uint8_t {
     kUnowned = 3,   ///< its key has no ticket of this project, or its account is gone
 };
 
+/// The published rates of a run.
+struct CreditRates {
+    double of_sample = 0;        ///< dedloc_run.credit_per_sample
+    double of_reduced_byte = 0;  ///< dedloc_run.credit_per_gigabyte_reduced / 10⁹
+};
+
 /// Settings of a Creditor.
 struct CreditorOptions {
     /// Contributions in one transaction; its locks last for some milliseconds.
     int batch = 1'000;
     /// Asked between two transactions; true ends the pass early.
     std::function<bool()> must_stop = [] { return false; };
-    /// Called after each statement that writes, with a name of the place. For tests, which crash
-    /// there.
-    std::function<void(std::string_view place)> passing = [](std::string_view) {};
+    /// Also keep BOINC's credit for each app: ProjectConfig::credit_by_app.
+    bool credit_by_app = false;
+    /// Called after each statement that writes.
+    Passing passing = [](std::string_view) {};
 };
 
 /// The result of one pass.
@@ -45,27 +53,27 @@ struct CreditReport {
 /// Credits the pending contributions of all runs. Thread: one.
 class Creditor {
   public:
-    /// `connection` must outlive the creditor.
-    Creditor(BoincConnection& connection, CreditorOptions options);
+    /// `database` must outlive the creditor.
+    Creditor(server::Database& database, CreditorOptions options);
 
-    /// Credits everything that is pending. Throws BoincError when the connection is lost; a key
+    /// Credits everything that is pending. Throws DatabaseError when the connection is lost; a key
     /// that fails is logged and left to the next pass.
     /// Cost: one index lookup per run, and about twelve statements per key with pending rows.
     CreditReport pass();
 
     /// Takes the messages (trickle-ups) of jobs that ask for their credit, marks them as handled,
     /// and credits the contributions of these jobs. What a message says counts for nothing.
-    /// Throws BoincError as pass() does. Cost: one index lookup, and for each job that asks about
-    /// five statements; at most 100 messages.
+    /// Throws DatabaseError as pass() does. Cost: one index lookup, and for each job that asks
+    /// about five statements; at most 100 messages.
     CreditReport heed_messages();
 
   private:
     void reconsider_withheld();
     /// Credits one key's pending rows, a batch at a time.
-    void credit_key(std::int64_t run, double credit_per_sample, const std::string& key,
+    void credit_key(std::int64_t run, const CreditRates& rates, const std::string& key,
                     CreditReport& report);
 
-    BoincConnection& connection_;
+    server::Database& database_;
     const CreditorOptions options_;
 };
 

@@ -1,10 +1,10 @@
 // dedloc-validator: judges finished jobs until a signal stops it.
 #include <memory>
+#include <utility>
 
 #include "peer/base/log.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
-#include "validators/boinc_connection.hpp"
 #include "validators/evidence.hpp"
 #include "validators/validator.hpp"
 
@@ -12,24 +12,26 @@ namespace {
 
 using namespace dedloc;
 
-/// A connection of libsched for verdicts, and one of our own for evidence.
+/// Evidence has a connection of its own: it is recorded within the transaction of a verdict, which
+/// must not depend on it.
 struct Shift {
-    validation::BoincConnection connection;
+    const server::ProjectConfig project;
     server::Database database;
+    server::Database for_evidence;
     validation::Validator validator;
-    explicit Shift(const std::filesystem::path& project)
-        : connection(project),
-          database(server::load_project_config(project).database),
-          validator(connection, {.suspect = [this, folder = project / "evidence"](
-                                                const validation::RefusedReceipt& receipt) {
-                        keep(folder, receipt);
-                    }}) {}
+    explicit Shift(server::ProjectConfig config)
+        : project(std::move(config)),
+          database(project.database),
+          for_evidence(project.database),
+          validator(
+              database, project,
+              {.suspect = [this](const validation::RefusedReceipt& receipt) { keep(receipt); }}) {}
 
     /// A verdict does not wait for its evidence.
-    void keep(const std::filesystem::path& folder, const validation::RefusedReceipt& receipt) {
+    void keep(const validation::RefusedReceipt& receipt) {
         try {
-            database.ensure_connected();
-            validation::keep_evidence(database, folder, receipt);
+            for_evidence.ensure_connected();
+            validation::keep_evidence(for_evidence, project.directory / "evidence", receipt);
         } catch (const Error& error) {
             log_warning("The refused receipt of {} is not kept: {}", receipt.result_name,
                         error.what());
@@ -45,7 +47,7 @@ int main(int argc, char** argv) {
         .purpose = "Judges the receipts of finished jobs.",
         .once = "Judge the jobs that wait now, then exit",
         .connect = [](const auto& project, const auto&) -> server::LoopDaemon::Look {
-            const auto shift = std::make_shared<Shift>(project);
+            const auto shift = std::make_shared<Shift>(server::load_project_config(project));
             log_info("Judging the jobs of {}", project.string());
             return [shift] { shift->validator.pass(); };
         }};

@@ -1,11 +1,11 @@
+// libsched places a file in BOINC's tree of folders, as BOINC's own upload handler does.
 #include "validators/output_file.hpp"
 
 // Must precede BOINC's other headers: it defines the macros that they depend on.
 #include <config.h>
 
 #include <fmt/format.h>
-#include <sched_config.h>
-#include <sched_util.h>
+#include <sched_util_basic.h>
 
 #include <array>
 #include <climits>
@@ -14,36 +14,12 @@
 #include "peer/base/error.hpp"
 
 namespace dedloc::validation {
-namespace {
 
-constexpr std::size_t kMaxNameBytes = 255;
-
-std::optional<std::string_view> between(std::string_view text, std::string_view open,
-                                        std::string_view close) {
-    const auto begin = text.find(open);
-    if (begin == std::string_view::npos) return std::nullopt;
-    const auto end = text.find(close, begin + open.size());
-    if (end == std::string_view::npos) return std::nullopt;
-    return text.substr(begin + open.size(), end - begin - open.size());
-}
-
-}  // namespace
-
-std::optional<std::string> output_file_name(std::string_view xml) {
-    const auto reference = between(xml, "<file_ref>", "</file_ref>");
-    if (!reference) return std::nullopt;
-    const auto name = between(*reference, "<file_name>", "</file_name>");
-    if (!name || name->empty() || name->size() > kMaxNameBytes ||
-        name->find('/') != std::string_view::npos || name->front() == '.') {
-        return std::nullopt;
-    }
-    return std::string{*name};
-}
-
-std::filesystem::path output_file_path(const std::string& name) {
+std::filesystem::path output_file_path(const server::ProjectConfig& project,
+                                       const std::string& name) {
     std::array<char, PATH_MAX> path{};
-    if (dir_hier_path(name.c_str(), ::config.upload_dir, ::config.uldl_dir_fanout, path.data(),
-                      false) != 0) {
+    if (dir_hier_path(name.c_str(), project.upload_directory.c_str(), project.directory_fanout,
+                      path.data(), false) != 0) {
         throw IoError(fmt::format("Cannot compute the path of the output file {}.", name));
     }
     return path.data();

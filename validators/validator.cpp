@@ -1,32 +1,24 @@
 #include "validators/validator.hpp"
 
-// Must precede BOINC's other headers: it defines the macros that they depend on.
-#include <config.h>
-
-#include <boinc_db.h>
-#include <credit.h>
-#include <error_numbers.h>
+#include <boinc_db_types.h>
 #include <fmt/format.h>
-#include <sched_config.h>
-#include <sched_util.h>
 
-#include <algorithm>
 #include <climits>
-#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <vector>
 
 #include "peer/base/log.hpp"
+#include "project_server/xml/job_documents.hpp"
 #include "validators/output_file.hpp"
 
 namespace dedloc::validation {
 namespace {
 
-using Id = DB_ID_TYPE;
+constexpr std::size_t kJobsAtOnce = 1'000;
 
-std::uint64_t whole(const std::string& text) {
-    return std::strtoull(text.c_str(), nullptr, 10);
+std::uint64_t count(const server::Row& row, std::string_view column) {
+    return static_cast<std::uint64_t>(row.integer(column));
 }
 
 /// The run that a job belongs to: the work generator puts dedloc_run.id into workunit.opaque.
@@ -34,6 +26,28 @@ struct RunRow {
     std::int64_t id = 0;
     RunId run;
     StepIndex last_step;
+};
+
+/// The columns of a workunit that a verdict reads and changes.
+struct Workunit {
+    std::int64_t id = 0;
+    std::int64_t run = 0;
+    std::int64_t canonical_result = 0;  ///< 0: none yet
+    double canonical_credit = 0;
+    int assimilate_state = 0;
+    std::int64_t transition_time = 0;
+};
+
+/// A finished result without a verdict.
+struct FinishedResult {
+    std::int64_t id = 0;
+    std::string name;
+    std::int64_t user = 0;
+    std::int64_t host = 0;
+    std::int64_t app_version = 0;
+    std::int64_t received = 0;  ///< UTC seconds
+    double granted_credit = 0;
+    std::string files;  ///< result.xml_doc_in
 };
 
 struct Decision {
@@ -51,120 +65,130 @@ Decision invalid(std::string reason) {
 /// One pass over the waiting jobs.
 class Validator::Pass {
   public:
-    Pass(BoincConnection& connection, const ValidatorOptions& options)
-        : connection_(connection), options_(options) {}
+    Pass(server::Database& database, const server::ProjectConfig& project,
+         const ValidatorOptions& options)
+        : database_(database), project_(project), options_(options) {}
 
     PassReport run() {
-        const auto apps =
-            connection_.query(fmt::format("select id from app where name = '{}'", options_.app));
-        if (apps.empty()) return report_;
-        for (const Id workunit : waiting_workunits(static_cast<Id>(whole(apps[0][0])))) {
-            try {
-                judge_workunit(workunit);
-            } catch (const Error& error) {
-                // A job that cannot be judged must not block the others.
-                if (boinc_db.ping() != 0) throw;
-                log_warning("Job {} cannot be judged now: {}", workunit, error.what());
-                ++report_.waiting;
-            }
+        const auto app = database_.query_one("select id from app where name = ?", {options_.app});
+        if (!app) return report_;
+        std::int64_t last = 0;
+        for (std::size_t jobs = kJobsAtOnce; jobs == kJobsAtOnce;) {
+            const auto waiting = database_.query(
+                "select id from workunit where appid = ? and need_validate = 1 and id > ? order by "
+                "id limit ?",
+                {app->integer("id"), last, kJobsAtOnce});
+            for (const auto& row : waiting) judge_or_log(last = row.integer("id"));
+            jobs = waiting.size();
         }
         return report_;
     }
 
   private:
-    std::vector<Id> waiting_workunits(Id app);
-    void judge_workunit(Id id);
-    std::vector<RESULT> unjudged_results(Id workunit);
-    Decision judge(const WORKUNIT& workunit, const RESULT& result);
+    void judge_or_log(std::int64_t id);
+    /// The verdicts on one job's results, within the open transaction.
+    PassReport judge_workunit(std::int64_t id);
+    std::vector<FinishedResult> unjudged_results(std::int64_t workunit);
+    Decision judge(const Workunit& workunit, const FinishedResult& result);
     std::optional<RunRow> run_row(std::int64_t id);
     LedgerView ledger_of(const RunRow& run, const PeerKey& peer);
-    void accept(WORKUNIT& workunit, DB_RESULT& result);
-    void refuse(WORKUNIT& workunit, DB_RESULT& result, const std::string& reason);
-    void note_on_host_app_version(const RESULT& result, bool is_valid);
+    void accept(Workunit& workunit, const FinishedResult& result);
+    void refuse(Workunit& workunit, const FinishedResult& result, const std::string& reason);
+    void note_on_host_app_version(const FinishedResult& result, bool is_valid);
 
-    BoincConnection& connection_;
+    server::Database& database_;
+    const server::ProjectConfig& project_;
     const ValidatorOptions& options_;
     PassReport report_;
 };
 
-std::vector<Id> Validator::Pass::waiting_workunits(Id app) {
-    constexpr int kMaxResults = 1'000;
-    DB_VALIDATOR_ITEM_SET set;
-    std::vector<VALIDATOR_ITEM> items;
-    std::vector<Id> ids;
-    int status = 0;
-    while ((status = set.enumerate(app, kMaxResults, 0, 0, 0, 0, items)) == 0) {
-        const Id id = items.front().wu.id;
-        // After the last job libsched starts again with the jobs that still wait.
-        if (std::ranges::find(ids, id) != ids.end()) break;
-        ids.push_back(id);
+void Validator::Pass::judge_or_log(std::int64_t id) {
+    try {
+        const PassReport job =
+            server::in_transaction(database_, [&] { return judge_workunit(id); });
+        options_.passing("committed");
+        report_.valid += job.valid;
+        report_.invalid += job.invalid;
+        report_.waiting += job.waiting;
+    } catch (const Error& error) {
+        // A job that cannot be judged must not block the others.
+        const auto* const failure = dynamic_cast<const server::DatabaseError*>(&error);
+        if (failure != nullptr && failure->is_away()) throw;
+        log_warning("Job {} cannot be judged now: {}", id, error.what());
+        ++report_.waiting;
     }
-    if (status == 0) return ids;
-    if (status != ERR_DB_NOT_FOUND) require_ok(status, "list the waiting jobs");
-    return ids;
 }
 
-void Validator::Pass::judge_workunit(Id id) {
-    BoincTransaction transaction;
-    DB_WORKUNIT workunit;
-    require_ok(workunit.lookup(fmt::format("where id = {} for update", id).c_str()),
-               "lock a workunit");
-    if (!workunit.need_validate) return;  // another validator was faster
-    bool is_waiting = false;
-    for (RESULT& row : unjudged_results(id)) {
-        DB_RESULT result;
-        result = row;
-        const Decision decision = judge(workunit, row);
+PassReport Validator::Pass::judge_workunit(std::int64_t id) {
+    PassReport report;
+    const auto row = database_.query_one(
+        "select need_validate, opaque, canonical_resultid, canonical_credit, assimilate_state, "
+        "transition_time from workunit where id = ? for update",
+        {id});
+    // Another validator may have been faster.
+    if (!row || row->integer("need_validate") == 0) return report;
+    Workunit workunit{.id = id,
+                      .run = static_cast<std::int64_t>(row->real("opaque")),
+                      .canonical_result = row->integer("canonical_resultid"),
+                      .canonical_credit = row->real("canonical_credit"),
+                      .assimilate_state = static_cast<int>(row->integer("assimilate_state")),
+                      .transition_time = row->integer("transition_time")};
+    for (const FinishedResult& result : unjudged_results(id)) {
+        const Decision decision = judge(workunit, result);
         switch (decision.kind) {
             case Decision::Kind::kValid:
                 accept(workunit, result);
+                ++report.valid;
                 break;
             case Decision::Kind::kInvalid:
                 refuse(workunit, result, decision.reason);
+                ++report.invalid;
                 break;
             case Decision::Kind::kWait:
-                is_waiting = true;
-                ++report_.waiting;
+                ++report.waiting;
                 break;
         }
     }
-    require_ok(
-        workunit.update_field(
-            fmt::format("need_validate={}, canonical_resultid={}, canonical_credit={:.15e}, "
-                        "assimilate_state={}, transition_time={}",
-                        is_waiting ? 1 : 0, workunit.canonical_resultid, workunit.canonical_credit,
-                        workunit.assimilate_state, workunit.transition_time)
-                .c_str()),
-        "update a workunit");
+    database_.execute(
+        "update workunit set need_validate = ?, canonical_resultid = ?, canonical_credit = ?, "
+        "assimilate_state = ?, transition_time = ? where id = ?",
+        {report.waiting > 0 ? 1 : 0, workunit.canonical_result, workunit.canonical_credit,
+         workunit.assimilate_state, workunit.transition_time, id});
     options_.passing("workunit updated");
-    transaction.commit();
-    options_.passing("committed");
+    return report;
 }
 
-std::vector<RESULT> Validator::Pass::unjudged_results(Id workunit) {
-    DB_RESULT cursor;
-    std::vector<RESULT> results;
-    const std::string clause = fmt::format(
-        "where workunitid = {} and server_state = {} and outcome = {} and "
-        "validate_state = {}",
-        workunit, RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT);
-    int status = 0;
-    while ((status = cursor.enumerate(clause.c_str())) == 0) results.push_back(cursor);
-    if (status != ERR_DB_NOT_FOUND) require_ok(status, "read a workunit's results");
+std::vector<FinishedResult> Validator::Pass::unjudged_results(std::int64_t workunit) {
+    std::vector<FinishedResult> results;
+    for (const auto& row : database_.query(
+             "select id, name, userid, hostid, app_version_id, received_time, granted_credit, "
+             "xml_doc_in from result where workunitid = ? and server_state = ? and outcome = ? and "
+             "validate_state = ? order by id",
+             {workunit, RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT})) {
+        results.push_back({.id = row.integer("id"),
+                           .name = row.text("name"),
+                           .user = row.integer("userid"),
+                           .host = row.integer("hostid"),
+                           .app_version = row.integer("app_version_id"),
+                           .received = row.integer("received_time"),
+                           .granted_credit = row.real("granted_credit"),
+                           .files = row.text("xml_doc_in")});
+    }
     return results;
 }
 
-Decision Validator::Pass::judge(const WORKUNIT& workunit, const RESULT& result) {
-    const auto run = run_row(static_cast<std::int64_t>(workunit.opaque));
+Decision Validator::Pass::judge(const Workunit& workunit, const FinishedResult& result) {
+    const auto run = run_row(workunit.run);
     if (!run) return invalid("its job belongs to no run of this project");
-    const auto name = output_file_name(result.xml_doc_in);
-    if (!name) return invalid("its job has no output file");
-    const auto bytes = read_output_file(output_file_path(*name), formats::kMaxReceiptBytes);
-    if (!bytes) return invalid(fmt::format("its output file {} was not uploaded", *name));
+    const auto names = server::referenced_files(result.files);
+    if (names.empty()) return invalid("its job has no output file");
+    const auto bytes =
+        read_output_file(output_file_path(project_, names.front()), formats::kMaxReceiptBytes);
+    if (!bytes) return invalid(fmt::format("its output file {} was not uploaded", names.front()));
     const auto suspect = [&](const Refusal& refusal) {
         options_.suspect({.run = run->id,
-                          .user = result.userid,
-                          .host = result.hostid,
+                          .user = result.user,
+                          .host = result.host,
                           .result_name = result.name,
                           .refusal = refusal,
                           .bytes = *bytes});
@@ -175,7 +199,7 @@ Decision Validator::Pass::judge(const WORKUNIT& workunit, const RESULT& result) 
     const auto answer = compare(*receipt, ledger_of(*run, receipt->peer));
     if (!answer) return suspect(answer.reason());
     if (*answer == Answer::kTooSoon) {
-        if (std::time(nullptr) - result.received_time > options_.timeout.count()) {
+        if (std::time(nullptr) - result.received > options_.timeout.count()) {
             return invalid("it claims steps that the ledger still does not have");
         }
         return {.kind = Decision::Kind::kWait};
@@ -184,11 +208,10 @@ Decision Validator::Pass::judge(const WORKUNIT& workunit, const RESULT& result) 
 }
 
 std::optional<RunRow> Validator::Pass::run_row(std::int64_t id) {
-    const auto rows =
-        connection_.query(fmt::format("select run_id, steps from dedloc_run where id = {}", id));
+    const auto row = database_.query_one("select run_id, steps from dedloc_run where id = ?", {id});
     RunRow run{.id = id, .run = {}, .last_step = StepIndex{}};
-    if (rows.empty() || !RunId::parse(rows[0][0], run.run)) return std::nullopt;
-    run.last_step = StepIndex{whole(rows[0][1])};
+    if (!row || !RunId::parse(row->text("run_id"), run.run)) return std::nullopt;
+    run.last_step = StepIndex{count(*row, "steps")};
     return run;
 }
 
@@ -197,84 +220,74 @@ LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
     view.last_step = run.last_step;
     // Read the last recorded step first, then the lines: rows that arrive in between do no harm.
     // The compacted step is read last, since rows up to it may go at any time.
-    const auto recorded = connection_.query(
-        fmt::format("select coalesce(max(step), 0) from dedloc_step where runid = {}", run.id));
-    view.recorded = StepIndex{whole(recorded.at(0).at(0))};
-    const auto rows = connection_.query(
-        fmt::format("select step, samples from dedloc_contribution where runid = {} and "
-                    "peer_key = '{}'",
-                    run.id, peer.hex()));
-    for (const auto& row : rows) {
+    const auto recorded = database_.query_one(
+        "select coalesce(max(step), 0) as step from dedloc_step where runid = ?", {run.id});
+    view.recorded = StepIndex{recorded ? count(*recorded, "step") : 0};
+    for (const auto& row : database_.query(
+             "select step, samples from dedloc_contribution where runid = ? and peer_key = ? and "
+             "samples > 0",
+             {run.id, peer.hex()})) {
         // The table's step counts updates done; a receipt's step is the state before the update.
         view.lines.push_back({.peer = peer,
-                              .step = StepIndex{whole(row[0]) - 1},
-                              .samples = Samples{whole(row[1])}});
+                              .step = StepIndex{count(row, "step") - 1},
+                              .samples = Samples{count(row, "samples")}});
     }
     const auto compacted =
-        connection_.query(fmt::format("select compacted from dedloc_run where id = {}", run.id));
-    view.compacted = StepIndex{whole(compacted.at(0).at(0))};
+        database_.query_one("select compacted from dedloc_run where id = ?", {run.id});
+    view.compacted = StepIndex{compacted ? count(*compacted, "compacted") : 0};
     return view;
 }
 
-void Validator::Pass::accept(WORKUNIT& workunit, DB_RESULT& result) {
-    require_ok(
-        result.update_field(fmt::format("validate_state = {}", VALIDATE_STATE_VALID).c_str()),
-        "mark a result valid");
+void Validator::Pass::accept(Workunit& workunit, const FinishedResult& result) {
+    database_.execute("update result set validate_state = ? where id = ?",
+                      {VALIDATE_STATE_VALID, result.id});
     options_.passing("result marked");
     note_on_host_app_version(result, true);
-    if (workunit.canonical_resultid == 0) {
-        workunit.canonical_resultid = result.id;
+    if (workunit.canonical_result == 0) {
+        workunit.canonical_result = result.id;
         workunit.canonical_credit = result.granted_credit;
         workunit.assimilate_state = ASSIMILATE_READY;
         // Once there is a canonical result, the assimilator triggers the transitioner.
         workunit.transition_time = INT_MAX;
-        connection_.execute(
-            fmt::format("update result set server_state = {}, outcome = {} where workunitid = {} "
-                        "and server_state = {}",
-                        RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, workunit.id,
-                        RESULT_SERVER_STATE_UNSENT));
+        database_.execute(
+            "update result set server_state = ?, outcome = ? where workunitid = ? and "
+            "server_state = ?",
+            {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, workunit.id,
+             RESULT_SERVER_STATE_UNSENT});
     }
-    ++report_.valid;
-    log_info("{} of host {} is valid", result.name, result.hostid);
+    log_info("{} of host {} is valid", result.name, result.host);
 }
 
-void Validator::Pass::refuse(WORKUNIT& workunit, DB_RESULT& result, const std::string& reason) {
-    require_ok(
-        result.update_field(fmt::format("validate_state = {}, outcome = {}", VALIDATE_STATE_INVALID,
-                                        RESULT_OUTCOME_VALIDATE_ERROR)
-                                .c_str()),
-        "mark a result invalid");
+void Validator::Pass::refuse(Workunit& workunit, const FinishedResult& result,
+                             const std::string& reason) {
+    database_.execute("update result set validate_state = ?, outcome = ? where id = ?",
+                      {VALIDATE_STATE_INVALID, RESULT_OUTCOME_VALIDATE_ERROR, result.id});
     options_.passing("result marked");
     note_on_host_app_version(result, false);
-    if (workunit.canonical_resultid == 0) {
-        workunit.transition_time = static_cast<int>(std::time(nullptr));
-    }
-    ++report_.invalid;
-    log_warning("{} of host {} is invalid: {}", result.name, result.hostid, reason);
+    if (workunit.canonical_result == 0) workunit.transition_time = std::time(nullptr);
+    log_warning("{} of host {} is invalid: {}", result.name, result.host, reason);
 }
 
-/// Updates the statistics by which the scheduler recognises reliable hosts.
-void Validator::Pass::note_on_host_app_version(const RESULT& result, bool is_valid) {
-    DB_HOST_APP_VERSION version;
-    if (hav_lookup(version, result.hostid, result.app_version_id) != 0) return;
+/// Updates the statistics by which the scheduler recognises reliable hosts. The scheduler has made
+/// the row when it sent the job.
+void Validator::Pass::note_on_host_app_version(const FinishedResult& result, bool is_valid) {
     const std::string change =
         is_valid ? "consecutive_valid = consecutive_valid + 1, "
                    "max_jobs_per_day = max_jobs_per_day + 1"
                  : "consecutive_valid = 0, max_jobs_per_day = greatest(max_jobs_per_day - 1, 1)";
-    require_ok(version.update_fields_noid(change.c_str(),
-                                          fmt::format("host_id = {} and app_version_id = {}",
-                                                      version.host_id, version.app_version_id)
-                                              .c_str()),
-               "note a verdict on the host");
+    database_.execute(
+        "update host_app_version set " + change + " where host_id = ? and app_version_id = ?",
+        {result.host, result.app_version});
 }
 
-Validator::Validator(BoincConnection& connection, ValidatorOptions options)
-    : connection_(connection), options_(std::move(options)) {}
+Validator::Validator(server::Database& database, const server::ProjectConfig& project,
+                     ValidatorOptions options)
+    : database_(database), project_(project), options_(std::move(options)) {}
 
 Validator::~Validator() = default;
 
 PassReport Validator::pass() {
-    return Pass{connection_, options_}.run();
+    return Pass{database_, project_, options_}.run();
 }
 
 }  // namespace dedloc::validation

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "validators/boinc_connection.hpp"
+#include "project_server/database/project_config.hpp"
 #include "validators/verdict.hpp"
 
 namespace dedloc::validation {
@@ -47,18 +47,20 @@ struct PassReport {
 /// Judges the jobs of one app. Thread: one.
 class Validator {
   public:
-    /// `connection` must outlive the validator.
-    Validator(BoincConnection& connection, ValidatorOptions options);
+    /// All but the options must outlive the validator.
+    Validator(server::Database& database, const server::ProjectConfig& project,
+              ValidatorOptions options);
     ~Validator();
 
-    /// Judges all waiting jobs. Throws BoincError (connection lost, conflict); the next pass then
-    /// repeats the work that was not committed.
+    /// Judges all waiting jobs. Throws DatabaseError when the connection is lost; a job that cannot
+    /// be judged is logged and left to the next pass.
     PassReport pass();
 
   private:
     class Pass;
 
-    BoincConnection& connection_;
+    server::Database& database_;
+    const server::ProjectConfig& project_;
     const ValidatorOptions options_;
 };
 

@@ -45,7 +45,7 @@ Result<Answer, Refusal> compare(const formats::Receipt& receipt, const LedgerVie
             return refuse(Fault::kBeyondRun, "step {} is beyond the run's {} steps",
                           line.step.value(), ledger.last_step.value());
         }
-        // Earns nothing, and the ledger has no rows without samples.
+        // Earns nothing, and a view of the ledger has no lines without samples.
         if (line.samples == Samples{0} || line.step < ledger.compacted) continue;
         const auto found = proven.find(line.step);
         if (found == proven.end()) {

@@ -26,6 +26,9 @@ constexpr std::size_t kMaxCommands = 256;
 /// the members that wait.
 constexpr std::chrono::milliseconds kFreezeGrace{500};
 
+/// Work between two rests where the computing time is limited.
+constexpr std::chrono::milliseconds kTurn{100};
+
 /// The clock of the speed measurement only; the protocol gets its time from its driver.
 TimePoint now() {
     return TimePoint{std::chrono::steady_clock::now().time_since_epoch()};
@@ -207,6 +210,7 @@ void SwarmTrainer::run(Worker& worker) {
         set_compute_threads(worker.options().threads);
         worker.attach();
         const IsInterrupted is_interrupted = [&] {
+            rest();
             return must_stop_ || (worker.has_samples() && now() >= freeze_by_.load());
         };
         for (;;) {
@@ -222,6 +226,7 @@ void SwarmTrainer::run(Worker& worker) {
                     commands_.pop_front();
                 }
             }
+            worked_until_ = now();
             if (!command) {
                 worker.compute_micro_batch(is_interrupted);
             } else if (std::holds_alternative<Stop>(*command)) {
@@ -229,10 +234,29 @@ void SwarmTrainer::run(Worker& worker) {
             } else {
                 std::visit(worker, *command);
             }
+            worked_ += now() - worked_until_;
         }
     } catch (const std::exception& error) {
         if (worker.options().failed) worker.options().failed(error.what());
     }
+}
+
+void SwarmTrainer::limit(double share) {
+    DEDLOC_CHECK(share > 0 && share <= 1, "a share is above 0 and at most 1", share);
+    share_ = share;
+}
+
+void SwarmTrainer::rest() {
+    worked_ += now() - std::exchange(worked_until_, now());
+    const double share = share_;
+    if (share >= 1) worked_ = {};
+    if (worked_ < kTurn) return;
+    const std::chrono::duration<double> time =
+        std::chrono::duration<double>{worked_} * (1 / share - 1);
+    worked_ = {};
+    std::unique_lock lock(mutex_);
+    given_.wait_for(lock, time, [this] { return must_stop_ || freeze_by_.load() != kNever; });
+    worked_until_ = now();
 }
 
 void SwarmTrainer::work(StepIndex step) {

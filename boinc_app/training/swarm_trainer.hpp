@@ -56,6 +56,11 @@ class SwarmTrainer final : public Trainer {
     SwarmTrainer(const SwarmTrainer&) = delete;
     SwarmTrainer& operator=(const SwarmTrainer&) = delete;
 
+    /// From now on the training thread computes in this share of the time and rests in the other,
+    /// in turns of a tenth of a second or one operation of the model. It does not rest while a
+    /// freeze or an update waits. Requires 0 < share ≤ 1 (DEDLOC_CHECK). Thread: any.
+    void limit(double share);
+
     // The functions of Trainer (peer/trainer.hpp): each queues a command for the training thread.
     void work(StepIndex step) override;
     void overlap(StepIndex step, Samples most) override;
@@ -81,6 +86,8 @@ class SwarmTrainer final : public Trainer {
     /// Tells the training thread how long it may go on with its micro-batch.
     void interrupt(const Command& command);
     void run(Worker& worker);
+    /// Rests if it is time to. Ends at once when a command comes that does.
+    void rest();
 
     std::mutex mutex_;
     std::condition_variable given_;
@@ -91,6 +98,9 @@ class SwarmTrainer final : public Trainer {
     /// When a queued freeze or update ends the micro-batch; kNever without one. Set and reset as
     /// must_stop_.
     std::atomic<TimePoint> freeze_by_{kNever};
+    std::atomic<double> share_{1};  ///< the part of the time in which to compute
+    TimePoint worked_until_{};      ///< the training thread's: until then its work is counted
+    Duration worked_{};             ///< the training thread's: its work since the last rest
     std::unique_ptr<Worker> worker_;
     std::thread thread_;
 };

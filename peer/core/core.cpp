@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "peer/base/check.hpp"
+#include "peer/state/packed_average.hpp"
 
 namespace dedloc {
 
@@ -38,6 +39,7 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
     DEDLOC_CHECK(!fault, "the rules of a run are sound", fault.value_or(""));
     DEDLOC_CHECK(config_.scalars_of != nullptr, "a peer knows the schedule: it may coordinate");
     donor_.begin(head().generation);
+    if (config_.role == Role::kBackbone) donor_.retain(state::rounds_of_a_state(config_.rules));
     last_decision_ = config_.last_decision;
     pause_ = config_.pause;
     if (is_paused_at(pause_count())) {
@@ -70,6 +72,7 @@ TimePoint Peer::Core::next_deadline() const {
                   member_.next_deadline(), election_.next_deadline(), coordinator_.next_deadline(),
                   next_heartbeat_, next_progress_, leave_at_, overdue_at_});
     if (config_.role == Role::kBackbone) next = std::min(next, settlement_.next_deadline());
+    if (keeps_history()) next = std::min(next, missed_.next_deadline());
     return next;
 }
 
@@ -210,7 +213,8 @@ std::vector<state::DonorCandidate> Peer::Core::donors() const {
                           .step = known.step,
                           .has_state = known.heartbeat.has_state,
                           .state = known.heartbeat.state,
-                          .is_voter = voter_.is_voter(peer)});
+                          .is_voter = voter_.is_voter(peer),
+                          .is_backbone = known.role == Role::kBackbone});
     }
     return donors;
 }

@@ -39,7 +39,7 @@ void Peer::Core::take(const wire::Message&, const wire::Commit& body) {
     if (!voter_.is_decided(*record, body.certificate)) return;
     if (const wire::Plan* plan = member_.last_plan(); plan != nullptr) pass_on(*plan);
     const bool was_asked_for = body.record.has_value();
-    if (was_asked_for) missed_.received(now_);
+    if (was_asked_for) missed_.received();
     decide({*record, body.certificate}, !was_asked_for);
 }
 

@@ -109,6 +109,7 @@ void Peer::Core::begin_generation(const SignedGeneration& generation) {
     out_.note("generation " + std::to_string(record.generation) + " begins at step " +
               std::to_string(record.step.value()) + " with " +
               std::to_string(record.voters.size()) + " voters");
+    settlement_.restart(record.step, out_);
     out_.act(action::GenerationBegun{generation});
     last_decision_.reset();
     certificates_.clear();
@@ -118,7 +119,6 @@ void Peer::Core::begin_generation(const SignedGeneration& generation) {
     is_finished_ = false;
     election_.reset();
     catch_up_.reset();
-    settlement_.reset();
     donor_.begin(head().generation);
     head_changed(false);
     member_.restart(record.state, out_);

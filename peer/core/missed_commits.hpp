@@ -1,6 +1,7 @@
 // Which commits a keeper of history asks for, from which peer, and how often it answers others.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -12,7 +13,8 @@
 namespace dedloc {
 
 /// A keeper asks one peer at a time, a different one each time, because one of them may have lost
-/// its ledger; again after `pause`, or as soon as a full answer has arrived.
+/// its ledger; again after `pause`, or soon if the last answer was full or has brought all commits
+/// that were known to be missing.
 class MissedCommits final {
   public:
     /// `pause`: between two queries that bring nothing.
@@ -32,16 +34,21 @@ class MissedCommits final {
     /// The peer to ask now, if any: a voter that is ahead, else one of `others`.
     std::optional<PeerKey> peer_to_ask(TimePoint now, std::span<const PeerKey> others);
     /// A commit that was asked for has arrived.
-    void received(TimePoint now);
+    void received();
+    /// When a voter that is ahead is asked; kNever: none is.
+    TimePoint next_deadline() const;
 
     /// Whether a query of this keeper is answered now: each answer reads the ledger, so there is a
     /// minimum time between two.
     bool may_answer(TimePoint now, const PeerKey& keeper);
 
   private:
+    void ask_soon() { next_query_ = std::min(next_query_, soonest_query_); }
+
     const Duration pause_;
     std::map<PeerKey, StepIndex> ahead_;  ///< voters that say so
     TimePoint next_query_ = TimePoint::min();
+    TimePoint soonest_query_ = TimePoint::min();
     std::size_t received_ = 0;               ///< commits since the last query
     std::map<PeerKey, TimePoint> answered_;  ///< keepers that have asked us
 };

@@ -28,7 +28,7 @@ Adversary::Adversary(const AdversarySettings& settings, const KeyPair& key)
       key_(key),
       self_(key.public_key()),
       random_(Random{settings.random_seed}.split(1)),
-      forger_(key, Random{settings.random_seed}.split(2)) {}
+      forger_(key, settings.elements, Random{settings.random_seed}.split(2)) {}
 
 // --- frames of the peer ------------------------------------------------------
 

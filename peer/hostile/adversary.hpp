@@ -35,6 +35,7 @@ struct AdversarySettings {
     /// The sample rate that the peer's ticket, or the run, allows. kOverclaimJoin claims slightly
     /// more.
     std::uint64_t max_samples_per_second = 0;
+    std::uint64_t elements = 1;     ///< length of the run's vector
     std::uint64_t random_seed = 0;  ///< the same seed forges the same bodies
 };
 

@@ -49,7 +49,9 @@ CommitRecord Forger::record(const Standing& standing) {
             .step = standing.step,
             .previous_record = standing.record,
             .previous_state = standing.state,
-            .members = {{.peer = key_.public_key(), .samples = Samples{kForgedSamples}}},
+            .members = {{.peer = key_.public_key(),
+                         .samples = Samples{kForgedSamples},
+                         .reduced = elements_}},
             .average = random_digest(),
             .scalars = {}};
 }

@@ -32,15 +32,16 @@ bool is_storm_endpoint(const Endpoint& endpoint);
 /// Makes forged message bodies, signed with the adversary's key where they carry signatures.
 class Forger {
   public:
-    /// `random` draws digests and endpoints.
-    Forger(const KeyPair& key, Random random) : key_(key), random_(random) {}
+    /// `elements` of forged records are the run's; `random` draws digests and endpoints.
+    Forger(const KeyPair& key, std::uint64_t elements, Random random)
+        : key_(key), elements_(elements), random_(random) {}
 
     /// A digest of nothing: 32 random bytes.
     Digest random_digest();
 
     /// A term higher than any for which an honest voter is a candidate.
     Term high_term() const;
-    /// A record of the head's round that gives all samples to the adversary.
+    /// A record of the head's round that gives all samples and parts to the adversary.
     CommitRecord record(const Standing& standing);
     /// A granted promise that claims to have accepted a forged record in the highest term.
     wire::Promise promise(const Standing& standing, const Term& asked);
@@ -72,6 +73,7 @@ class Forger {
     Certificate certificate(const Standing& standing, const Term& term, const Digest& digest) const;
 
     const KeyPair key_;
+    const std::uint64_t elements_;
     Random random_;
 };
 

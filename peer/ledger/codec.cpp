@@ -23,7 +23,8 @@ constexpr std::uint8_t kShortLosses = 4;  ///< all losses are binary32 numbers
 constexpr std::uint8_t kNewLearningRate = 8;
 constexpr std::uint8_t kNewFirstCorrection = 16;
 constexpr std::uint8_t kNewSecondCorrection = 32;
-constexpr std::uint8_t kAllFlags = 63;
+constexpr std::uint8_t kNewParts = 64;  ///< some member reduced more or less than before
+constexpr std::uint8_t kAllFlags = 127;
 static_assert(wire::kMaxVoters < 64, "a set of voters is a number");
 
 void write_number(std::uint64_t number, ByteWriter& out) {
@@ -132,7 +133,7 @@ Codec::Codec(const RunId& run, const PeerKey& backbone) : run_(run), head_(genes
 
 Codec::Place Codec::place_of(const PeerKey& key) {
     const auto [at, is_new] = places_.try_emplace(key, static_cast<Place>(roster_.size()));
-    if (is_new) roster_.push_back({key, 0});
+    if (is_new) roster_.push_back({.key = key});
     return at->second;
 }
 
@@ -166,7 +167,18 @@ std::uint8_t Codec::flags_of(const Decision& decision) const {
     if (record.scalars.second_correction != scalars_.second_correction) {
         flags |= kNewSecondCorrection;
     }
+    if (!std::ranges::all_of(record.members, [this](const CommitLine& line) {
+            return line.reduced == last_reduced(line.peer);
+        })) {
+        flags |= kNewParts;
+    }
     return flags;
+}
+
+/// What the encoder predicts: elements that the peer reduced in its last commit.
+std::uint64_t Codec::last_reduced(const PeerKey& peer) const {
+    const auto place = places_.find(peer);
+    return place == places_.end() ? 0 : roster_[place->second].reduced;
 }
 
 bool Codec::encode(const Decision& decision, ByteWriter& out) {
@@ -190,6 +202,11 @@ bool Codec::encode(const Decision& decision, ByteWriter& out) {
             out.write(static_cast<float>(line.loss_sum));
         } else {
             out.write(line.loss_sum);
+        }
+    }
+    if ((flags & kNewParts) != 0) {
+        for (const CommitLine& line : record.members) {
+            write_difference(last_reduced(line.peer), line.reduced, out);
         }
     }
     write_certificate(decision.certificate, (flags & kNewTerm) != 0, out);
@@ -300,6 +317,13 @@ std::optional<Entry> Codec::decode_commit(ByteReader& bytes) {
         line.samples = Samples{*samples};
     }
     if (!read_losses(bytes, (*flags & kShortLosses) != 0, record.members)) return std::nullopt;
+    for (CommitLine& line : record.members) {
+        line.reduced = last_reduced(line.peer);
+        if ((*flags & kNewParts) == 0) continue;
+        const auto reduced = read_after(line.reduced, bytes);
+        if (!reduced) return std::nullopt;
+        line.reduced = *reduced;
+    }
     if (!membership::extends(head_, record)) return std::nullopt;
     auto certificate = read_certificate(bytes, (*flags & kNewTerm) != 0);
     if (!certificate) return std::nullopt;
@@ -351,7 +375,9 @@ std::optional<Entry> Codec::decode_generation(ByteReader& bytes) {
 void Codec::append(const Decision& decision) {
     members_.clear();
     for (const CommitLine& line : decision.record.members) {
-        roster_[place_of(line.peer)].samples = line.samples.value();
+        Known& known = roster_[place_of(line.peer)];
+        known.samples = line.samples.value();
+        known.reduced = line.reduced;
         members_.push_back(line.peer);
     }
     scalars_ = decision.record.scalars;

@@ -1,14 +1,14 @@
 // Compact encoding of ledger entries. An entry omits everything that follows from the entries
 // before it: generation, step and previous_record follow from the chain, members are coded as
-// changes of the last record's list, keys by their place in a roster of all keys so far, samples as
-// differences to the member's last ones, voters by their place in the generation's list.
-// Unpredictable fields (two digests, losses, signatures) are stored in full, so decoding returns
-// exactly the decision that was encoded, with the same digest.
+// changes of the last record's list, keys by their place in a roster of all keys so far, samples
+// and reduced elements as differences to the member's last ones, voters by their place in the
+// generation's list. Unpredictable fields (two digests, losses, signatures) are stored in full, so
+// decoding returns exactly the decision that was encoded, with the same digest.
 //
 //   1  commit       flags, previous_state (32), average (32), scalars that changed (4 each),
-//                   changes of the member list, samples, losses (8 or 4 each), then the
-//                   certificate: its term if that is a new one, the set of its voters, signatures
-//                   (64 each)
+//                   changes of the member list, samples, losses (8 or 4 each), reduced elements
+//                   if any of them changed, then the certificate: its term if that is a new one,
+//                   the set of its voters, signatures (64 each)
 //   2  generation   the project's appointment of voters; later entries chain to it
 //
 // Numbers are LEB128, differences zigzag, the rest little-endian. A change of the member list gives
@@ -59,6 +59,7 @@ class Codec {
     struct Known {
         PeerKey key;
         std::uint64_t samples = 0;  ///< its samples in the last commit with it as member
+        std::uint64_t reduced = 0;  ///< elements that it reduced in that commit
     };
     using Place = std::uint32_t;  ///< index in the roster
 
@@ -66,6 +67,7 @@ class Codec {
     void write_key(const PeerKey& key, ByteWriter& out);
     std::optional<PeerKey> read_key(ByteReader& bytes);
     std::uint8_t flags_of(const Decision& decision) const;
+    std::uint64_t last_reduced(const PeerKey& peer) const;
     void write_members(const CommitRecord& record, ByteWriter& out);
     void write_certificate(const Certificate& certificate, bool is_new_term, ByteWriter& out);
     std::optional<std::vector<PeerKey>> read_members(ByteReader& bytes);

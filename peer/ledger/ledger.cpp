@@ -15,7 +15,7 @@
 namespace dedloc::ledger {
 namespace {
 
-constexpr std::string_view kMagic = "dedloc ledger 3\n";
+constexpr std::string_view kMagic = "dedloc ledger 4\n";
 
 Buffer file_head(const Trust& trust) {
     ByteWriter out;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "peer/membership/quorum.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::membership {
 namespace {
@@ -46,6 +47,22 @@ std::vector<PeerKey> Election::voters_here() const {
     return voters;
 }
 
+/// Once the last term number is claimed, no term is higher until the next generation. Only a voter
+/// can claim it, and the project can replace the voters.
+void Election::see(std::uint64_t number, const PeerKey& voter, Outbox& out) {
+    if (number >= wire::kMaxTermNumber && highest_ < number) {
+        out.accuse(voter, voter.brief() +
+                              " claims the last term: no other voter can coordinate until the "
+                              "project dismisses it");
+    }
+    highest_ = std::max(highest_, number);
+}
+
+/// The highest term number that this peer has heard of.
+std::uint64_t Election::highest() const {
+    return std::max({highest_, voter_.promised().number, term_.number});
+}
+
 // --- as a voter --------------------------------------------------------------
 
 void Election::on_elect(TimePoint now, const PeerKey& from, StepIndex step,
@@ -63,7 +80,7 @@ void Election::on_elect(TimePoint now, const PeerKey& from, StepIndex step,
         retry_at_ = std::max(retry_at_, now + config_.rules.election_pause);
     }
     const wire::Promise promise = voter_.promise(elect.term);
-    highest_ = std::max(highest_, promise.promised.number);
+    see(promise.promised.number, promise.promised.coordinator, out);
     out.send(from, voter_.head().step, promise);
 }
 
@@ -76,7 +93,7 @@ void Election::on_propose(const PeerKey& from, const Term& term, Outbox& out) {
 // --- as a candidate ----------------------------------------------------------
 
 void Election::stand(TimePoint now, Outbox& out) {
-    highest_ = std::max({highest_, voter_.promised().number, term_.number}) + 1;
+    highest_ = highest() + 1;
     candidacy_ = {.number = highest_, .coordinator = self_};
     phase_ = Phase::kStanding;
     promised_.clear();
@@ -111,7 +128,7 @@ void Election::on_promise(const PeerKey& from, StepIndex step, const wire::Promi
     const Term& asked = phase_ == Phase::kStanding ? candidacy_ : term_;
     if (phase_ == Phase::kFollowing || promise.term != asked || !voter_.is_voter(from)) return;
     if (!promise.granted) {
-        highest_ = std::max(highest_, promise.promised.number);
+        see(promise.promised.number, from, out);
         const bool is_over = promise.promised > asked;
         if (phase_ == Phase::kLeading && is_over) step_down(out, "a voter has promised a new term");
         return;
@@ -147,7 +164,7 @@ void Election::head_changed() {
 void Election::on_coordinator(const Term& term, Outbox& out) {
     if (term == term_ || term.coordinator == self_ || !voter_.is_voter(term.coordinator)) return;
     if (term < term_ && has_live_leader()) return;
-    highest_ = std::max(highest_, term.number);
+    see(term.number, term.coordinator, out);
     if (phase_ == Phase::kLeading) step_down(out, "another voter leads a higher term");
     if (phase_ == Phase::kStanding && term > candidacy_) phase_ = Phase::kFollowing;
     term_ = term;
@@ -195,7 +212,8 @@ void Election::advance(TimePoint now, bool may_lead, Outbox& out) {
     }
     if (phase_ == Phase::kStanding && now >= retry_at_) phase_ = Phase::kFollowing;
     const bool can_lead = may_lead && voter_.may_vote() && config_.receives &&
-                          config_.listening_port != 0 && has_majority_here_;
+                          config_.listening_port != 0 && has_majority_here_ &&
+                          highest() < wire::kMaxTermNumber;
     if (!can_lead || has_live_leader()) {
         turn_at_ = unled_since_ = kNever;
         return;

@@ -81,6 +81,8 @@ class Election {
     std::vector<PeerKey> voters_here() const;
     bool leads(const PeerKey& peer) const;
     TimePoint turn(const std::vector<PeerKey>& here) const;
+    void see(std::uint64_t number, const PeerKey& voter, Outbox& out);
+    std::uint64_t highest() const;
     void stand(TimePoint now, Outbox& out);
     void count_promises(Outbox& out);
     void take_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise);

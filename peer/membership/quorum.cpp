@@ -20,14 +20,18 @@ bool is_ascending(std::span<const PeerKey> keys) {
 
 bool are_consistent(std::span<const CommitLine> members) {
     Samples sum;
+    std::uint64_t reduced = 0;
     for (std::size_t i = 0; i < members.size(); ++i) {
         const CommitLine& line = members[i];
         if (i > 0 && members[i - 1].peer >= line.peer) return false;
         if (!std::isfinite(line.loss_sum)) return false;
         if (line.samples.value() > wire::kMaxSamples) return false;
+        if (line.reduced > wire::kMaxElements) return false;
         sum += line.samples;
+        reduced += line.reduced;
     }
-    return sum > Samples{0} && sum.value() <= wire::kMaxSamples;
+    return sum > Samples{0} && sum.value() <= wire::kMaxSamples && reduced > 0 &&
+           reduced <= wire::kMaxElements;
 }
 
 bool has_majority(std::span<const PeerKey> voters, std::span<const Vote> votes,

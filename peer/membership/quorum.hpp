@@ -17,7 +17,8 @@ namespace dedloc::membership {
 bool is_majority(std::span<const PeerKey> voters, std::span<const PeerKey> some);
 
 /// Whether `record` can come next after `head`: same generation, the round's step, chained to the
-/// last record, members ascending by key, finite losses, 1 to wire::kMaxSamples samples in all.
+/// last record, members ascending by key, finite losses, 1 to wire::kMaxSamples samples and 1 to
+/// wire::kMaxElements reduced elements in all.
 bool extends(const Head& head, const CommitRecord& record);
 
 /// Whether `certificate` proves that `record` is decided as the record after `head`: the record

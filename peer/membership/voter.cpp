@@ -95,11 +95,14 @@ void Voter::stop_voting() {
 }
 
 bool Voter::extends_head(const CommitRecord& record) const {
-    return extends(head_, record);
+    return record.step < config_.rules.last_step && extends(head_, record) &&
+           reduced_in(record) == config_.rules.elements;
 }
 
 bool Voter::is_decided(const CommitRecord& record, const Certificate& certificate) const {
-    if (record.generation != head_.generation) return false;
+    if (record.generation != head_.generation || record.step >= config_.rules.last_step) {
+        return false;
+    }
     if (record.step >= head_.step) {
         return is_certified(config_.run, head_, record, certificate);
     }
@@ -107,7 +110,7 @@ bool Voter::is_decided(const CommitRecord& record, const Certificate& certificat
 }
 
 bool Voter::is_proven(const StateCertificate& state) const {
-    if (state.generation != head_.generation) return false;
+    if (state.generation != head_.generation || state.step > config_.rules.last_step) return false;
     const bool is_initial = state.generation == 0 && state.step == StepIndex{0};
     if (is_initial && config_.initial_state && state.state != *config_.initial_state) return false;
     if (generation_ && state.generation == generation_->record.generation) {

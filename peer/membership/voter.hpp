@@ -54,13 +54,15 @@ class Voter {
     /// present state. Not durable.
     void pause(bool is_paused) { is_paused_ = is_paused; }
 
-    /// Whether the record follows the head: same generation, step and previous record.
+    /// Whether the record follows the head: same generation, step and previous record; its step is
+    /// one of the run's.
     bool extends_head(const CommitRecord& record) const;
     /// Whether the certificate proves that the record is decided in this generation, as the next
-    /// one after the head or before it.
+    /// one after the head or before it. False at and after RoundRules::last_step, where no round
+    /// is: not even a majority of lying voters moves the head beyond it.
     bool is_decided(const CommitRecord& record, const Certificate& certificate) const;
     /// Whether a majority of the voters of the head's generation have signed this state, or the
-    /// project has signed it as the generation's first state.
+    /// project has signed it as the generation's first state. False after RoundRules::last_step.
     bool is_proven(const StateCertificate& state) const;
 
     /// The head's round is decided: moves the head by one record. Requires extends_head(record).

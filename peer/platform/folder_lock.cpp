@@ -14,12 +14,16 @@
 
 namespace dedloc::platform {
 
-FolderLock::FolderLock(const std::filesystem::path& folder)
+FolderLock::FolderLock(const std::filesystem::path& folder, Sharing sharing)
     : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (descriptor_ < 0) {
         throw IoError(fmt::format("cannot open {}: {}", folder.string(), std::strerror(errno)));
     }
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    const int kind = sharing == Sharing::kExclusive ? LOCK_EX : LOCK_SH;
+    const int wait = sharing == Sharing::kAwaited ? 0 : LOCK_NB;
+    int failed = ::flock(descriptor_, kind | wait);
+    while (failed != 0 && errno == EINTR) failed = ::flock(descriptor_, kind | wait);
+    if (failed == 0) return;
     const int reason = errno;
     ::close(descriptor_);
     throw IoError(reason == EWOULDBLOCK

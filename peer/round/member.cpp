@@ -27,23 +27,6 @@ constexpr std::uint64_t kMinWindow = 32 * 1024;
 
 }  // namespace
 
-CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Digest& previous_state,
-                       const Head& head) {
-    CommitRecord record{.generation = head.generation,
-                        .step = head.step,
-                        .previous_record = head.record,
-                        .previous_state = previous_state,
-                        .members = {},
-                        .average = average,
-                        .scalars = plan.scalars};
-    record.members.reserve(plan.members.size());
-    for (const wire::PlanMember& member : plan.members) {
-        record.members.push_back(
-            {.peer = member.peer, .samples = member.samples, .loss_sum = member.loss_sum});
-    }
-    return record;
-}
-
 // --- work --------------------------------------------------------------------
 
 void Member::work(Outbox& out) {
@@ -357,38 +340,6 @@ TimePoint Member::next_deadline() const {
 }
 
 // --- the end of a round ------------------------------------------------------
-
-void Member::proposed(StepIndex step, const wire::Propose& propose, Outbox& out) {
-    if (step != voter_.head().step || !voter_.may_vote()) return;
-    const bool is_of_plan =
-        has_plan_ && plan_.term == propose.term && plan_.attempt == propose.attempt;
-    auto record = propose.record;
-    if (!record && is_of_plan) {
-        record = round::record_of(plan_, propose.average, propose.previous_state, voter_.head());
-    }
-    if (!record || digest_of(*record) != propose.digest) return;
-    // A voter votes for a new record only if it holds the state that the record names: a
-    // coordinator with a damaged state gets no votes. A record accepted in an earlier term (attempt
-    // 0) may be decided already and is not judged again.
-    const bool is_current = has_state() && step_ == step;
-    const bool is_judged = config_.receives && propose.attempt != 0;
-    if (is_judged && (!is_current || record->previous_state != digest_)) return;
-    const auto signature = voter_.accept(propose.term, *record);
-    if (!signature) return;
-    out.send(propose.term.coordinator, step,
-             wire::Accept{.term = propose.term, .digest = propose.digest, .signature = *signature});
-}
-
-std::optional<CommitRecord> Member::record_of(const wire::Commit& commit) const {
-    std::optional<CommitRecord> record = commit.record;
-    const bool is_of_plan =
-        has_plan_ && plan_.term == commit.certificate.term && plan_.attempt == commit.attempt;
-    if (!record && is_of_plan) {
-        record = round::record_of(plan_, commit.average, commit.previous_state, voter_.head());
-    }
-    if (record && digest_of(*record) != commit.digest) record.reset();
-    return record;
-}
 
 SharedFloats Member::average_of(const CommitRecord& record) const {
     const bool fits = has_state() && step_ == record.step && digest_ == record.previous_state;

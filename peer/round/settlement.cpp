@@ -1,6 +1,6 @@
 // A count begins with the decision and ends when every member has reported or is lost, at the
-// deadline, or with the next decision, whichever comes first. Nothing is reported without our own
-// state, since there is no digest to compare with: that count is dropped.
+// deadline, or with the next decision or generation, whichever comes first. Nothing is reported
+// without our own state, since there is no digest to compare with: that count is dropped.
 #include "peer/round/settlement.hpp"
 
 #include <string>
@@ -30,6 +30,11 @@ TimePoint Settlement::next_deadline() const {
 void Settlement::advance(TimePoint now, Outbox& out) {
     if (!step_ || !states_.contains(self_)) return;
     if (waiting_.empty() || now >= deadline_) settle(out);
+}
+
+void Settlement::restart(StepIndex from, Outbox& out) {
+    if (step_ && *step_ <= from) settle(out);
+    step_.reset();
 }
 
 void Settlement::settle(Outbox& out) {

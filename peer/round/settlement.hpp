@@ -32,6 +32,9 @@ class Settlement {
     TimePoint next_deadline() const;
     /// A decided round has not settled yet.
     bool is_waiting() const { return step_.has_value(); }
+    /// A generation begins at this step: a count for it ends with the reports until now, and that
+    /// for a step that is void now is dropped.
+    void restart(StepIndex from, Outbox& out);
     /// Drops the count without a result.
     void reset() { step_.reset(); }
 

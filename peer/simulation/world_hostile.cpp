@@ -41,6 +41,7 @@ void World::start_adversary(Id id) {
         hostile::AdversarySettings{
             .misbehaviour = *host.misbehaviour,
             .max_samples_per_second = max_samples_per_second(id),
+            .elements = options_.rules.elements,
             .random_seed = Random{seed_}.split(3'000'000 + id).split(host.life).next()},
         host.key);
 }

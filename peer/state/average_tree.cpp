@@ -11,11 +11,6 @@
 #include "peer/base/check.hpp"
 
 namespace dedloc::state {
-namespace {
-
-constexpr std::uint64_t kLeafElements = kernels::kLeafBytes / sizeof(float);
-
-}  // namespace
 
 Digest average_digest(std::span<const float> average, const kernels::Workers& workers) {
     return Digest{kernels::tree_digest(std::as_bytes(average), workers)};

@@ -2,6 +2,7 @@
 // fetched round are checked against it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "peer/base/digest.hpp"
 
 namespace dedloc::state {
+
+/// Elements of a leaf; the last one may have fewer.
+inline constexpr std::size_t kLeafElements = kernels::kLeafBytes / sizeof(float);
 
 /// Root of the tree over the average's bytes (kernels/digest.hpp). Cost: reads 4 N bytes.
 Digest average_digest(std::span<const float> average,

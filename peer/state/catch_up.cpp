@@ -9,6 +9,8 @@
 #include "peer/state/catch_up.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,12 +19,17 @@
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/state/model_state.hpp"
+#include "peer/state/packed_average.hpp"
 
 namespace dedloc::state {
 namespace {
 
 constexpr std::size_t kRememberedTargets = 32;
 constexpr std::size_t kMaxOffers = 8;
+constexpr std::uint32_t kMaxLoaded = 2;  // states loaded in one attempt to reach the goal
+constexpr std::uint64_t kMaxStates = 6;  // bytes received in one attempt
+constexpr Duration kFirstRest = std::chrono::minutes{1};
+constexpr Duration kLongestRest = std::chrono::minutes{16};
 
 std::string text(StepIndex step) {
     return std::to_string(step.value());
@@ -36,7 +43,9 @@ CatchUp::CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_de
       candidates_(std::move(candidates)),
       is_decided_(std::move(is_decided)),
       is_proven_(std::move(is_proven)),
-      random_(random) {}
+      random_(random),
+      pace_(packed_bytes(rules.codec, rules.elements)),
+      rest_(kFirstRest) {}
 
 // --- targets -----------------------------------------------------------------
 
@@ -51,6 +60,7 @@ void CatchUp::enter_generation(std::uint64_t generation) {
     generation_ = generation;
     head_ = StepIndex{0};
     aims_.clear();
+    pace_.forget_steps();
     if (is_asking()) stop();
 }
 
@@ -63,6 +73,7 @@ void CatchUp::follow(std::uint64_t generation, StepIndex head) {
 void CatchUp::aim(TimePoint now, const StateCertificate& target, Outbox& out) {
     if (has_goal_ && target.generation < generation_) return;
     enter_generation(target.generation);
+    pace_.decided(now, target.step);
     remember(target);
     if (!is_asking() || fetched_) return;
     const bool is_damaged =
@@ -96,7 +107,11 @@ bool CatchUp::is_news(StepIndex step) const {
 
 bool CatchUp::wants_rounds() const {
     if (!own_.has_state || own_.generation != generation_ || own_.step >= goal()) return false;
-    if ((goal() - own_.step).value() > rules_.kept_averages) return false;
+    if ((goal() - own_.step).value() > rules_.kept_averages) {
+        const auto candidates = candidates_();
+        const auto may_give = [this](const DonorCandidate& c) { return may_retain(c); };
+        if (std::ranges::none_of(candidates, may_give)) return false;
+    }
     const StateCertificate* same = aim_at(own_.step);
     return !same || !knows_own_state_ || same->state == own_.state;
 }
@@ -104,7 +119,9 @@ bool CatchUp::wants_rounds() const {
 // --- modes -------------------------------------------------------------------
 
 void CatchUp::begin(TimePoint now, const Own& own, Outbox& out) {
-    if (is_active() || !has_goal_) return;
+    if (is_active() || !has_goal_ || rests_until_ != kNever) return;
+    pace_.begin();
+    loaded_ = 0;
     own_ = own;
     knows_own_state_ = own.has_state;
     distrusts_own_ = false;
@@ -113,7 +130,7 @@ void CatchUp::begin(TimePoint now, const Own& own, Outbox& out) {
 }
 
 void CatchUp::proceed(TimePoint now, Outbox& out) {
-    if (is_at_aim()) return stop();
+    if (is_at_aim()) return finish();
     enter(now, wants_rounds() ? Mode::kRounds : Mode::kState, out);
 }
 
@@ -144,8 +161,25 @@ void CatchUp::stop() {
     mode_ = Mode::kIdle;
 }
 
+void CatchUp::finish() {
+    rest_ = kFirstRest;
+    stop();
+}
+
+void CatchUp::rest(TimePoint now, const std::string& why, Outbox& out) {
+    using std::chrono::ceil, std::chrono::seconds;
+    const std::string pace = pace_.text();
+    const std::string between = why.empty() || pace.empty() ? "" : "; it ";
+    out.note("this peer cannot follow the swarm: it " + why + between + pace +
+             ". It tries again in " + std::to_string(ceil<seconds>(rest_).count()) + " s");
+    stop();
+    rests_until_ = now + rest_;
+    rest_ = std::min(2 * rest_, kLongestRest);
+}
+
 void CatchUp::reset() {
     stop();
+    pace_.forget_steps();
     aims_.clear();
     has_goal_ = false;
     fetched_.reset();
@@ -175,13 +209,14 @@ void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, Outbox
         fetched_.reset();
         return enter(now, Mode::kState, out);
     }
-    if (is_asking() && !fetched_ && !is_damaged && is_at_aim()) stop();
+    if (is_asking() && !fetched_ && !is_damaged && is_at_aim()) finish();
 }
 
 void CatchUp::refused(TimePoint now, Outbox& out) {
     if (mode_ != Mode::kLoading) return;
     out.note("the state of step " + text(target_.step) + " was refused: fetching it again");
     distrusts_own_ = true;
+    --loaded_;
     enter(now, Mode::kState, out);
 }
 
@@ -226,7 +261,7 @@ void CatchUp::finish_round(TimePoint now) {
     fetched_ = FetchedRound{std::move(round_->record), std::move(round_->certificate),
                             std::move(round_->average)};
     forget_fetch();
-    if (is_at_aim()) return stop();
+    if (is_at_aim()) return finish();
     mode_ = wants_rounds() ? Mode::kRounds : Mode::kState;
     ask_again_ = now;  // advance() waits until this round is taken
 }
@@ -294,6 +329,10 @@ void CatchUp::join_donors(TimePoint now) {
 }
 
 void CatchUp::choose_state(TimePoint now, Outbox& out) {
+    if (loaded_ >= kMaxLoaded) {
+        return rest(now, "has loaded " + std::to_string(loaded_) + " states and is behind again",
+                    out);
+    }
     join_donors(now);
     std::map<StepIndex, std::size_t> donors;
     for (const auto& [peer, offer] : offers_) {
@@ -375,6 +414,7 @@ void CatchUp::finish_state(Outbox& out) {
     out.act(
         action::Load{.step = target_.step, .digest = target_.state, .bytes = std::move(bytes_)});
     forget_fetch();
+    ++loaded_;
     mode_ = Mode::kLoading;
 }
 
@@ -389,11 +429,28 @@ void CatchUp::go_on(TimePoint now, Outbox& out) {
 
 void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf, Outbox& out) {
     if (!download_ || leaf.root != download_->tree().root) return;
-    const Download::Outcome outcome = download_->received(now, from, leaf.leaf, leaf.data);
-    if (outcome == Download::Outcome::kVerified) ++progress_;
-    if (outcome == Download::Outcome::kVerified && asked_.contains(from)) asked_[from] = 0;
+    std::span<const std::byte> data{leaf.data};
+    FloatVector values;
+    if (round_ && leaf.leaf < download_->leaf_count()) {
+        // A leaf that is not packed has another size.
+        values.resize(download_->leaf_size(leaf.leaf) / sizeof(float));
+        if (unpack(rules_.codec, data, values)) data = std::as_bytes(std::span{values});
+    }
+    const Download::Outcome outcome = download_->received(now, from, leaf.leaf, data);
+    if (outcome == Download::Outcome::kVerified) {
+        ++progress_;
+        pace_.received(now, leaf.data.size());
+        if (asked_.contains(from)) asked_[from] = 0;
+    }
     if (outcome == Download::Outcome::kLie) lie(now, from, leaf.leaf, out);
     if (outcome == Download::Outcome::kGone) download_->drop_donor(from);
+    if (pace_.is_hopeless()) return rest(now, "", out);
+    if (pace_.received_bytes() > kMaxStates * rules_.state_bytes()) {
+        return rest(now,
+                    "has received " + std::to_string(kMaxStates) +
+                        " times the bytes of a state and is still behind",
+                    out);
+    }
     go_on(now, out);
     without_donors(now, out);
 }
@@ -409,6 +466,7 @@ void CatchUp::check_invariants() const {
     DEDLOC_CHECK(own_leaves_until_ == kNever || bytes_,
                  "own leaves are only awaited for a state download");
     DEDLOC_CHECK(mode_ != Mode::kRounds || !bytes_, "no state is fetched together with rounds");
+    DEDLOC_CHECK(loaded_ <= kMaxLoaded, "states loaded without success are bounded", loaded_);
     for (const PeerKey& peer : awaited_) {
         DEDLOC_CHECK(asked_.contains(peer), "an awaited donor has been queried", peer.brief());
     }

@@ -3,11 +3,16 @@
 //
 // Targets    States that a majority of the voters has signed (StateCertificate). No other state is
 //            ever loaded. Every offer carries its own certificate, so donors are not trusted.
-// Rounds     A peer that is at most RoundRules::kept_averages steps behind in the same history
-//            fetches the decided averages and applies them one after the other.
+// Rounds     A peer that is a few steps behind in the same history fetches the decided averages and
+//            applies them one after the other: at most RoundRules::kept_averages from any donor,
+//            and as many as a state is worth from a backbone.
 // State      Any other peer fetches a whole state. Its leaves come from all donors that hold the
 //            same state (download.hpp). Leaves of this peer's own state of that step are reused if
 //            their digests match.
+// Rest       A peer whose link cannot follow the swarm (pace.hpp), or that has received six times
+//            the bytes of a state or two whole states without having reached the swarm's, notes
+//            that and rests: a minute at first, then twice as long each time, up to 16 minutes. So
+//            it does not drain its donors.
 //
 //            begin() ─► ask ≤ 4 donors ─► rounds: take_round() … until the target is reached
 //                          │     ▲            │ no donor retains the round
@@ -23,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "peer/base/random.hpp"
@@ -30,6 +36,7 @@
 #include "peer/outbox.hpp"
 #include "peer/state/download.hpp"
 #include "peer/state/own.hpp"
+#include "peer/state/pace.hpp"
 
 namespace dedloc::state {
 
@@ -41,6 +48,7 @@ struct DonorCandidate {
     bool has_state = false;        ///< it holds the model state of `step`
     Digest state;                  ///< digest of that state; meaningless without has_state
     bool is_voter = false;         ///< it votes; other donors are preferred
+    bool is_backbone = false;      ///< it retains rounds_of_a_state() averages
 };
 
 /// A decided round to apply to this peer's state.
@@ -72,7 +80,7 @@ class CatchUp {
     /// The decided history of this generation reaches `head`. Rounds before it are fetched even
     /// where no state of that step is signed yet.
     void follow(std::uint64_t generation, StepIndex head);
-    /// Starts a fetch, unless one is active or `own` has reached the goal.
+    /// Starts a fetch, unless one is active, this peer rests, or `own` has reached the goal.
     /// Deadline   none overall, as donors come and go; next_deadline() drives retries
     void begin(TimePoint now, const Own& own, Outbox& out);
 
@@ -155,10 +163,18 @@ class CatchUp {
     const StateCertificate* aim_at(StepIndex step) const;
     void remember(const StateCertificate& target);
     bool is_at_aim() const;
+    /// The goal is reached.
+    void finish();
+    /// Ends the fetch, and allows no other one for a while. `why` is told before what has been
+    /// measured; it may be empty.
+    void rest(TimePoint now, const std::string& why, Outbox& out);
     /// Whether a certified state of this step would improve this peer's state.
     bool is_news(StepIndex step) const;
     /// Whether this peer is sound and few enough steps behind to fetch rounds.
     bool wants_rounds() const;
+    std::int64_t rounds_to_spare(const DonorCandidate& candidate) const;
+    /// Whether the average of the round at own_.step may still be retained by this donor.
+    bool may_retain(const DonorCandidate& candidate) const;
     void proceed(TimePoint now, Outbox& out);
     void enter(TimePoint now, Mode mode, Outbox& out);
     void stop();
@@ -193,6 +209,10 @@ class CatchUp {
     bool has_goal_ = false;                       ///< a target or a head is known
     std::map<StepIndex, StateCertificate> aims_;  ///< the targets, by step
     std::uint64_t progress_ = 0;
+    Pace pace_;
+    std::uint32_t loaded_ = 0;        ///< states loaded since begin()
+    Duration rest_;                   ///< length of the next rest
+    TimePoint rests_until_ = kNever;  ///< kNever: does not rest
     Mode mode_ = Mode::kIdle;
     Own own_;                       ///< this peer's state, including rounds already handed over
     bool knows_own_state_ = false;  ///< own_.state is valid; false while an update is unreported

@@ -1,15 +1,17 @@
 // CatchUp's choice of donors, its queries and retries, and its handling of failed donors.
 //
 // pick_donors() sorts candidates by the number of queries since their last verified leaf, so donors
-// that never deliver come last. Non-voters come before voters, donors that hold the wanted step
-// before others; ties are random. Up to four donors serve a download. If all of them are lost,
-// others are queried at most once a heartbeat. If no queried donor offers the round, the fetch
-// turns to a whole state, and back to rounds if no donor offers a certified state either.
+// that never deliver come last, and so do donors that may drop the wanted round meanwhile.
+// Non-voters come before voters, donors that hold the wanted step before others; ties are random.
+// Up to four donors serve a download. If all of them are lost, others are queried at most once a
+// heartbeat. If no queried donor offers the round, the fetch turns to a whole state, and back to
+// rounds if no donor offers a certified state either.
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "peer/state/catch_up.hpp"
+#include "peer/state/packed_average.hpp"
 
 namespace dedloc::state {
 namespace {
@@ -21,11 +23,24 @@ constexpr int kAmnesty = 4;
 
 }  // namespace
 
+/// How many more rounds the candidate may decide before it drops the one at own_.step; negative: it
+/// has dropped it already, by its last heartbeat.
+std::int64_t CatchUp::rounds_to_spare(const DonorCandidate& candidate) const {
+    const std::int64_t retained =
+        candidate.is_backbone ? rounds_of_a_state(rules_) : rules_.kept_averages;
+    return retained - static_cast<std::int64_t>((candidate.step - own_.step).value());
+}
+
+bool CatchUp::may_retain(const DonorCandidate& candidate) const {
+    return candidate.generation == generation_ && candidate.step > own_.step &&
+           rounds_to_spare(candidate) >= 0;
+}
+
 bool CatchUp::could_give(const DonorCandidate& candidate) const {
     if (candidate.generation != generation_ || !candidate.has_state) return false;
     if (liars_.contains(candidate.peer) || offers_.contains(candidate.peer)) return false;
     if (download_ && download_->has_donor(candidate.peer)) return false;
-    if (mode_ == Mode::kRounds) return candidate.step > own_.step;
+    if (mode_ == Mode::kRounds) return may_retain(candidate);
     const StateCertificate* aim = aim_at(candidate.step);
     if (aim && aim->state != candidate.state) return false;
     // An additional donor is useful only if it holds the same state.
@@ -35,13 +50,15 @@ bool CatchUp::could_give(const DonorCandidate& candidate) const {
 std::vector<PeerKey> CatchUp::pick_donors() {
     const StepIndex wanted = bytes_ ? target_.step : goal();
     // Donors that did not deliver come last, so many of them cannot hide one that would.
-    using Ranked = std::tuple<std::uint32_t, bool, bool, std::uint64_t, PeerKey>;
+    using Ranked = std::tuple<std::uint32_t, bool, bool, bool, std::uint64_t, PeerKey>;
     std::vector<Ranked> ranked;
     for (const DonorCandidate& c : candidates_()) {
         if (!could_give(c)) continue;
         const auto asked = asked_.find(c.peer);
-        ranked.emplace_back(asked == asked_.end() ? 0 : asked->second, c.is_voter, c.step != wanted,
-                            random_.next(), c.peer);
+        // A heartbeat may be a round old, and a fetch may last a round.
+        const bool may_drop = mode_ == Mode::kRounds && rounds_to_spare(c) == 0;
+        ranked.emplace_back(asked == asked_.end() ? 0 : asked->second, may_drop, c.is_voter,
+                            c.step != wanted, random_.next(), c.peer);
     }
     std::sort(ranked.begin(), ranked.end());
     const std::size_t free_slots =
@@ -93,6 +110,7 @@ void CatchUp::lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, Outbo
 
 void CatchUp::without_donors(TimePoint now, Outbox& out) {
     if (!is_asking() || fetched_ || has_donors() || !awaited_.empty()) return;
+    pace_.interrupt();
     const TimePoint due = asked_at_ + rules_.heartbeat;
     if (now >= due) return ask(now, out);
     ask_again_ = std::min(ask_again_, due);
@@ -120,6 +138,7 @@ void CatchUp::lost(TimePoint now, const PeerKey& peer, Outbox& out) {
 }
 
 void CatchUp::advance(TimePoint now, Outbox& out) {
+    if (now >= rests_until_) rests_until_ = kNever;
     if (!is_asking() || fetched_) return;
     if (now >= own_leaves_until_) own_leaves_until_ = kNever;
     drop_stalled(now, out);
@@ -140,7 +159,7 @@ void CatchUp::advance(TimePoint now, Outbox& out) {
 }
 
 TimePoint CatchUp::next_deadline() const {
-    if (!is_asking() || fetched_) return kNever;
+    if (!is_asking() || fetched_) return rests_until_;
     TimePoint next = std::min(ask_again_, own_leaves_until_);
     if (download_) next = std::min(next, download_->next_deadline(rules_.failure_timeout));
     return next;

@@ -5,7 +5,8 @@
 // decides how long a peer keeps its place.
 //
 // Leaf requests are served from any held snapshot or retained round by digest, whether or not the
-// peer has a turn. Leaf digests of a retained round are computed at its first offer.
+// peer has a turn. Leaf digests of a retained round are computed when it is packed, or at its first
+// offer.
 #include "peer/state/donor.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "kernels/digest.hpp"
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
+#include "peer/state/packed_average.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::state {
@@ -58,13 +60,32 @@ SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certific
     DEDLOC_CHECK(average->size() == rules_.elements, "an average has one element per parameter",
                  average->size(), rules_.elements);
     if (!rounds_.empty() && rounds_.back().record.step >= record.step) return nullptr;
-    SharedFloats oldest;
-    if (rounds_.size() == rules_.kept_averages) {
-        oldest = std::move(rounds_.front().average);
-        rounds_.pop_front();
+    rounds_.push_back({record, certificate, std::move(average), {}, {}});
+    SharedFloats freed;
+    if (rounds_.size() > rules_.kept_averages) {
+        Round& oldest = rounds_[rounds_.size() - 1 - rules_.kept_averages];
+        freed = retained_ > rules_.kept_averages ? pack_round(oldest) : std::move(oldest.average);
     }
-    rounds_.push_back({record, certificate, std::move(average), {}});
-    return oldest;
+    if (rounds_.size() > retained_) rounds_.pop_front();
+    return freed;
+}
+
+bool Donor::digest_round(Round& round) const {
+    if (!round.leaves.empty()) return true;
+    round.leaves = average_leaves(*round.average, workers_);
+    if (tree_root(round.leaves, sizeof(float) * rules_.elements) == round.record.average) {
+        return true;
+    }
+    round.leaves.clear();
+    return false;
+}
+
+SharedFloats Donor::pack_round(Round& round) const {
+    if (!round.average || !digest_round(round)) return {};
+    for (std::uint32_t leaf = 0; leaf < round.leaves.size(); ++leaf) {
+        round.packed.push_back(leaf_of(round, leaf));
+    }
+    return std::exchange(round.average, nullptr);
 }
 
 const StateCertificate* Donor::proof_of(StepIndex step) const {
@@ -89,8 +110,9 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
 }
 
 /// A turn ends when the peer has been sent every leaf; when it has neither requested nor been sent
-/// a leaf for a heartbeat, as it then fetches from other donors; and two failure timeouts plus four
-/// times the expected duration after its beginning, as other peers wait.
+/// a leaf for a heartbeat and the time that a leaf takes, as it then fetches from other donors; and
+/// two failure timeouts plus four times the expected duration after its beginning, as other peers
+/// wait.
 TimePoint Donor::end_of_turn(const PeerKey& peer) const {
     const Turn& turn = fetching_.at(peer);
     const std::uint64_t known = upload_ ? upload_->value() / places() : kMinBytesPerSecond;
@@ -99,7 +121,8 @@ TimePoint Donor::end_of_turn(const PeerKey& peer) const {
                             std::chrono::seconds{4 * rules_.state_bytes() / each};
     if (queues_.contains(peer)) return limit;
     const bool has_all = turn.leaves >= kernels::leaf_count(rules_.state_bytes());
-    return std::min(limit, has_all ? turn.used_at : turn.used_at + rules_.heartbeat);
+    const auto leaf = std::chrono::milliseconds{1'000 * wire::kLeafBytes / each};
+    return std::min(limit, has_all ? turn.used_at : turn.used_at + rules_.heartbeat + leaf);
 }
 
 std::size_t Donor::places() const {
@@ -136,7 +159,7 @@ void Donor::serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* 
 bool Donor::may_ask(TimePoint now, const PeerKey& from) {
     Asked& asked = asked_.try_emplace(from, Asked{.since = now}).first->second;
     if (now - asked.since >= rules_.heartbeat) asked = Asked{.since = now};
-    return ++asked.count <= kMaxQueries + rules_.kept_averages;
+    return ++asked.count <= kMaxQueries + retained_;
 }
 
 void Donor::take(TimePoint now, Outbox& out) {
@@ -153,15 +176,11 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, Outbox& out) {
     const auto round = std::find_if(rounds_.begin(), rounds_.end(),
                                     [&](const Round& r) { return r.record.step == step; });
     if (round == rounds_.end()) return false;
-    if (round->leaves.empty()) {
-        round->leaves = average_leaves(*round->average, workers_);
-        const std::uint64_t bytes = sizeof(float) * rules_.elements;
-        if (tree_root(round->leaves, bytes) != round->record.average) {
-            out.note("the retained average of step " + std::to_string(step.value()) +
-                     " has changed since it was decided: this machine's memory is unreliable");
-            rounds_.erase(round);
-            return false;
-        }
+    if (!digest_round(*round)) {
+        out.note("the retained average of step " + std::to_string(step.value()) +
+                 " has changed since it was decided: this machine's memory is unreliable");
+        rounds_.erase(round);
+        return false;
     }
     out.send(
         to, step,
@@ -258,13 +277,29 @@ void Donor::requested(TimePoint now, const PeerKey& from, const wire::LeafReques
     if (std::find(queue.begin(), queue.end(), request) == queue.end()) queue.push_back(request);
 }
 
-std::span<const std::byte> Donor::bytes_named(TimePoint now, const Digest& root) {
-    if (Snapshot* snapshot = snapshot_named(root)) {
+Buffer Donor::leaf_of(const Round& round, std::uint32_t leaf) const {
+    if (!round.average) return leaf < round.packed.size() ? round.packed[leaf] : Buffer{};
+    const std::span average{*round.average};
+    const std::size_t first = std::size_t{leaf} * kLeafElements;
+    if (first >= average.size()) return {};
+    const auto values = average.subspan(first, std::min(kLeafElements, average.size() - first));
+    if (auto packed = pack(rules_.codec, values)) return *std::move(packed);
+    const auto bytes = std::as_bytes(values);
+    return {bytes.begin(), bytes.end()};
+}
+
+Buffer Donor::leaf_named(TimePoint now, const wire::LeafRequest& request) {
+    if (Snapshot* snapshot = snapshot_named(request.root)) {
         snapshot->last_used = now;
-        return *snapshot->state.bytes;
+        const std::span<const std::byte> state{*snapshot->state.bytes};
+        if (request.leaf >= kernels::leaf_count(state.size())) return {};
+        const std::size_t first = std::size_t{request.leaf} * kernels::kLeafBytes;
+        const auto bytes =
+            state.subspan(first, std::min(kernels::kLeafBytes, state.size() - first));
+        return {bytes.begin(), bytes.end()};
     }
     for (const Round& round : rounds_) {
-        if (round.record.average == root) return std::as_bytes(std::span{*round.average});
+        if (round.record.average == request.root) return leaf_of(round, request.leaf);
     }
     return {};
 }
@@ -279,14 +314,7 @@ std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
     const wire::LeafRequest request = queue->second.front();
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);
-    wire::Leaf leaf{.root = request.root, .leaf = request.leaf, .data = {}};
-    const auto bytes = bytes_named(now, request.root);
-    if (request.leaf < kernels::leaf_count(bytes.size())) {
-        const std::size_t first = std::size_t{request.leaf} * kernels::kLeafBytes;
-        const auto data = bytes.subspan(first, std::min(kernels::kLeafBytes, bytes.size() - first));
-        leaf.data.assign(data.begin(), data.end());
-    }
-    return leaf;
+    return wire::Leaf{.root = request.root, .leaf = request.leaf, .data = leaf_named(now, request)};
 }
 
 // --- time --------------------------------------------------------------------
@@ -329,7 +357,7 @@ void Donor::reset() {
 void Donor::check_invariants() const {
     DEDLOC_CHECK(snapshots_.size() <= kMaxSnapshots, "the number of snapshots is bounded",
                  snapshots_.size());
-    DEDLOC_CHECK(rounds_.size() <= rules_.kept_averages, "the number of retained rounds is bounded",
+    DEDLOC_CHECK(rounds_.size() <= retained_, "the number of retained rounds is bounded",
                  rounds_.size());
     DEDLOC_CHECK(proofs_.size() <= kMaxProofs, "the number of certificates is bounded",
                  proofs_.size());

@@ -4,7 +4,8 @@
 //            however many steps pass meanwhile. At most two exist, which bounds memory. A snapshot
 //            is offered together with its certificate, so not before the certificate is known.
 // Rounds     The averages of the last RoundRules::kept_averages decided rounds, for peers that are
-//            a few steps behind. They are shared with the trainer, not copied.
+//            a few steps behind. They are shared with the trainer, not copied. A backbone also
+//            keeps earlier ones, packed, for newcomers that have just loaded a state.
 // Leaves     A leaf leaves its queue only when the link can send it and no round data waits there,
 //            so donations never delay a round.
 // Turns      A state is served to one to four peers at once; the others wait in the order of their
@@ -12,11 +13,11 @@
 //            uplink is never shared by so many that each of them times out on every leaf.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "kernels/workers.hpp"
@@ -31,10 +32,13 @@ class Donor {
   public:
     /// `rules` and `workers` must outlive this object. Call begin() before anything else.
     Donor(const RoundRules& rules, const kernels::Workers& workers)
-        : rules_(rules), workers_(workers) {}
+        : rules_(rules), workers_(workers), retained_(rules.kept_averages) {}
 
     /// Enters a generation and forgets everything of any other one.
     void begin(std::uint64_t generation);
+    /// Retains averages of so many rounds from now on: those beyond RoundRules::kept_averages
+    /// packed (packed_average.hpp). Cost of each round then: a digest and a packing of its average.
+    void retain(std::uint32_t rounds) { retained_ = std::max(rounds, rules_.kept_averages); }
     /// Takes the certificate of a state of this generation. Idempotent.
     void certified(TimePoint now, const StateCertificate& certificate, const Own& own, Outbox& out);
     /// Retains a decided round; call it after each commit. A null `average` means that this peer
@@ -55,7 +59,7 @@ class Donor {
     ///                  turn; the query is forgotten two failure timeouts after it arrived
     ///
     /// While two snapshots are being fetched no third is taken, and the newer one is offered.
-    /// Queries beyond kept_averages + 4 in a heartbeat from one peer are ignored.
+    /// Queries beyond the retained rounds + 4 in a heartbeat from one peer are ignored.
     void queried(TimePoint now, const PeerKey& from, std::uint64_t generation, StepIndex step,
                  const wire::StateQuery& query, const Own& own, Outbox& out);
     /// Takes every event::SnapshotTaken. Ignores a snapshot that this object did not request or
@@ -71,7 +75,7 @@ class Donor {
     /// data waits for the link.
     /// Returns   nothing if no leaf is requested; a leaf without data if this peer no longer holds
     ///           the state or average
-    /// Cost      one copy of 256 KiB
+    /// Cost      one copy of 256 KiB; a leaf of an average is packed
     std::optional<wire::Leaf> next(TimePoint now, const PeerKey& to);
     /// Whether next(to) returns a leaf.
     bool has_next(const PeerKey& to) const { return queues_.contains(to); }
@@ -117,8 +121,9 @@ class Donor {
     struct Round {
         CommitRecord record;
         Certificate certificate;
-        SharedFloats average;
-        std::vector<Digest> leaves;  ///< empty until the round is first offered
+        SharedFloats average;        ///< null: only `packed` is left
+        std::vector<Digest> leaves;  ///< empty until the round is first offered or packed
+        std::vector<Buffer> packed;  ///< data of each wire::Leaf, once packed
     };
 
     /// Counts the query; false: too many from this peer.
@@ -132,6 +137,14 @@ class Donor {
     void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, Outbox& out);
     void take(TimePoint now, Outbox& out);
     bool offer_round(const PeerKey& to, StepIndex step, Outbox& out);
+    /// Computes the leaf digests of a round unless they are known; false: the average is damaged.
+    bool digest_round(Round& round) const;
+    /// Packs the average, and returns it. Leaves a damaged one as it is.
+    SharedFloats pack_round(Round& round) const;
+    /// The data of one leaf of a round, as it travels.
+    Buffer leaf_of(const Round& round, std::uint32_t leaf) const;
+    /// The data of one leaf of any held snapshot or round; empty: not held.
+    Buffer leaf_named(TimePoint now, const wire::LeafRequest& request);
     bool is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const;
     const StateCertificate* proof_of(StepIndex step) const;
     Snapshot* snapshot_at(StepIndex step);
@@ -140,10 +153,10 @@ class Donor {
     bool is_busy(const Snapshot& snapshot, TimePoint now, Duration timeout) const;
     /// Whether there is space for one more snapshot; drops an idle one if necessary.
     bool free_snapshot(TimePoint now);
-    std::span<const std::byte> bytes_named(TimePoint now, const Digest& root);
 
     const RoundRules& rules_;
     const kernels::Workers& workers_;
+    std::uint32_t retained_;  ///< rounds to retain
     std::uint64_t generation_ = 0;
     std::optional<Bandwidth> upload_;               ///< nullopt: unknown
     std::map<StepIndex, StateCertificate> proofs_;  ///< certificates of the last few states

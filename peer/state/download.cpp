@@ -23,6 +23,9 @@ namespace {
 static_assert(wire::kLeafBytes == kernels::kLeafBytes,
               "a Leaf message carries one leaf of the digest tree");
 
+/// Leaves that a donor owes before its speed is known, and the time for which it owes them then.
+constexpr std::size_t kFirstWindow = 2;
+constexpr Duration kAhead = std::chrono::seconds{2};
 /// The interval at which the end game is checked while no leaf arrives. Also the least time that a
 /// donor of unknown pace is expected to need for a leaf.
 constexpr Duration kLook = std::chrono::milliseconds{250};
@@ -139,6 +142,11 @@ void Download::ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32
     out.send(peer, tree_.step, wire::LeafRequest{.root = tree_.root, .leaf = leaf});
 }
 
+std::size_t Download::window(const Donor& donor) {
+    if (donor.pace == Duration{0}) return kFirstWindow;
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(kAhead / donor.pace, 1, kWindow));
+}
+
 Duration Download::expected(TimePoint now, const Donor& donor, std::size_t position) {
     const Duration waiting = donor.asked.empty() ? Duration{0} : now - donor.since;
     return std::max(donor.pace, waiting) * static_cast<int>(position + 1);
@@ -170,7 +178,7 @@ void Download::request(TimePoint now, Outbox& out) {
     for (bool any = true; any && !missing_.empty();) {
         any = false;
         for (auto& [peer, donor] : donors_) {
-            if (missing_.empty() || donor.asked.size() >= kWindow) continue;
+            if (missing_.empty() || donor.asked.size() >= window(donor)) continue;
             ask(now, peer, donor, *missing_.begin(), out);
             any = true;
         }
@@ -179,7 +187,7 @@ void Download::request(TimePoint now, Outbox& out) {
     if (!missing_.empty() || is_complete() || donors_.size() < 2) return;
     looked_at_ = now;
     for (auto& [peer, donor] : donors_) {
-        while (donor.asked.size() < kWindow && ask_again(now, peer, donor, out)) {
+        while (donor.asked.size() < window(donor) && ask_again(now, peer, donor, out)) {
         }
     }
 }

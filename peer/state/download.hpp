@@ -1,7 +1,9 @@
 // Download fetches one array with a known digest tree from several donors at once, leaf by leaf.
 //
-// Windows    Each donor owes at most 8 leaves. The next missing leaf is requested from any donor
-//            whose window is not full, so fast donors deliver more.
+// Windows    Each donor owes two leaves at first, then as many as it sends in two seconds, at most
+//            8: a slow link is not filled with leaves that may not be wanted any more when they
+//            arrive. The next missing leaf is requested from any donor whose window is not full, so
+//            fast donors deliver more.
 // End game   When every leaf has been requested, a donor with a free slot is also asked for a leaf
 //            that its present donors are expected to take more than twice as long for.
 // Trust      None: every leaf is checked against the tree when it arrives.
@@ -99,6 +101,8 @@ class Download {
     std::span<std::byte> place(std::uint32_t leaf) const;
     /// Marks the leaf as held and cancels its outstanding requests here.
     void mark(std::uint32_t leaf);
+    /// How many leaves the donor may owe.
+    static std::size_t window(const Donor& donor);
     void ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32_t leaf, Outbox& out);
     /// Expected time until the donor's answer at this position of its queue.
     static Duration expected(TimePoint now, const Donor& donor, std::size_t position);

@@ -106,6 +106,7 @@ std::unique_ptr<SharedAdversary> Stay::adversary() const {
     const hostile::AdversarySettings settings{
         .misbehaviour = *options_.misbehaviour,
         .max_samples_per_second = figure != 0 ? figure : RoundRules{}.max_samples_per_second,
+        .elements = formats::element_count(run_),
         .random_seed = unpredictable_seed()};
     return std::make_unique<SharedAdversary>(settings, options_.key);
 }

@@ -112,6 +112,7 @@ void StepLog::check(StepIndex step, const FloatVector& average) {
 
 void StepLog::reached(const event::StateReached& reached) {
     const std::lock_guard lock(mutex_);
+    if (has_ended_) return;  // the trainer finishes the update that it has begun
     step_ = reached.step;
     digest_ = reached.digest;
     const std::string line = line_of(reached);
@@ -172,6 +173,7 @@ void StepLog::print_start(const PeerKey& peer, std::uint16_t port) {
 
 void StepLog::print_end(const std::string& reason) {
     const std::lock_guard lock(mutex_);
+    has_ended_ = true;
     const Traffic sent = watch_.sent();
     const Traffic received = watch_.received();
     print(fmt::format(

@@ -83,6 +83,7 @@ class StepLog final : public net::Host {
 
     mutable std::mutex mutex_;  ///< guards the members below
     StayEnd end_;
+    bool has_ended_ = false;                 ///< the last line is printed
     std::map<StepIndex, Decision> decided_;  ///< the last kKeptDecisions
     std::uint64_t generation_ = 0;
     std::uint64_t rounds_ = 0;  ///< states reached whose decision was known

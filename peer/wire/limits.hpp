@@ -7,8 +7,8 @@
 
 namespace dedloc::wire {
 
-inline constexpr std::uint16_t kOldestProtocol = 6;  ///< oldest protocol version spoken
-inline constexpr std::uint16_t kNewestProtocol = 6;  ///< newest protocol version spoken
+inline constexpr std::uint16_t kOldestProtocol = 7;  ///< oldest protocol version spoken
+inline constexpr std::uint16_t kNewestProtocol = 7;  ///< newest protocol version spoken
 inline constexpr std::size_t kSignatureBytes = 64;   ///< an Ed25519 signature
 /// The form field that every frame begins with: signed or unsigned.
 inline constexpr std::size_t kFormBytes = 8;
@@ -100,7 +100,8 @@ inline constexpr std::int64_t kClockErrorSeconds = 600;
 
 // Bytes of one list element on the wire (messages.fbs). The checks below use them to show that the
 // largest messages fit a frame.
-inline constexpr std::size_t kMemberBytes = 54;  ///< a member of a plan; a record's has 48
+inline constexpr std::size_t kMemberBytes = 54;  ///< a member of a plan
+inline constexpr std::size_t kLineBytes = 56;    ///< a line of a record
 inline constexpr std::size_t kRangeBytes = 12;
 inline constexpr std::size_t kReducerBytes = kMaxHostBytes + 32;
 inline constexpr std::size_t kVoteBytes = 96;
@@ -112,7 +113,7 @@ inline constexpr std::uint32_t kMaxExpectedMilliseconds = 3'600'000;
 /// Largest frame inside a Relay.
 inline constexpr std::size_t kMaxRelayedBytes = kMaxFrameBytes - kMaxOverheadBytes;
 /// Largest member list of a record and largest vote list of a certificate.
-inline constexpr std::size_t kMaxRecordBytes = kMaxMembers * kMemberBytes;
+inline constexpr std::size_t kMaxRecordBytes = kMaxMembers * kLineBytes;
 inline constexpr std::size_t kMaxCertificateBytes = kMaxVoters * kVoteBytes;
 
 // The relations between the limits.
@@ -138,6 +139,8 @@ static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxCertificateBytes
                   kMaxFrameBytes,
               "an offer of a round fits a frame");
 static_assert(kMaxElements <= kMaxChunks * kChunkElements, "chunks cover the largest vector");
+static_assert(kMaxElements <= UINT64_MAX / kMaxMembers,
+              "the sum of the elements that a round's members reduce does not overflow");
 static_assert(kMaxSamples <= UINT64_MAX / kMaxMembers,
               "the sum of a round's samples does not overflow");
 static_assert(kMaxBytesPerSecond <= UINT64_MAX / kMaxMembers,

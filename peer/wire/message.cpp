@@ -68,6 +68,18 @@ std::uint32_t chunks_of(const Plan& plan, std::uint32_t member) {
     return chunks;
 }
 
+std::vector<std::uint64_t> reduced_elements(const Plan& plan) {
+    std::vector<std::uint64_t> elements(plan.members.size());
+    const auto begin_of = [&](std::uint32_t chunk) {
+        return std::min(std::uint64_t{chunk} * plan.chunk_elements, plan.elements);
+    };
+    for (const ChunkRange& range : plan.ranges) {
+        elements.at(range.member.value()) +=
+            begin_of(range.last_chunk) - begin_of(range.first_chunk);
+    }
+    return elements;
+}
+
 std::uint64_t sum_id_of(const Plan& plan) {
     ByteWriter out;
     out.append(bytes_of("DeDLOC@home mix 1\n"));

@@ -188,6 +188,9 @@ std::uint64_t sum_id_of(const Plan& plan);
 std::uint32_t index_of(const Plan& plan, const PeerKey& peer);
 /// Number of chunks that this member reduces. Cost: O(ranges).
 std::uint32_t chunks_of(const Plan& plan, std::uint32_t member);
+/// Elements that each member reduces, in member order. They sum up to the length of the vector if
+/// the plan is within its bounds. Cost: O(members + ranges).
+std::vector<std::uint64_t> reduced_elements(const Plan& plan);
 
 /// Coordinator to members: this round does not take place; drop the frozen contribution and
 /// continue to work.

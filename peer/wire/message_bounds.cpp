@@ -76,9 +76,17 @@ bool are_members(const List& members, Key key) {
     });
 }
 
+/// Each element of a vector has one reducer.
+bool are_parts(const CommitRecord& record) {
+    const bool are_bounded = std::ranges::all_of(
+        record.members, [](const CommitLine& line) { return line.reduced <= kMaxElements; });
+    return are_bounded && reduced_in(record) >= 1 && reduced_in(record) <= kMaxElements;
+}
+
 bool is_good(const CommitRecord& record) {
     return is_place(record.generation, record.step) &&
-           are_members(record.members, &CommitLine::peer) && are_usable(record.scalars);
+           are_members(record.members, &CommitLine::peer) && are_parts(record) &&
+           are_usable(record.scalars);
 }
 bool is_good(const std::optional<CommitRecord>& record) {
     return !record || is_good(*record);

@@ -47,10 +47,11 @@ std::uint64_t packed(std::optional<Bandwidth> bandwidth) {
     return bandwidth.value_or(Bandwidth{0}).value();
 }
 
-/// For a plan's member and for a record's line.
-template <class Member>
-fb::Line line_of(const Member& member) {
+fb::Member packed(const PlanMember& member) {
     return {packed(member.peer), member.samples.value(), member.loss_sum};
+}
+fb::Line packed(const CommitLine& line) {
+    return {packed(line.peer), line.samples.value(), line.loss_sum, line.reduced};
 }
 
 /// A list with one struct or number for each value.
@@ -114,7 +115,7 @@ struct Packer {
     }
     Offset<fb::CommitRecord> record(const CommitRecord& m) const {
         const auto members = out.CreateVectorOfStructs(
-            packed_list<fb::Line>(m.members, [](const CommitLine& l) { return line_of(l); }));
+            packed_list<fb::Line>(m.members, [](const CommitLine& l) { return packed(l); }));
         const auto previous_record = packed(m.previous_record);
         const auto previous_state = packed(m.previous_state);
         const auto average = packed(m.average);
@@ -187,7 +188,7 @@ struct Packer {
     }
     Offset<void> operator()(const Plan& m) const {
         const auto members = out.CreateVectorOfStructs(
-            packed_list<fb::Line>(m.members, [](const PlanMember& p) { return line_of(p); }));
+            packed_list<fb::Member>(m.members, [](const PlanMember& p) { return packed(p); }));
         const auto freezes = out.CreateVector(packed_list<std::uint32_t>(
             m.members, [](const PlanMember& p) { return p.contribution_id; }));
         const auto receives = out.CreateVector(packed_list<std::uint8_t>(

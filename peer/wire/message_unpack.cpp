@@ -161,7 +161,8 @@ class Unpacker {
         record.members = list<CommitLine>(*t.members(), kMaxMembers, [](const fb::Line* line) {
             return CommitLine{.peer = unpacked<PeerKey>(line->peer()),
                               .samples = Samples{line->samples()},
-                              .loss_sum = line->loss_sum()};
+                              .loss_sum = line->loss_sum(),
+                              .reduced = line->reduced()};
         });
         return record;
     }
@@ -338,7 +339,7 @@ Body Unpacker::body(const fb::Plan& t) {
     require(t.contribution_ids()->size() == t.members()->size());
     require(t.receives()->size() == t.members()->size());
     require(t.exponents()->size() == t.members()->size());
-    plan.members = list<PlanMember>(*t.members(), kMaxMembers, [](const fb::Line* line) {
+    plan.members = list<PlanMember>(*t.members(), kMaxMembers, [](const fb::Member* line) {
         return PlanMember{.peer = unpacked<PeerKey>(line->peer()),
                           .samples = Samples{line->samples()},
                           .loss_sum = line->loss_sum()};

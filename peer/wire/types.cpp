@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "peer/base/bytes.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc {
 namespace {
@@ -23,6 +24,20 @@ ByteWriter begin(std::string_view preamble) {
     return out;
 }
 
+/// Size of this many elements without overhead; int8 has a scale for each block.
+std::uint64_t bytes_in(Codec codec, std::uint64_t elements) {
+    switch (codec) {
+        case Codec::kFp32:
+            return 4 * elements;
+        case Codec::kFp16:
+        case Codec::kBf16:
+            return 2 * elements;
+        case Codec::kInt8:
+            return elements + (elements + wire::kInt8BlockElements - 1) / wire::kInt8BlockElements;
+    }
+    return 0;
+}
+
 Digest finish(ByteWriter out) {
     return blake2b(std::move(out).finish());
 }
@@ -34,8 +49,26 @@ const CommitLine* line_of(const CommitRecord& record, const PeerKey& peer) {
     return found != record.members.end() && found->peer == peer ? &*found : nullptr;
 }
 
+std::uint64_t reduced_in(const CommitRecord& record) {
+    std::uint64_t sum = 0;
+    for (const CommitLine& line : record.members) sum += line.reduced;
+    return sum;
+}
+
+std::vector<std::uint64_t> reduced_bytes(const CommitRecord& record, Codec codec) {
+    std::uint64_t contributors = 0;
+    for (const CommitLine& line : record.members) contributors += line.samples > Samples{0} ? 1 : 0;
+    std::vector<std::uint64_t> bytes;
+    bytes.reserve(record.members.size());
+    for (const CommitLine& line : record.members) {
+        const std::uint64_t others = contributors - (line.samples > Samples{0} ? 1 : 0);
+        bytes.push_back(others * bytes_in(codec, line.reduced));
+    }
+    return bytes;
+}
+
 Digest digest_of(const CommitRecord& record) {
-    ByteWriter out = begin("DeDLOC@home commit 3\n");
+    ByteWriter out = begin("DeDLOC@home commit 4\n");
     out.write(record.generation);
     out.write(record.step.value());
     out.append(record.previous_record.bytes);
@@ -45,6 +78,7 @@ Digest digest_of(const CommitRecord& record) {
         out.append(line.peer.bytes);
         out.write(line.samples.value());
         out.write(line.loss_sum);
+        out.write(line.reduced);
     }
     out.append(record.average.bytes);
     out.write(record.scalars.learning_rate);

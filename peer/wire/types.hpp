@@ -77,11 +77,14 @@ struct Term {
     auto operator<=>(const Term&) const = default;
 };
 
-/// A line of a record: what one member contributed to the round.
+/// A line of a record: what one member did in the round.
 struct CommitLine {
     PeerKey peer;         ///< the member
     Samples samples;      ///< 0: the member took part without a contribution
     double loss_sum = 0;  ///< sum of the losses of its samples, in nats
+    /// Elements of the vector whose average it computed, by the plan that the record is about. The
+    /// lines of a record sum up to the length of the vector.
+    std::uint64_t reduced = 0;
     bool operator==(const CommitLine&) const = default;
 };
 
@@ -99,6 +102,15 @@ struct CommitRecord {
     bool operator==(const CommitRecord&) const = default;
 };
 
+/// Elements that all lines together have reduced, modulo 2⁶⁴. Cost: O(members).
+std::uint64_t reduced_in(const CommitRecord& record);
+/// Bytes of gradients that each member received from other members and averaged, in the order of
+/// the lines: the elements that it reduced × the other members with samples, in the codec of the
+/// run without overhead. A member does not send its own contribution to itself.
+///
+/// Requires  a record within its bounds (message_codec.hpp): then nothing overflows
+/// Cost      O(members)
+std::vector<std::uint64_t> reduced_bytes(const CommitRecord& record, Codec codec);
 /// The line of a member; null if `peer` is not a member. Cost: O(log members).
 const CommitLine* line_of(const CommitRecord& record, const PeerKey& peer);
 /// Digest of every field in the order of the struct, little-endian, after a preamble that no other

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "project_server/accounts/account_request.hpp"
-#include "project_server/accounts/job_preferences.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/preference_text.hpp"
 #include "project_server/accounts/sessions.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {

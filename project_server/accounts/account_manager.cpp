@@ -5,24 +5,23 @@
 #include <error_numbers.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "peer/base/markup.hpp"
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_request.hpp"
-#include "project_server/accounts/job_preferences.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/preference_text.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/teams.hpp"
 #include "project_server/publishing/keys.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kMaxPreferences = 16 * 1024;
 constexpr const char* kHeader = "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n";
 
 std::string refused(int number, std::string_view sentence) {
@@ -47,24 +46,6 @@ std::string url_encoded(std::string_view text) {
 std::optional<Row> account_of(Database& database, const std::string& key) {
     if (key.size() != 32) return std::nullopt;
     return database.query_one("select * from user where authenticator = ?", {key});
-}
-
-/// `text` with only flat elements in it: <name>body</name> without markup in the body. Nothing if
-/// it is too long or is not an element `name`.
-std::optional<std::string> flat_preferences(const std::string& text, const std::string& name) {
-    if (text.size() > kMaxPreferences) return std::nullopt;
-    const auto whole = find_element(text, name);
-    if (!whole) return std::nullopt;
-    std::string out = '<' + name + ">\n";
-    XmlReader reader{whole->body};
-    while (const auto element = reader.next()) {
-        const bool is_name = std::ranges::all_of(element->name, [](char c) {
-            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-        });
-        if (!is_name || element->body.find_first_of("<>&") != std::string_view::npos) continue;
-        out += fmt::format("<{0}>{1}</{0}>\n", element->name, clean_text(element->body));
-    }
-    return out + "</" + name + '>';
 }
 
 /// A new value of the column, cut to the limit.
@@ -102,19 +83,14 @@ std::optional<std::string> change_preferences(Database& database, const Row& acc
                                               const RequestParameter& parameter) {
     const std::int64_t user = account.integer("id");
     if (const auto asked = parameter("global_prefs"); asked && !asked->empty()) {
-        const auto text = flat_preferences(*asked, "global_preferences");
+        const auto text = managed_preferences(*asked, "global_preferences", {});
         if (!text) return refused(ERR_XML_PARSE, "The global preferences are not valid.");
         database.execute("update user set global_prefs = ? where id = ?", {*text, user});
     }
     if (const auto asked = parameter("project_prefs"); asked && !asked->empty()) {
-        auto text = flat_preferences(*asked, "project_preferences");
+        const auto text =
+            managed_preferences(*asked, "project_preferences", account.text("project_prefs"));
         if (!text) return refused(ERR_XML_PARSE, "The project preferences are not valid.");
-        // The manager does not know what belongs to this project only.
-        const auto old = find_element(account.text("project_prefs"), "project_preferences");
-        const auto specific = old ? find_element(old->body, "project_specific") : std::nullopt;
-        if (specific) {
-            text->insert(text->rfind("</"), std::string{specific->whole} + '\n');
-        }
         database.execute("update user set project_prefs = ? where id = ?", {*text, user});
     }
     return std::nullopt;

@@ -7,7 +7,8 @@
 #include <string_view>
 
 #include "peer/base/bytes.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "peer/base/markup.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -34,6 +35,11 @@ std::string account_error(int number, std::string_view sentence) {
     return fmt::format(
         "<error>\n    <error_num>{}</error_num>\n    <error_msg>{}</error_msg>\n</error>\n", number,
         escape_markup(sentence));
+}
+
+bool has_account_key(std::string_view reply) {
+    const auto account = find_element(reply, "account_out");
+    return account && find_element(account->body, "authenticator");
 }
 
 bool is_wrong_password(std::string_view reply) {

@@ -21,6 +21,8 @@ struct AccountRequest {
 /// <error> with one of BOINC's numbers (error_numbers.h).
 std::string account_error(int number, std::string_view sentence);
 
+/// The reply has the key of an account: the password was right.
+bool has_account_key(std::string_view reply);
 /// The reply says that the password was wrong.
 bool is_wrong_password(std::string_view reply);
 

@@ -5,93 +5,61 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <pugixml.hpp>
-#include <sstream>
+#include <vector>
 
-#include "project_server/accounts/job_preferences.hpp"
+#include "project_server/accounts/preference_text.hpp"
+#include "project_server/scheduler/preferences.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr const char* kRoot = "global_preferences";
-constexpr std::size_t kMaxText = 60'000;  ///< bytes; the column is a blob of 65,535
-constexpr double kLatest = 4e9;           ///< a later <mod_time> is not believed
+constexpr const char* kModified = "mod_time";
+constexpr double kLatest = 4e9;  ///< a later <mod_time> is not believed
 
-double number_in(std::string_view text, double otherwise) {
+double number_in(const std::string& text, double otherwise) {
     double number = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
     return failed == std::errc{} && std::isfinite(number) ? number : otherwise;
 }
 
-/// BOINC's elements are on lines of their own, with blanks around their text perhaps.
-std::string_view trimmed(const char* text) {
-    std::string_view rest{text};
-    while (!rest.empty() && std::string_view{" \t\r\n"}.find(rest.front()) != rest.npos) {
-        rest.remove_prefix(1);
-    }
-    return rest;
-}
-
-double value_of(const pugi::xml_node& part, const ComputingField& field) {
-    const auto element = part.child(field.name);
-    if (!element) return field.usual;
-    const auto text = trimmed(element.text().get());
+double value_of(const XmlElement& element, const ComputingField& field) {
+    const std::string text = text_value(element.body);
     if (field.is_flag) return text.empty() || number_in(text, 0) != 0 ? 1 : 0;
     const double value = number_in(text, field.usual * field.scale) / field.scale;
     return value >= field.least && value <= field.most ? value : field.usual;
 }
 
-ComputingValues values_of(const pugi::xml_node& part) {
-    ComputingValues values{};
-    std::ranges::transform(kComputingFields, values.begin(),
-                           [&](const ComputingField& field) { return value_of(part, field); });
+/// Position in kComputingFields; their number if the element is none of them, or has elements.
+std::size_t field_of(const XmlElement& element) {
+    if (element.body.find('<') != std::string_view::npos) return kComputingFields.size();
+    const auto found = std::ranges::find_if(
+        kComputingFields, [&](const ComputingField& field) { return element.name == field.name; });
+    return static_cast<std::size_t>(found - kComputingFields.begin());
+}
+
+ComputingValues values_of(const std::vector<XmlElement>& elements) {
+    ComputingValues values = usual_computing();
+    for (const XmlElement& element : elements) {
+        const std::size_t i = field_of(element);
+        if (i < values.size()) values[i] = value_of(element, kComputingFields[i]);
+    }
     return values;
 }
 
-/// Replaces an element's text, or adds the element before the venues: clients read no further than
-/// the venue of their computer.
-void set(pugi::xml_node part, const char* name, const std::string& text) {
-    auto element = part.child(name);
-    while (const auto more = element.next_sibling(name)) part.remove_child(more);
-    if (!element) {
-        const auto venue = part.child("venue");
-        element = venue ? part.insert_child_before(name, venue) : part.append_child(name);
+/// The part's elements, with other values if there are any.
+std::string text_of(const std::vector<XmlElement>& elements,
+                    const std::optional<ComputingValues>& values) {
+    std::string out;
+    for (const XmlElement& element : elements) {
+        const bool is_replaced = values && field_of(element) < values->size();
+        if (!is_replaced && element.name != kModified) out += rewritten(element);
     }
-    element.remove_children();
-    element.append_child(pugi::node_pcdata).set_value(text.c_str());
-}
-
-void set(pugi::xml_node part, const ComputingValues& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; values && i < values->size(); ++i) {
         const auto& field = kComputingFields[i];
-        set(part, field.name, fmt::format("{}", values[i] * field.scale));
+        out += fmt::format("<{0}>{1}</{0}>\n", field.name, (*values)[i] * field.scale);
     }
-}
-
-/// Fills empty elements, because BOINC's parsers do not know the blank in "<name />", which pugixml
-/// writes. Elements deeper than BOINC's are deleted.
-void fill_empty_elements(pugi::xml_node part, int depth = 0) {
-    constexpr int kDeepest = 4;
-    for (auto child : part.children()) {
-        if (child.type() != pugi::node_element) continue;
-        if (depth == kDeepest) child.remove_children();
-        if (!child.first_child()) child.append_child(pugi::node_pcdata).set_value("1");
-        fill_empty_elements(child, depth + 1);
-    }
-}
-
-pugi::xml_node venue_of(const pugi::xml_node& root, const std::string& venue) {
-    return root.find_child_by_attribute("venue", "name", venue.c_str());
-}
-
-/// The element <global_preferences>, empty if the text is not well-formed.
-pugi::xml_node load(pugi::xml_document& document, std::string_view text) {
-    const bool is_read = document.load_buffer(text.data(), text.size());
-    if (!is_read || !document.child(kRoot)) {
-        document.reset();
-        document.append_child(kRoot);
-    }
-    return document.child(kRoot);
+    return out;
 }
 
 }  // namespace
@@ -103,65 +71,32 @@ ComputingValues usual_computing() {
 }
 
 ComputingChoices parse_computing_choices(std::string_view text) {
-    pugi::xml_document document;
-    const auto root = load(document, text);
-    ComputingChoices choices{.general = values_of(root), .venues = {}};
-    for (const char* const venue : kVenues) {
-        if (const auto part = venue_of(root, venue)) choices.venues[venue] = values_of(part);
-    }
+    const PreferenceText parts = split_preferences(text, kRoot);
+    ComputingChoices choices{.general = values_of(parts.general), .venues = {}};
+    for (const auto& [venue, elements] : parts.venues) choices.venues[venue] = values_of(elements);
     return choices;
 }
 
 std::string with_computing(std::string_view text, const std::string& venue,
                            const std::optional<ComputingValues>& values, std::int64_t now) {
-    pugi::xml_document document;
-    auto root = load(document, text);
-    const double before = number_in(trimmed(root.child("mod_time").text().get()), 0);
+    PreferenceText parts = split_preferences(text, kRoot);
+    const double before = parse_computing_preferences(text).modified;
     const double next = before < kLatest ? std::floor(before) + 1 : 0;
-    if (venue.empty()) {
-        set(root, values.value_or(usual_computing()));
-    } else if (values) {
-        auto part = venue_of(root, venue);
-        if (!part) {
-            part = root.append_child("venue");
-            part.append_attribute("name").set_value(venue.c_str());
-        }
-        set(part, *values);
-    } else {
-        while (root.remove_child(venue_of(root, venue))) {
-        }
+    const auto changed = [&](const std::string& part) {
+        if (part != venue) return std::optional<ComputingValues>{};
+        return std::optional{values.value_or(usual_computing())};
+    };
+    if (values && !venue.empty()) parts.venues.try_emplace(venue);
+    if (!values) parts.venues.erase(venue);
+    std::string out =
+        fmt::format("<{0}>\n<{1}>{2:.0f}</{1}>\n{3}", kRoot, kModified,
+                    std::max(static_cast<double>(now), next), text_of(parts.general, changed("")));
+    // Last, because clients read no further than the venue of their computer.
+    for (const auto& [name, elements] : parts.venues) {
+        out += fmt::format("<venue name=\"{}\">\n{}</venue>\n", name,
+                           text_of(elements, changed(name)));
     }
-    set(root, "mod_time", fmt::format("{:.0f}", std::max(static_cast<double>(now), next)));
-    fill_empty_elements(root);
-    std::ostringstream out;
-    root.print(out, "", pugi::format_indent);
-    return out.str();
-}
-
-ComputingChoices read_computing_choices(Database& database, std::int64_t user) {
-    const auto row = database.query_one("select global_prefs from user where id = ?", {user});
-    return row ? parse_computing_choices(row->text("global_prefs")) : ComputingChoices{};
-}
-
-Refusal choose_computing(Database& database, std::int64_t user, const std::string& venue,
-                         const std::optional<ComputingValues>& values, std::int64_t now) {
-    if (!is_venue(venue)) return "There is no such venue.";
-    for (std::size_t i = 0; values && i < values->size(); ++i) {
-        const auto& field = kComputingFields[i];
-        if (!((*values)[i] >= field.least && (*values)[i] <= field.most)) {
-            return fmt::format("{}: {} is a number from {} to {}.", field.group, field.label,
-                               field.least, field.most);
-        }
-    }
-    return in_transaction(database, [&]() -> Refusal {
-        const auto row =
-            database.query_one("select global_prefs from user where id = ? for update", {user});
-        if (!row) return "There is no such account.";
-        const std::string text = with_computing(row->text("global_prefs"), venue, values, now);
-        if (text.size() > kMaxText) return "These preferences are too long.";
-        database.execute("update user set global_prefs = ? where id = ?", {text, user});
-        return std::nullopt;
-    });
+    return out + fmt::format("</{}>\n", kRoot);
 }
 
 }  // namespace dedloc::server

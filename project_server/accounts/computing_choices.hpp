@@ -11,9 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "project_server/accounts/account_changes.hpp"
-#include "project_server/database/database.hpp"
-
 namespace dedloc::server {
 
 /// One preference.
@@ -85,20 +82,14 @@ struct ComputingChoices {
 };
 
 /// Reads a text with a <global_preferences> element, from a client perhaps; the usual value where
-/// something is absent or out of bounds.
+/// something is absent or out of bounds. Of several elements of one name the last counts, as for
+/// clients.
 ComputingChoices parse_computing_choices(std::string_view text);
 
 /// The text with other values for `venue` ("": in general), or without those of that venue
-/// (nothing), and with a <mod_time> that is newer than before. Elements that are not in
-/// kComputingFields stay, such as the hours of single days that a client has chosen. A text that is
-/// not well-formed is replaced as a whole.
+/// (nothing), and with a <mod_time> that is newer than before. Other elements are rewritten
+/// (preference_text.hpp), such as the hours of single days that a client has chosen.
 std::string with_computing(std::string_view text, const std::string& venue,
                            const std::optional<ComputingValues>& values, std::int64_t now);
-
-/// Reads the choices of a user. Errors: DatabaseError.
-ComputingChoices read_computing_choices(Database& database, std::int64_t user);
-/// Writes them for a venue, or takes them away; see with_computing(). Errors: DatabaseError.
-Refusal choose_computing(Database& database, std::int64_t user, const std::string& venue,
-                         const std::optional<ComputingValues>& values, std::int64_t now);
 
 }  // namespace dedloc::server

@@ -3,22 +3,16 @@
 // follow the <venue> element of a computer's venue, if there is one, instead of the rest.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "project_server/accounts/account_changes.hpp"
-#include "project_server/database/database.hpp"
+#include "project_server/accounts/preference_text.hpp"
 
 namespace dedloc::server {
 
-/// BOINC's venues.
-inline constexpr std::array<const char*, 3> kVenues{"home", "school", "work"};
-/// Whether it is one of kVenues, or empty: no venue.
-bool is_venue(std::string_view venue);
+/// The largest resource share that BOINC knows.
+inline constexpr int kMaxShare = 10'000;
 
 /// The jobs that a computer is to get.
 struct JobPreferences {
@@ -27,6 +21,7 @@ struct JobPreferences {
     bool uses_nvidia_gpu = true;  ///< jobs for NVIDIA GPUs are wanted
     bool operator==(const JobPreferences&) const = default;
 };
+
 /// Those of an account.
 struct ProjectChoices {
     JobPreferences general;                        ///< where no venue has its own
@@ -36,19 +31,9 @@ struct ProjectChoices {
 
 /// Reads a text with a <project_preferences> element; defaults where something is absent.
 ProjectChoices parse_choices(std::string_view text);
+
 /// The text with these choices. Elements that are not ours, the app's own <project_specific> above
-/// all, stay, also in the venues that stay.
+/// all, are rewritten (preference_text.hpp), also in the venues that stay.
 std::string with_choices(std::string_view text, const ProjectChoices& choices);
-
-/// Reads the choices of a user. Errors: DatabaseError.
-ProjectChoices read_choices(Database& database, std::int64_t user);
-/// Gives a venue its own preferences, or takes them away (nothing). "" is the general ones. Errors:
-/// DatabaseError.
-Refusal choose_jobs(Database& database, std::int64_t user, const std::string& venue,
-                    const std::optional<JobPreferences>& jobs);
-
-/// Says where a computer of the user is. Errors: DatabaseError.
-Refusal set_venue(Database& database, std::int64_t user, std::int64_t host,
-                  const std::string& venue);
 
 }  // namespace dedloc::server

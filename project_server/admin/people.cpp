@@ -86,13 +86,14 @@ PageData::List work_by_run(Database& database, const Owner& owner) {
     for (const Row& row : database.query(
              fmt::format(
                  "select d.name, sum(w.contributions) as contributions, sum(w.samples) as samples, "
+                 "sum(w.reduced_bytes) as reduced_bytes, "
                  "sum(w.credit) as credit, sum(w.pending) as pending, sum(w.withheld) as withheld "
-                 "from (select c.runid, 1 as contributions, c.samples, c.credit, "
+                 "from (select c.runid, 1 as contributions, c.samples, c.reduced_bytes, c.credit, "
                  "if(c.credit_state = 0, c.samples, 0) as pending, "
                  "if(c.credit_state = 2, c.samples, 0) as withheld "
                  "from dedloc_ticket t join dedloc_contribution c on c.runid = t.runid and "
                  "c.peer_key = t.peer_key where t.{0} = ? union all select runid, contributions, "
-                 "samples, credit, 0, 0 from dedloc_daily_credit where {0} = ?) w "
+                 "samples, reduced_bytes, credit, 0, 0 from dedloc_daily_credit where {0} = ?) w "
                  "join dedloc_run d on d.id = w.runid group by d.id order by d.id",
                  owner.column),
              {owner.id, owner.id})) {
@@ -100,6 +101,7 @@ PageData::List work_by_run(Database& database, const Owner& owner) {
         run.set("run", row.text("name"))
             .set("contributions", row.integer("contributions"))
             .set("samples", row.integer("samples"))
+            .set("reduced_bytes", row.integer("reduced_bytes"))
             .set("credit", row.real("credit"))
             .set("pending_samples", row.integer("pending"))
             .set("withheld_samples", row.integer("withheld"));
@@ -112,7 +114,8 @@ PageData::List withheld_of(Database& database, const Owner& owner) {
     PageData::List list;
     for (const Row& row : database.query(
              fmt::format("select d.name, w.peer_key, w.kind, w.subject, w.since, w.contributions, "
-                         "w.samples from dedloc_withheld w join dedloc_ticket t on t.runid = "
+                         "w.samples, w.reduced_bytes from dedloc_withheld w join dedloc_ticket t "
+                         "on t.runid = "
                          "w.runid and t.peer_key = w.peer_key join dedloc_run d on d.id = w.runid "
                          "where t.{} = ? order by w.noted desc limit 100",
                          owner.column),
@@ -124,7 +127,8 @@ PageData::List withheld_of(Database& database, const Owner& owner) {
             .set("subject", row.text("subject"))
             .set("since_at", row.integer("since"))
             .set("contributions", row.integer("contributions"))
-            .set("samples", row.integer("samples"));
+            .set("samples", row.integer("samples"))
+            .set("reduced_bytes", row.integer("reduced_bytes"));
         list.push_back(std::move(withheld));
     }
     return list;

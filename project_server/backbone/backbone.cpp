@@ -270,7 +270,8 @@ class Backbone::Impl {
                                                              .run_name = run_.run.name,
                                                              .run = run_.id,
                                                              .backbone = run_.run.backbone_key,
-                                                             .ledger = run_.ledger()},
+                                                             .ledger = run_.ledger(),
+                                                             .codec = run_.run.codec},
                                              store_);
     }
     std::unique_ptr<RemoteSuspicions> make_remote_suspicions() {

@@ -13,7 +13,7 @@ namespace dedloc::backbone {
 namespace {
 
 constexpr std::string_view kMagic = "DEDLOCLG";
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 constexpr std::uint64_t kFileHeaderBytes = 8 + 4 + 4 + 32;
 constexpr std::size_t kRecordHeaderBytes = 4 + 1 + 8;
 /// Far above any commit (a member's line takes about 50 bytes, a vote 100): more is damage.

@@ -196,16 +196,20 @@ void RunRecorder::record_ledger() {
 void RunRecorder::record_contributions(const LedgerCommit& commit) {
     const auto updates = commit.decision.record.step.next().value();
     if (updates <= compacted_) return;
-    for (const auto& line : commit.decision.record.members) {
-        if (line.samples == Samples{0}) continue;
+    const CommitRecord& record = commit.decision.record;
+    const std::vector<std::uint64_t> bytes = reduced_bytes(record, options_.codec);
+    for (std::size_t k = 0; k < record.members.size(); ++k) {
+        const CommitLine& line = record.members[k];
+        if (line.samples == Samples{0} && bytes[k] == 0) continue;
         // A row that has been credited is not changed.
         database_->execute(
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
-            "committed_at) values (?, ?, ?, ?, ?, ?) on duplicate key update "
+            "reduced_bytes, committed_at) values (?, ?, ?, ?, ?, ?, ?) on duplicate key update "
             "loss_sum = if(credit_state <> 1, values(loss_sum), loss_sum), "
             "samples = if(credit_state <> 1, values(samples), samples), "
+            "reduced_bytes = if(credit_state <> 1, values(reduced_bytes), reduced_bytes), "
             "committed_at = if(credit_state <> 1, values(committed_at), committed_at)",
-            {run_row_, updates, line.peer.hex(), line.samples.value(), line.loss_sum,
+            {run_row_, updates, line.peer.hex(), line.samples.value(), line.loss_sum, bytes[k],
              seconds_of(commit.committed_at.time_since_epoch())});
     }
 }

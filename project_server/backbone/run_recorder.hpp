@@ -31,6 +31,7 @@ struct RecorderOptions {
     RunId run;                          ///< must be the id in that row
     PeerKey backbone;                   ///< the backbone that the run file names
     std::filesystem::path ledger;       ///< must exist
+    Codec codec = Codec::kFp32;         ///< the run's, for the size of reduced bytes
 };
 
 /// The thread that writes the rows of one run.

@@ -121,9 +121,11 @@ void check_payments(server::Database& database, Findings& findings) {
              fmt::format("select d.name, count(*) as n from dedloc_contribution c join dedloc_run "
                          "d on d.id = c.runid where (c.credit_state = 1 and (c.resultid = 0 or "
                          "{})) or (c.credit_state <> 1 and c.credit <> 0) group by d.name",
-                         differ("c.credit", "c.samples * d.credit_per_sample")))) {
+                         differ("c.credit",
+                                "(c.samples * d.credit_per_sample + c.reduced_bytes * "
+                                "d.credit_per_gigabyte_reduced / 1e9)")))) {
         findings.bad(fmt::format("{} contributions to the run {} have another credit than their "
-                                 "samples and their state say",
+                                 "samples, reduced bytes and state say",
                                  row.integer("n"), row.text("name")),
                      "compare with a backup");
     }

@@ -10,8 +10,10 @@
 
 #include "peer/base/error.hpp"
 #include "project_server/check/checks.hpp"
+#include "project_server/publishing/code_sign_keys.hpp"
+#include "project_server/publishing/key_change.hpp"
 #include "project_server/publishing/keys.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::check {
 namespace {
@@ -106,11 +108,32 @@ Files job_files(server::Database& database) {
     }
 }
 
+/// The key by which the versions are signed is that in keys/, and former ones lead to it.
+void check_signing_key(const server::ProjectConfig& config, const server::CodeSignKeys& keys,
+                       Findings& findings) {
+    const auto file = config.key_directory / "code_sign_public";
+    const bool is_changing = fs::exists(config.key_directory / server::kNextKeys);
+    if (!is_changing && server::read_public_key_text(file) != keys.present()) {
+        findings.bad(
+            fmt::format("{} is not the key by which the app versions are signed", file.string()),
+            "put back keys/ from the backup of the same time as the database");
+    }
+    for (const std::string& name : keys.dead_ends()) {
+        findings.warning(
+            fmt::format("no signature leads from {} to the present key",
+                        (config.key_directory / name).string()),
+            "put back keys/ from a backup; else clients that know only this key get no tasks");
+    }
+}
+
 }  // namespace
 
 void check_downloads(const Subject& subject, server::Database& database, Findings& findings) {
     const server::ProjectConfig& config = subject.config;
-    const server::VerifyingKey key{config.key_directory / "code_sign_public"};
+    const server::CodeSignKeys keys{config.key_directory,
+                                    server::present_key(database, config.key_directory)};
+    check_signing_key(config, keys, findings);
+    const server::VerifyingKey key{keys.present(), "the project's key"};
     const Files apps = app_files(database);
     for (const auto& [name, file] : apps) {
         const auto path = config.download_directory / name;
@@ -126,6 +149,13 @@ void check_downloads(const Subject& subject, server::Database& database, Finding
         if (fault.empty()) continue;
         findings.bad(fmt::format("the jobs' input file {} {}", path.string(), fault),
                      "remove it: dedloc-work copies it again from the run's folder");
+    }
+    for (const auto& row : database.query(
+             "select v.version_num, a.name from app_version v join app a on a.id = v.appid where "
+             "v.deprecated = 0 and v.xml_doc = ''")) {
+        findings.bad(fmt::format("version {} of {} is offered, but dedloc-purge has deleted it",
+                                 row.integer("version_num"), row.text("name")),
+                     "dedloc app withdraw, then publish a higher version");
     }
     const bool trains =
         database.query_one("select id from dedloc_run where state = 'running'").has_value();

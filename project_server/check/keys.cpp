@@ -1,13 +1,20 @@
 #include <fmt/format.h>
 
 #include "project_server/check/checks.hpp"
+#include "project_server/publishing/key_change.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::check {
 
 void check_keys(const Subject& subject, Findings& findings) {
-    constexpr const char* kText = "text to sign";
+    const bool is_changing =
+        std::filesystem::exists(subject.config.key_directory / server::kNextKeys);
+    if (is_changing) {
+        findings.bad("a change of the key that signs app versions is not complete",
+                     fmt::format("dedloc app rekey --project {}", subject.project.string()));
+    }
     for (const std::string name : {"code_sign", "upload"}) {
+        if (is_changing && name == "code_sign") continue;
         const auto open = subject.config.key_directory / (name + "_public");
         const auto secret = subject.config.key_directory / (name + "_private");
         const server::VerifyingKey verifier{open};
@@ -17,7 +24,7 @@ void check_keys(const Subject& subject, Findings& findings) {
             }
             continue;  // that upload_private is absent is a finding of check_secrets
         }
-        if (verifier.verifies(kText, server::SigningKey{secret}.sign_text(kText))) {
+        if (verifier.is_half_of(server::SigningKey{secret})) {
             findings.good(fmt::format("{0}_public verifies what {0}_private signs", name));
         } else {
             findings.bad(

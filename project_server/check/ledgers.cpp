@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "peer/base/error.hpp"
 #include "project_server/backbone/ledger.hpp"
@@ -25,14 +26,16 @@ const std::string kCompare =
     "ledger and database are from different times, or rows were changed: restore both from one "
     "backup";
 
-/// Contributions: how many, and their samples.
+/// Contributions: how many, their samples, and the bytes that they reduced.
 struct Sum {
     std::uint64_t rows = 0;
     std::uint64_t samples = 0;
+    std::uint64_t reduced_bytes = 0;
 
-    void add(std::uint64_t more_rows, std::uint64_t more_samples) {
-        rows += more_rows;
-        samples += more_samples;
+    void add(const Sum& more) {
+        rows += more.rows;
+        samples += more.samples;
+        reduced_bytes += more.reduced_bytes;
     }
     bool operator==(const Sum&) const = default;
 };
@@ -58,18 +61,25 @@ std::uint64_t count_of(const server::Row& row, std::string_view column) {
     return static_cast<std::uint64_t>(row.integer(column));
 }
 
+Sum sum_in(const server::Row& row) {
+    return {.rows = count_of(row, "n"),
+            .samples = count_of(row, "samples"),
+            .reduced_bytes = count_of(row, "bytes")};
+}
+
 std::map<std::string, Sum> sums_by_key(server::Database& database, std::int64_t run,
                                        std::uint64_t after) {
     std::map<std::string, Sum> sums;
     for (std::string last;;) {
         const auto rows = database.query(
-            "select peer_key, count(*) as n, sum(samples) as samples from dedloc_contribution "
-            "where runid = ? and peer_key > ? and step > ? group by peer_key order by peer_key "
+            "select peer_key, count(*) as n, sum(samples) as samples, sum(reduced_bytes) as bytes "
+            "from dedloc_contribution where runid = ? and peer_key > ? and step > ? group by "
+            "peer_key order by peer_key "
             "limit ?",
             {run, last, after, kKeysAtOnce});
         for (const auto& row : rows) {
             last = row.text("peer_key");
-            sums[last].add(count_of(row, "n"), count_of(row, "samples"));
+            sums[last].add(sum_in(row));
         }
         if (rows.size() < kKeysAtOnce) return sums;
     }
@@ -93,13 +103,16 @@ std::optional<RunRows> read_rows(server::Database& database, const std::string& 
     rows.last_step = count_of(*steps, "last");
     rows.step_samples = count_of(*steps, "samples");
     for (const auto& old :
-         {database.query_one("select count(*) as n, coalesce(sum(samples), 0) as samples from "
+         {database.query_one("select count(*) as n, coalesce(sum(samples), 0) as samples, "
+                             "coalesce(sum(reduced_bytes), 0) as bytes from "
                              "dedloc_contribution where runid = ? and step <= ?",
                              {id, rows.compacted}),
           database.query_one("select coalesce(sum(contributions), 0) as n, coalesce(sum(samples + "
-                             "unowned), 0) as samples from dedloc_daily_credit where runid = ?",
+                             "unowned), 0) as samples, coalesce(sum(reduced_bytes + "
+                             "unowned_bytes), 0) as bytes from dedloc_daily_credit where "
+                             "runid = ?",
                              {id})}) {
-        rows.contributed.compacted.add(count_of(*old, "n"), count_of(*old, "samples"));
+        rows.contributed.compacted.add(sum_in(*old));
     }
     rows.contributed.by_key = sums_by_key(database, id, rows.compacted);
     return rows;
@@ -123,11 +136,14 @@ LedgerSums read_ledger(const RunFolder& folder, std::uint64_t compacted, std::ui
         sums.steps = reader.place().codec.head().step.value();
         const auto* const commit = std::get_if<backbone::LedgerCommit>(&*record);
         if (commit == nullptr || (sums.steps > last && !sums.has_void_steps)) continue;
-        for (const CommitLine& line : commit->decision.record.members) {
-            if (line.samples == Samples{0}) continue;
+        const CommitRecord& decided = commit->decision.record;
+        const std::vector<std::uint64_t> bytes = reduced_bytes(decided, folder.run->codec);
+        for (std::size_t k = 0; k < decided.members.size(); ++k) {
+            const CommitLine& line = decided.members[k];
+            if (line.samples == Samples{0} && bytes[k] == 0) continue;
             Sum& sum = sums.steps <= compacted ? sums.contributed.compacted
                                                : sums.contributed.by_key[line.peer.hex()];
-            sum.add(1, line.samples.value());
+            sum.add({.rows = 1, .samples = line.samples.value(), .reduced_bytes = bytes[k]});
         }
     }
     return sums;
@@ -155,12 +171,14 @@ class Comparison {
   private:
     void compare(const std::string& what, const Sum& rows, const Sum& ledger) {
         if (rows == ledger) return;
-        const bool is_more = rows.rows > ledger.rows || rows.samples > ledger.samples;
+        const bool is_more = rows.rows > ledger.rows || rows.samples > ledger.samples ||
+                             rows.reduced_bytes > ledger.reduced_bytes;
         // A step that was repeated has one row, and two decisions.
         if (!is_more && may_repeat_) return;
-        findings_.bad(fmt::format("{} in the run {}: {} rows with {} samples in the database, {} "
-                                  "with {} in the ledger",
-                                  what, run_, rows.rows, rows.samples, ledger.rows, ledger.samples),
+        findings_.bad(fmt::format("{} in the run {}: {} rows with {} samples and {} reduced bytes "
+                                  "in the database, {} with {} and {} in the ledger",
+                                  what, run_, rows.rows, rows.samples, rows.reduced_bytes,
+                                  ledger.rows, ledger.samples, ledger.reduced_bytes),
                       kCompare);
     }
 

@@ -8,6 +8,7 @@
 
 #include "project_server/check/checks.hpp"
 #include "project_server/control/sockets.hpp"
+#include "project_server/publishing/key_change.hpp"
 
 namespace dedloc::check {
 namespace {
@@ -31,6 +32,9 @@ std::vector<Secret> secrets_of(const Subject& subject) {
         secrets.push_back({.path = subject.config.key_directory / "upload_private"});
         secrets.push_back(
             {.path = subject.config.key_directory / "code_sign_private", .is_optional = true});
+        secrets.push_back(
+            {.path = subject.config.key_directory / server::kNextKeys / "code_sign_private",
+             .is_optional = true});
     }
     if (!subject.settings.mail_credentials.empty()) {
         secrets.push_back({.path = subject.settings.mail_credentials});

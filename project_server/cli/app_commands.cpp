@@ -3,15 +3,20 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "project_server/cli/app_versions.hpp"
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
+#include "project_server/cli/progress.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/official/jobs.hpp"
 #include "project_server/publishing/app_version.hpp"
@@ -32,6 +37,7 @@ struct AppOptions {
     std::string plan_class{server::kMultithread};
     std::vector<fs::path> files;  ///< that the program opens by itself, such as plug-ins
     fs::path signatures;          ///< folder of signatures made elsewhere; empty: sign here
+    bool prints_json = false;
 };
 
 struct SignOptions {
@@ -39,19 +45,6 @@ struct SignOptions {
     fs::path key;     ///< private key
     fs::path folder;  ///< where the signatures are written
 };
-
-/// BOINC's number of a version: 107 for "1.7". Errors: InputError.
-int version_number(const std::string& text) {
-    int major = 0;
-    int minor = 0;
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%d.%d%c", &major, &minor, &rest) != 2 || major < 0 ||
-        major > 1000 || minor < 0 || minor > 99) {
-        throw InputError(
-            fmt::format("{} is not a version (such as 1.0, minor number below 100)", text));
-    }
-    return major * 100 + minor;
-}
 
 /// Adds a file unless the version has it; two files cannot have one name in the slot.
 void add_file(std::vector<server::AppFile>& files, const fs::path& path, const std::string& name) {
@@ -87,31 +80,66 @@ void add(const AppOptions& options) {
                         options.plan_class, server::kMultithread, server::kCuda));
     }
     const auto project = existing_project(options.project);
-    const server::AppVersion version{.app = options.name,
-                                     .friendly_name = "DeDLOC trainer",
-                                     .version = version_number(options.version),
-                                     .platform = options.platform,
-                                     .plan_class = options.plan_class,
-                                     .files = files_of(options)};
+    std::optional<Progress> progress{std::in_place, options.prints_json};
+    progress->say("looking for the libraries of the program");
+    server::AppVersion version{.app = options.name,
+                               .friendly_name = "DeDLOC trainer",
+                               .version = version_number(options.version),
+                               .platform = options.platform,
+                               .plan_class = options.plan_class,
+                               .files = files_of(options)};
+    std::vector<fs::path> programs = options.files;
+    programs.push_back(options.binary);
+    version.c_library = needed_c_library(programs);
     std::uint64_t bytes = 0;
     for (const server::AppFile& file : version.files) bytes += fs::file_size(file.source);
     require_disk_space(project, bytes + (std::uint64_t{50} << 20));
     ProjectDatabase access{project};
-    server::add_app_version(access.database(), access.config(), version, options.signatures);
+    const auto id = server::add_app_version(access.database(), access.config(), version,
+                                            options.signatures, progress->begins());
+    progress.reset();
     if (server::is_official(project)) official::reload_feeder(project);
-    fmt::print("{} {} for {}{}{}: {} and {} libraries, {} MB\n", options.name, options.version,
+    if (options.prints_json) {
+        server::PageData data;
+        data.set("id", id)
+            .set("name", options.name)
+            .set("version", options.version)
+            .set("platform", options.platform)
+            .set("plan_class", options.plan_class)
+            .set("c_library", version.c_library ? version.c_library->text() : "")
+            .set("files", version.files.size())
+            .set("bytes", bytes);
+        return print(data, true);
+    }
+    fmt::print("{} {} for {}{}{}: {} and {} libraries, {} MB{}\n", options.name, options.version,
                options.platform, options.plan_class.empty() ? "" : ", ", options.plan_class,
-               options.binary.filename().string(), version.files.size() - 1, bytes / 1'000'000);
+               options.binary.filename().string(), version.files.size() - 1, bytes / 1'000'000,
+               version.c_library
+                   ? fmt::format("; hosts need glibc {} or newer", version.c_library->text())
+                   : "");
 }
 
 void sign(const SignOptions& options) {
     const auto names = server::sign_files(files_of(options.app), options.key, options.folder);
+    if (options.app.prints_json) {
+        server::PageData::List files;
+        for (const auto& name : names) files.emplace_back(name);
+        server::PageData data;
+        data.set("folder", options.folder.string()).set("files", std::move(files));
+        return print(data, true);
+    }
     fmt::print("{}: signatures of {} files\n", options.folder.string(), names.size());
 }
 
-void make_key(const fs::path& folder) {
+void make_key(const fs::path& folder, bool as_json) {
     fs::create_directories(folder);
     server::make_key_pair(folder, "code_sign");
+    if (as_json) {
+        server::PageData data;
+        data.set("private_key", (folder / "code_sign_private").string())
+            .set("public_key", (folder / "code_sign_public").string());
+        return print(data, true);
+    }
     fmt::print("{0}/code_sign_private stays here; {0}/code_sign_public is the project's\n",
                folder.string());
 }
@@ -123,6 +151,7 @@ void add_file_options(CLI::App& command, AppOptions& options) {
     command.add_option("--file", options.files,
                        "A file that the program opens by itself, such as libdedloc_cuda.so or "
                        "libtorch_cuda.so; it comes with its shared libraries; repeat for each");
+    command.add_flag("--json", options.prints_json, "Print JSON");
 }
 
 /// Signing on a machine that the network does not reach.
@@ -131,7 +160,9 @@ void add_signing_commands(CLI::App& app) {
     auto* const key = app.add_subcommand(
         "key", "Make a key pair that signs app versions, on a machine that is not the project's");
     key->add_option("FOLDER", *folder, "Where the two files are written")->required();
-    key->callback([folder] { make_key(*folder); });
+    const auto as_json = std::make_shared<bool>(false);
+    key->add_flag("--json", *as_json, "Print JSON");
+    key->callback([folder, as_json] { make_key(*folder, *as_json); });
 
     const auto options = std::make_shared<SignOptions>();
     auto* const command = app.add_subcommand(
@@ -140,6 +171,77 @@ void add_signing_commands(CLI::App& app) {
     command->add_option("--out", options->folder, "Folder for the signatures")->required();
     add_file_options(*command, options->app);
     command->callback([options] { sign(*options); });
+}
+
+/// Options of `app list`, `app withdraw` and `app require`.
+struct VersionOptions {
+    fs::path project;
+    std::string name = "dedloc_train";
+    std::string version;
+    std::string platform;
+    std::optional<std::string> plan_class;  ///< absent: all
+    std::string client;                     ///< oldest version of it
+    bool is_undo = false;
+    bool prints_json = false;
+};
+
+void list(const VersionOptions& options) {
+    ProjectDatabase access{existing_project(options.project)};
+    print(app_versions(access.database()), options.prints_json);
+}
+
+void change(const VersionOptions& options, const VersionChange& change) {
+    const ChosenVersions choice{.app = options.name,
+                                .version = version_number(options.version),
+                                .platform = options.platform,
+                                .plan_class = options.plan_class};
+    const auto project = existing_project(options.project);
+    ProjectDatabase access{project};
+    const auto changed = change_versions(access.database(), choice, change);
+    if (server::is_official(project)) official::reload_feeder(project);
+    print(changed, options.prints_json);
+    const auto offered = std::get<std::int64_t>(changed.field("offered").value());
+    if (offered == 0 && !options.prints_json) {
+        fmt::print("no version of {} is left: volunteers get no jobs until one is added\n",
+                   options.name);
+    }
+}
+
+void withdraw(const VersionOptions& options) {
+    change(options, {.is_withdrawn = !options.is_undo});
+}
+
+void require_client(const VersionOptions& options) {
+    change(options, {.min_client = client_number(options.client)});
+}
+
+void add_version_commands(CLI::App& app) {
+    const auto options = std::make_shared<VersionOptions>();  // shared by parser and callbacks
+    const auto add = [&](const char* name, const char* what, void (*work)(const VersionOptions&)) {
+        auto* const command = app.add_subcommand(name, what);
+        command->add_option("--project", options->project, "The project's folder")->required();
+        command->add_flag("--json", options->prints_json, "Print JSON");
+        command->callback([options, work] { work(*options); });
+        return command;
+    };
+    add("list", "List the published versions and who uses them", list);
+    const auto add_change = [&](const char* name, const char* what,
+                                void (*work)(const VersionOptions&)) {
+        auto* const command = add(name, what, work);
+        command->add_option("version", options->version, "Version, MAJOR.MINOR")->required();
+        command->add_option("--name", options->name, "Name of the app")->capture_default_str();
+        command->add_option("--platform", options->platform, "Only for this BOINC platform");
+        command->add_option("--plan-class", options->plan_class, "Only of this plan class");
+        return command;
+    };
+    add_change("withdraw",
+               "Send no new jobs of a version; within seconds. Jobs that volunteers have go on",
+               withdraw)
+        ->add_flag("--undo", options->is_undo, "Offer the version again");
+    add_change("require", "Send a version only to newer BOINC clients; within seconds",
+               require_client)
+        ->add_option("--client", options->client, "Oldest client, such as 7.20.5; any: no limit")
+        ->required();
 }
 
 }  // namespace
@@ -166,7 +268,9 @@ void add_app_commands(CLI::App& dedloc) {
                         "Folder of signatures from dedloc app sign. Default: sign with the "
                         "project's key, which is then on this machine");
     command->callback([options] { add(*options); });
+    add_version_commands(*app);
     add_signing_commands(*app);
+    add_key_commands(*app);
 }
 
 }  // namespace dedloc::cli

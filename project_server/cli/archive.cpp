@@ -52,6 +52,12 @@ struct FreeEntry {
     void operator()(archive_entry* entry) const { archive_entry_free(entry); }
 };
 using Entry = std::unique_ptr<archive_entry, FreeEntry>;
+struct FreeWriter {
+    void operator()(archive* writer) const { archive_write_free(writer); }
+};
+struct FreeReader {
+    void operator()(archive* reader) const { archive_read_free(reader); }
+};
 
 /// A descriptor that is closed at the end.
 class Descriptor {
@@ -72,8 +78,10 @@ bool is_safe(const std::string& name) {
     if (name.empty() || name.size() > kMaxNameBytes || name.front() == '/') return false;
     if (name.find('\n') != std::string::npos || name.find('\\') != std::string::npos) return false;
     const fs::path path{name};
-    return path.lexically_normal() == path && path.has_filename() &&
-           std::ranges::none_of(path, [](const fs::path& part) { return part == ".."; });
+    // As text: paths are equal if they only differ in the number of slashes.
+    return path.lexically_normal().string() == name && path.has_filename() &&
+           std::ranges::none_of(path,
+                                [](const fs::path& part) { return part == "." || part == ".."; });
 }
 
 }  // namespace
@@ -88,20 +96,19 @@ struct ArchiveWriter::State {
         if (descriptor.id() < 0) {
             throw IoError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
         }
-        check(archive_write_set_format_pax_restricted(archive));
-        check(archive_write_add_filter_zstd(archive));
-        check(archive_write_open_fd(archive, descriptor.id()));
+        check(archive_write_set_format_pax_restricted(archive.get()));
+        check(archive_write_add_filter_zstd(archive.get()));
+        check(archive_write_open_fd(archive.get(), descriptor.id()));
     }
-    ~State() { archive_write_free(archive); }
     State(const State&) = delete;
     State& operator=(const State&) = delete;
 
     void check(int status) const {
         if (status >= ARCHIVE_WARN) return;
-        const int reason = archive_errno(archive);
+        const int reason = archive_errno(archive.get());
         throw IoError(
             fmt::format("cannot write {}: {}", file.string(),
-                        reason > 0 ? std::strerror(reason) : archive_error_string(archive)));
+                        reason > 0 ? std::strerror(reason) : archive_error_string(archive.get())));
     }
     void begin(const std::string& name, std::uint64_t bytes, mode_t mode, std::time_t time) const {
         const Entry entry{archive_entry_new()};
@@ -110,10 +117,10 @@ struct ArchiveWriter::State {
         archive_entry_set_perm(entry.get(), mode);
         archive_entry_set_size(entry.get(), static_cast<la_int64_t>(bytes));
         archive_entry_set_mtime(entry.get(), time, 0);
-        check(archive_write_header(archive, entry.get()));
+        check(archive_write_header(archive.get(), entry.get()));
     }
     void write(std::string_view bytes) const {
-        if (archive_write_data(archive, bytes.data(), bytes.size()) !=
+        if (archive_write_data(archive.get(), bytes.data(), bytes.size()) !=
             static_cast<la_ssize_t>(bytes.size())) {
             check(ARCHIVE_FATAL);
         }
@@ -126,7 +133,7 @@ struct ArchiveWriter::State {
     const fs::path file;
     const ArchiveProgress progress;
     const Descriptor descriptor;
-    struct archive* const archive;
+    const std::unique_ptr<struct archive, FreeWriter> archive;
     std::string digests;
     std::uint64_t files = 0;
 };
@@ -179,7 +186,7 @@ bool ArchiveWriter::add_file(const std::string& name, const fs::path& source, st
 void ArchiveWriter::finish() {
     state_->begin(kDigestsName, state_->digests.size(), platform::kSecretFile, std::time(nullptr));
     state_->write(state_->digests);
-    state_->check(archive_write_close(state_->archive));
+    state_->check(archive_write_close(state_->archive.get()));
     if (fsync(state_->descriptor.id()) != 0) {
         throw IoError(
             fmt::format("cannot write {}: {}", state_->file.string(), std::strerror(errno)));
@@ -196,11 +203,10 @@ struct ArchiveReader::State {
         if (!fs::is_regular_file(file)) {
             throw InputError(fmt::format("there is no file {}", file.string()));
         }
-        check(archive_read_support_filter_zstd(archive));
-        check(archive_read_support_format_tar(archive));
-        check(archive_read_open_filename(archive, file.c_str(), kBufferBytes));
+        check(archive_read_support_filter_zstd(archive.get()));
+        check(archive_read_support_format_tar(archive.get()));
+        check(archive_read_open_filename(archive.get(), file.c_str(), kBufferBytes));
     }
-    ~State() { archive_read_free(archive); }
     State(const State&) = delete;
     State& operator=(const State&) = delete;
 
@@ -209,7 +215,7 @@ struct ArchiveReader::State {
     }
     void check(int status) const {
         if (status >= ARCHIVE_WARN) return;
-        const char* const reason = archive_error_string(archive);
+        const char* const reason = archive_error_string(archive.get());
         refuse(fmt::format("is damaged, or no backup: {}",
                            reason != nullptr ? reason : "it cannot be read"));
     }
@@ -219,7 +225,7 @@ struct ArchiveReader::State {
         Sha256 digest;
         std::vector<char> buffer(kBufferBytes);
         for (;;) {
-            const la_ssize_t count = archive_read_data(archive, buffer.data(), buffer.size());
+            const la_ssize_t count = archive_read_data(archive.get(), buffer.data(), buffer.size());
             if (count < 0) check(ARCHIVE_FATAL);
             if (count == 0) break;
             const std::string_view bytes{buffer.data(), static_cast<std::size_t>(count)};
@@ -259,7 +265,7 @@ struct ArchiveReader::State {
 
     const fs::path file;
     const ArchiveProgress progress;
-    struct archive* const archive;
+    const std::unique_ptr<struct archive, FreeReader> archive;
     std::map<std::string, std::string> digests;  ///< keys are names
     std::string name;                            ///< the present file's
     bool is_open = false;                        ///< the present file has not been read yet
@@ -272,14 +278,16 @@ ArchiveReader::~ArchiveReader() = default;
 std::optional<ArchiveEntry> ArchiveReader::next() {
     if (state_->is_open) state_->refuse(fmt::format("has an unknown file {}", state_->name));
     archive_entry* entry = nullptr;
-    const int status = archive_read_next_header(state_->archive, &entry);
+    const int status = archive_read_next_header(state_->archive.get(), &entry);
     if (status == ARCHIVE_EOF) state_->refuse("is incomplete");
     state_->check(status);
     const char* const name = archive_entry_pathname(entry);
     state_->name = name != nullptr ? name : "";
     state_->is_open = true;
     if (!is_safe(state_->name)) state_->refuse("has a file with an unsafe name");
-    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr) {
+    // A sparse file of a few bytes has contents without end.
+    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr ||
+        archive_entry_sparse_count(entry) > 0) {
         state_->refuse(fmt::format("has {}, which is no regular file", state_->name));
     }
     if (state_->digests.contains(state_->name)) {

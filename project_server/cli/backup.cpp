@@ -15,6 +15,7 @@
 #include "peer/base/version.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/folder_lock.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/ledger_states.hpp"
@@ -120,6 +121,7 @@ class BackupRun {
           settings_(server::read_settings(project_)),
           created_at_(platform::utc_now().time_since_epoch().count()),
           target_(target_of(options, project_, created_at_)),
+          keys_lock_(project_ / "keys", platform::FolderLock::Sharing::kShared),
           scratch_(target_),
           watch_(watch),
           archive_(scratch_.path() / "archive", [this](std::uint64_t bytes) { advance(bytes); }) {}
@@ -226,6 +228,7 @@ class BackupRun {
     const server::Settings settings_;
     const std::int64_t created_at_;
     const fs::path target_;
+    const platform::FolderLock keys_lock_;  ///< keys and signatures belong together
     UnfinishedFolder scratch_;
     const BackupWatch& watch_;
     BackupProgress progress_;

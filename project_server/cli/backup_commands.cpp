@@ -1,9 +1,7 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <memory>
@@ -13,54 +11,50 @@
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/backup.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/last_backup.hpp"
 #include "project_server/cli/output.hpp"
+#include "project_server/cli/progress.hpp"
+#include "project_server/cli/project.hpp"
 #include "project_server/cli/restore.hpp"
 
 namespace dedloc::cli {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr std::uint64_t kLongBytes = 50'000'000;  ///< below this the work has ended in seconds
-
 double megabytes(std::uint64_t bytes) {
     return static_cast<double>(bytes) / 1e6;
 }
 
-/// Shows progress on the standard error: one line that changes on a terminal, else a line every
-/// five seconds if there is much to do. Interrupts the work when a stop signal has arrived.
+/// Shows how far the work is, and interrupts it when a stop signal has arrived.
 class Watch {
   public:
-    explicit Watch(const char* what) : what_(what), is_terminal_(isatty(STDERR_FILENO) != 0) {}
+    Watch(const char* what, bool as_json) : what_(what), progress_(as_json) {
+        progress_.say(what_);
+    }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
-    ~Watch() {
-        if (is_terminal_ && has_printed_) std::fputs("\r\033[K", stderr);
-    }
     void operator()(const BackupProgress& progress) {
         if (signals_.arrived()) throw IoError("interrupted; nothing was made");
-        const auto now = std::chrono::steady_clock::now();
-        if (now < next_ || (!is_terminal_ && progress.total < kLongBytes)) return;
-        next_ = now + (is_terminal_ ? 100ms : 5'000ms);
-        fmt::print(stderr, "{}{} {:.0f} of {:.0f} MB{}", is_terminal_ ? "\r\033[K" : "", what_,
-                   megabytes(progress.done), megabytes(progress.total), is_terminal_ ? "" : "\n");
-        std::fflush(stderr);
-        has_printed_ = true;
+        progress_.advance(what_, progress.done, progress.total);
     }
 
   private:
-    const char* const what_;
-    const bool is_terminal_;
+    const std::string what_;
     const platform::StopSignals signals_;
-    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + 2s;
-    bool has_printed_ = false;
+    Progress progress_;
 };
 
 void print_backup(const BackupOptions& options, bool as_json) {
     Backup backup;
     {
-        Watch watch{"backing up"};
+        Watch watch{"backing up", as_json};
         backup = back_up(options, [&](const BackupProgress& progress) { watch(progress); });
+    }
+    // The backup is complete: what fails now is no failure of it.
+    try {
+        note_backup(own_project(options.project), backup);
+    } catch (const Error& error) {
+        fmt::print(stderr, "dedloc: project status will not know of this backup: {}\n",
+                   error.what());
     }
     if (as_json) {
         server::PageData data;
@@ -98,10 +92,11 @@ void print_json(const Restored& restored) {
     print(data, true);
 }
 
-void print_restored(const RestoreOptions& options, bool as_json) {
+void print_restored(RestoreOptions options, const DatabaseOptions& database, bool as_json) {
+    if (!database.url.empty()) options.database = external_database(database);
     Restored restored;
     {
-        Watch watch{"restoring"};
+        Watch watch{"restoring", as_json};
         restored = restore(options, [&](const BackupProgress& progress) { watch(progress); });
     }
     if (as_json) return print_json(restored);
@@ -148,8 +143,9 @@ void add_backup_commands(CLI::App& project) {
     restoring->add_option("NEW_DIR", to->folder, "Folder to create")->required();
     restoring->add_option("--user", to->user,
                           "Root: restore the project for this account, which its daemons run as");
+    const auto database = add_database_options(*restoring);
     restoring->add_flag("--json", *as_json, "Print JSON");
-    restoring->callback([to, as_json] { print_restored(*to, *as_json); });
+    restoring->callback([to, database, as_json] { print_restored(*to, *database, *as_json); });
 }
 
 }  // namespace dedloc::cli

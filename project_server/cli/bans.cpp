@@ -8,13 +8,13 @@
 #include <memory>
 
 #include "peer/base/error.hpp"
+#include "peer/base/markup.hpp"
 #include "peer/platform/clock.hpp"
 #include "project_server/admin/lookup.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/run_control.hpp"
 #include "project_server/database/host_blacklist.hpp"
 #include "project_server/database/revocations.hpp"
-#include "project_server/scheduler/xml.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::cli {
@@ -87,7 +87,7 @@ void check_reason(const std::string& reason) {
     if (reason.size() > server::kMaxBanReason) {
         throw InputError(fmt::format("a reason has at most {} bytes", server::kMaxBanReason));
     }
-    if (server::valid_utf8(reason) != reason || reason.find_first_of("\n\r\t") != reason.npos) {
+    if (valid_text(reason) != reason || reason.find_first_of("\n\r\t") != reason.npos) {
         throw InputError("a reason is one line of valid UTF-8");
     }
 }

@@ -61,4 +61,17 @@ std::vector<Needed> library_closure(const std::filesystem::path& program) {
     return parse_ldd(listed.output);
 }
 
+std::optional<server::CLibrary> needed_c_library(const std::vector<std::filesystem::path>& files) {
+    std::optional<server::CLibrary> needed;
+    for (const std::filesystem::path& file : files) {
+        const auto listed =
+            platform::run_to_end({"ldd", "-v", std::filesystem::absolute(file).string()});
+        if (listed.status != 0) {
+            throw InputError(fmt::format("{} is not a dynamically linked program", file.string()));
+        }
+        needed = std::max(needed, server::needed_c_library(listed.output));
+    }
+    return needed;
+}
+
 }  // namespace dedloc::cli

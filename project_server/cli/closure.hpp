@@ -2,8 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "project_server/publishing/c_library.hpp"
 
 namespace dedloc::cli {
 
@@ -19,6 +22,10 @@ struct Needed {
 /// Errors: InputError when `program` is missing or not dynamically linked, or when one of its
 /// libraries is not found.
 std::vector<Needed> library_closure(const std::filesystem::path& program);
+
+/// The oldest glibc with which the loader accepts these files and their libraries; nothing if they
+/// need no version. Errors: InputError, as library_closure.
+std::optional<server::CLibrary> needed_c_library(const std::vector<std::filesystem::path>& files);
 
 /// Parses the output of `ldd`; separate for tests. Errors: InputError that names the library that
 /// was not found.

@@ -3,6 +3,10 @@
 // 1), and main prints its message.
 #pragma once
 
+#include <memory>
+
+#include "project_server/cli/external_database.hpp"
+
 namespace CLI {
 class App;
 }
@@ -14,6 +18,7 @@ void add_project_commands(CLI::App& dedloc);
 void add_backup_commands(CLI::App& project);  ///< `project` is the subcommand `dedloc project`
 void add_corpus_commands(CLI::App& dedloc);
 void add_app_commands(CLI::App& dedloc);
+void add_key_commands(CLI::App& app);  ///< `app` is the subcommand `dedloc app`
 void add_run_commands(CLI::App& dedloc);
 void add_live_commands(CLI::App& run);   ///< `run` is the subcommand `dedloc run`
 void add_voter_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
@@ -23,5 +28,8 @@ void add_team_commands(CLI::App& dedloc);
 void add_report_commands(CLI::App& dedloc, CLI::App& run);  ///< `run` as above
 void add_news_commands(CLI::App& dedloc);
 void add_install_commands(CLI::App& dedloc);
+
+/// Adds --database and --database-password-file.
+std::shared_ptr<const DatabaseOptions> add_database_options(CLI::App& command);
 
 }  // namespace dedloc::cli

@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "peer/platform/stop_signals.hpp"
-#include "project_server/cli/build_view.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
+#include "project_server/cli/progress.hpp"
 #include "project_server/corpus/build.hpp"
 
 namespace dedloc::cli {
@@ -38,13 +40,40 @@ class EndAtSignal final {
     const std::jthread watcher_;  // last: it uses the signals
 };
 
-void build(const corpus::BuildOptions& options) {
+void print_json(const corpus::BuildOptions& options, const corpus::Corpus& built) {
+    server::PageData data;
+    data.set("folder", options.folder.string())
+        .set("documents", built.documents)
+        .set("held_out", built.held_out)
+        .set("sentences", built.sentences)
+        .set("tokens", built.tokens)
+        .set("vocabulary", built.vocabulary)
+        .set("shards", built.shards.size())
+        .set("warning", corpus::warning_of(built));
+    print(data, true);
+}
+
+void show(Progress& shown, const corpus::BuildProgress& progress) {
+    using Task = corpus::BuildProgress::Task;
+    if (progress.task == Task::kTraining) return shown.say("training the tokenizer");
+    const std::string tokens =
+        progress.task == Task::kReading
+            ? std::string{}
+            : fmt::format("{:.1f} million tokens", static_cast<double>(progress.tokens) / 1e6);
+    const char* what = "tokenising";
+    if (progress.task == Task::kReading) what = "reading";
+    if (progress.task == Task::kHoldingOut) what = "tokenising what is held out,";
+    shown.advance(what, progress.done, progress.total, tokens);
+}
+
+void build(const corpus::BuildOptions& options, bool as_json) {
     const EndAtSignal end_at_signal;
     corpus::Corpus built;
     {
-        BuildView view;
-        built = corpus::build_corpus(options, [&](const auto& progress) { view.show(progress); });
+        Progress shown{as_json};
+        built = corpus::build_corpus(options, [&](const auto& progress) { show(shown, progress); });
     }
+    if (as_json) return print_json(options, built);
     fmt::print(
         "{}: {} documents ({} held out), {} sentences, {} tokens of {} kinds in {} shard{}\n",
         options.folder.string(), built.documents, built.held_out, built.sentences, built.tokens,
@@ -103,7 +132,9 @@ void add_corpus_commands(CLI::App& dedloc) {
     command->add_option("--threads", options->threads, "Threads that tokenise")
         ->check(CLI::Range(1u, 256u))
         ->capture_default_str();
-    command->callback([options] { build(*options); });
+    const auto as_json = std::make_shared<bool>(false);
+    command->add_flag("--json", *as_json, "Print JSON");
+    command->callback([options, as_json] { build(*options, *as_json); });
 }
 
 }  // namespace dedloc::cli

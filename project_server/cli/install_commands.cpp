@@ -2,11 +2,15 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "peer/base/error.hpp"
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/official/entries.hpp"
 #include "project_server/official/install.hpp"
 #include "project_server/official/remove.hpp"
@@ -20,11 +24,31 @@ struct Chosen {
     official::InstallOptions options;
     bool is_removal = false;
     bool drops_data = false;
+    bool prints_json = false;
 };
 
-void print_step(const std::string& outcome, const std::string& what) {
-    fmt::print("{:<6} {}\n", outcome, what);
-}
+/// What has been done, printed as it happens or, as JSON, at the end.
+class Steps {
+  public:
+    explicit Steps(bool as_json) : as_json_(as_json) {}
+    void operator()(const std::string& outcome, const std::string& what) {
+        if (!as_json_) return fmt::print("{:<6} {}\n", outcome, what);
+        server::PageData step;
+        steps_.push_back(std::move(step.set("outcome", outcome).set("what", what)));
+    }
+    void print_json(const Chosen& chosen, std::size_t count) {
+        server::PageData data;
+        data.set("project", chosen.options.project.string())
+            .set("is_dry", chosen.options.is_dry)
+            .set("changes", count)
+            .set("steps", std::move(steps_));
+        print(data, true);
+    }
+
+  private:
+    const bool as_json_;
+    server::PageData::List steps_;
+};
 
 /// The daemons use the system's libraries, which get security updates. They must not depend on
 /// folders that may go, such as that of a build.
@@ -44,7 +68,9 @@ void install(Chosen chosen) {
     const std::string project = options.project.string();
     options.programs = fs::read_symlink("/proc/self/exe").parent_path();
     require_system_libraries(options.programs);
-    const auto count = official::install(options, print_step);
+    Steps steps{chosen.prints_json};
+    const auto count = official::install(options, std::ref(steps));
+    if (chosen.prints_json) return steps.print_json(chosen, count);
     if (count == 0) {
         fmt::print("DeDLOC is in {} already; nothing was changed\n", project);
     } else if (options.is_dry) {
@@ -58,10 +84,12 @@ void install(Chosen chosen) {
 }
 
 void remove(const Chosen& chosen) {
+    Steps steps{chosen.prints_json};
     const auto count = official::remove({.project = chosen.options.project,
                                          .drops_data = chosen.drops_data,
                                          .is_dry = chosen.options.is_dry},
-                                        print_step);
+                                        std::ref(steps));
+    if (chosen.prints_json) return steps.print_json(chosen, count);
     const char* const what = chosen.options.is_dry ? "would be done" : "were done";
     fmt::print("{} things {} to take DeDLOC out of {}\n", count, what,
                chosen.options.project.string());
@@ -74,6 +102,7 @@ void add_install_commands(CLI::App& dedloc) {
     auto* const command = dedloc.add_subcommand(
         "install", "Put DeDLOC into the project of an official BOINC server, or take it out");
     command->add_option("--into", chosen->options.project, "The project's folder")->required();
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
     auto* const removal =
         command->add_flag("--remove", chosen->is_removal, "Take out what it has put there");
     command

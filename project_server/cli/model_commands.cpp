@@ -1,10 +1,8 @@
 // dedloc run export, and dedloc run checkpoint with its subcommands.
 #include <fmt/chrono.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -15,36 +13,13 @@
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/model_export.hpp"
 #include "project_server/cli/output.hpp"
+#include "project_server/cli/progress.hpp"
 #include "project_server/cli/run_control.hpp"
 
 namespace dedloc::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
-/// Says on stderr what a command has been doing for more than a second: one line that changes on a
-/// terminal, else a line every ten seconds.
-class ProgressLine final {
-  public:
-    ~ProgressLine() {
-        if (is_shown_ && is_terminal_) std::fputs("\r\033[K", stderr);
-    }
-    void show(const char* what, double share) {
-        const auto now = Clock::now();
-        if (now < next_) return;
-        next_ = now + (is_terminal_ ? 200ms : 10'000ms);
-        is_shown_ = true;
-        fmt::print(stderr, "{}{}: {:.0f} %{}", is_terminal_ ? "\r\033[K" : "", what, 100 * share,
-                   is_terminal_ ? "" : "\n");
-    }
-
-  private:
-    const bool is_terminal_ = isatty(STDERR_FILENO) == 1;
-    bool is_shown_ = false;
-    Clock::time_point next_ = Clock::now() + 1s;
-};
 
 /// Options of the subcommands of `run checkpoint`.
 struct CheckpointOptions {
@@ -61,9 +36,10 @@ struct CheckpointOptions {
     }
 };
 
-backbone::LedgerProof proof_of(const RunFiles& files, ProgressLine& line) {
+backbone::LedgerProof proof_of(const RunFiles& files, Progress& progress) {
     return read_proof(files, [&](std::uint64_t done, std::uint64_t total) {
-        line.show("verifying the ledger", static_cast<double>(done) / static_cast<double>(total));
+        progress.share("verifying the ledger",
+                       static_cast<double>(done) / static_cast<double>(total));
     });
 }
 
@@ -101,8 +77,8 @@ void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
 
 void list(const CheckpointOptions& options) {
     const RunFiles files = options.read();
-    ProgressLine line;
-    const auto proof = proof_of(files, line);
+    Progress progress{options.prints_json};
+    const auto proof = proof_of(files, progress);
     const auto checkpoints = checkpoints_of(files, proof);
     if (options.prints_json) return print_list_json(files, proof, checkpoints);
     fmt::print("run {}: {} checkpoints, the ledger ends at step {}\n", files.run.name,
@@ -116,8 +92,8 @@ void list(const CheckpointOptions& options) {
 
 void verify(const CheckpointOptions& options) {
     const RunFiles files = options.read();
-    ProgressLine line;
-    const auto proof = proof_of(files, line);
+    Progress progress{options.prints_json};
+    const auto proof = proof_of(files, progress);
     std::vector<fs::path> wanted = options.files;
     if (wanted.empty()) {
         for (const auto& checkpoint : checkpoints_of(files, proof)) {
@@ -134,7 +110,7 @@ void verify(const CheckpointOptions& options) {
         const auto size = static_cast<double>(fs::file_size(file, unknown));
         const Verdict verdict =
             verify_checkpoint(files, proof, file, [&](std::uint64_t offset, auto) {
-                line.show("verifying the state", static_cast<double>(offset) / size);
+                progress.share("verifying the state", static_cast<double>(offset) / size);
             });
         const auto text = fmt::format("{}: {}", file.filename().string(), verdict.sentence);
         // The newest state of a running run is proven one step later.
@@ -158,15 +134,27 @@ void verify(const CheckpointOptions& options) {
     }
 }
 
-void export_to(const ExportOptions& options) {
-    ProgressLine line;
+void export_to(const ExportOptions& options, bool as_json) {
+    Progress progress{as_json};
+    progress.say("asking the backbone for a checkpoint");
     // The newest state, unless a step or a file is named.
     if (!options.step && options.checkpoint.empty()) {
         (void)checkpoint_now(options.project, options.run);
     }
     ExportOptions shown = options;
-    shown.progress = [&](const char* what, double share) { line.show(what, share); };
+    shown.progress = [&](const char* what, double share) { progress.share(what, share); };
     const ExportedModel model = export_model(shown);
+    if (as_json) {
+        server::PageData data;
+        data.set("run", options.run)
+            .set("step", model.step.value())
+            .set("parameters", model.parameters)
+            .set("samples", model.samples)
+            .set("is_proven", model.is_proven)
+            .set("state", model.state.hex())
+            .set("folder", options.folder.string());
+        return print(data, true);
+    }
     const std::string standing =
         model.is_proven ? fmt::format("{} samples", model.samples) : "not proven by the ledger";
     fmt::print("exported step {} of {}: {} parameters, {}, state {}, to {}\n", model.step.value(),
@@ -192,7 +180,9 @@ void add_export(CLI::App& run) {
                      "dedloc_train local writes")
         ->excludes(step);
     command->add_option("folder", options->folder, "Output folder, must not exist yet")->required();
-    command->callback([options] { export_to(*options); });
+    const auto as_json = std::make_shared<bool>(false);
+    command->add_flag("--json", *as_json, "Print JSON");
+    command->callback([options, as_json] { export_to(*options, *as_json); });
 }
 
 CLI::App* add_checkpoint_command(CLI::App& group, const char* name, const char* what,

@@ -42,6 +42,10 @@ void add(const Choice& choice) {
     ProjectDatabase access{existing_project(choice.project)};
     const auto id =
         server::add_news(access.database(), choice.title, text_of(choice), server::unix_now());
+    if (choice.prints_json) {
+        server::PageData data;
+        return print(data.set("id", id), true);
+    }
     fmt::print("news {} is on the project's home page\n", id);
 }
 
@@ -69,6 +73,10 @@ void remove(const Choice& choice) {
     if (!server::remove_news(access.database(), choice.id)) {
         throw InputError(fmt::format("the project has no news {}", choice.id));
     }
+    if (choice.prints_json) {
+        server::PageData data;
+        return print(data.set("id", choice.id), true);
+    }
     fmt::print("news {} removed\n", choice.id);
 }
 
@@ -81,6 +89,7 @@ void add_news_commands(CLI::App& dedloc) {
     const auto command = [&](const char* name, const char* what, void (*work)(const Choice&)) {
         auto* const added = news->add_subcommand(name, what);
         added->add_option("--project", choice->project, "The project's folder")->required();
+        added->add_flag("--json", choice->prints_json, "Print JSON");
         added->callback([choice, work] { work(*choice); });
         return added;
     };
@@ -90,8 +99,7 @@ void add_news_commands(CLI::App& dedloc) {
     auto* const file =
         adding->add_option("--file", choice->file, "The file with the text; -: standard input");
     text->excludes(file);
-    command("list", "List the newest 100", list)
-        ->add_flag("--json", choice->prints_json, "Print JSON");
+    command("list", "List the newest 100", list);
     auto* const removal = command("remove", "Remove news", remove);
     removal->add_option("--id", choice->id, "The number that list shows")->required();
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "peer/base/error.hpp"
+#include "peer/base/markup.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/ports.hpp"
@@ -20,8 +21,8 @@
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/cli/upgrade.hpp"
 #include "project_server/database/schema.hpp"
-#include "project_server/official/xml_text.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/xml/xml_text.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -42,16 +43,17 @@ std::string config_xml(const fs::path& project, const server::Settings& settings
                        const server::DatabaseSettings& database, int contact_seconds) {
     // The shortest time between two requests of a client; longer where contacts are rarer.
     const int interval = contact_seconds < 60 ? 1 : 6;
+    std::string elements;
+    for (const auto& [element, text] : server::database_elements(database)) {
+        if (text.empty()) continue;
+        elements += fmt::format("\n    <{0}>{1}</{0}>", element, escape_markup(text));
+    }
     return fmt::format(R"(<?xml version="1.0" ?>
 <boinc>
 <config>
     <long_name>{name}</long_name>
     <master_url>{url}</master_url>
-    <host>{host}</host>
-    <db_name>{db_name}</db_name>
-    <db_host>{db_host}:{db_port}</db_host>
-    <db_user>{db_user}</db_user>
-    <db_passwd>{db_passwd}</db_passwd>
+    <host>{host}</host>{database}
     <download_url>{url}download</download_url>
     <download_dir>{folder}/download</download_dir>
     <upload_url>{url}file_upload_handler</upload_url>
@@ -70,13 +72,11 @@ std::string config_xml(const fs::path& project, const server::Settings& settings
 </config>
 </boinc>
 )",
-                       fmt::arg("name", official::xml_escaped(settings.name)),
+                       fmt::arg("name", escape_markup(settings.name)),
                        fmt::arg("interval", interval), fmt::arg("contact", contact_seconds),
                        fmt::arg("url", settings.url), fmt::arg("host", settings.host()),
-                       fmt::arg("db_name", database.name), fmt::arg("db_host", database.host),
-                       fmt::arg("db_port", database.port), fmt::arg("db_user", database.user),
-                       fmt::arg("db_passwd", database.password),
-                       fmt::arg("folder", official::xml_escaped(project.string())));
+                       fmt::arg("database", elements),
+                       fmt::arg("folder", escape_markup(project.string())));
 }
 
 /// The settings that the options leave open.
@@ -162,7 +162,7 @@ void require_disk_space(const fs::path& folder, std::uint64_t bytes) {
     }
 }
 
-server::Settings create_project(const ProjectOptions& options) {
+server::Settings create_project(const ProjectOptions& options, const Begins& begins) {
     const fs::path target = fs::absolute(options.folder).lexically_normal();
     const fs::path project = target.has_filename() ? target : target.parent_path();
     check_path(project);
@@ -177,10 +177,12 @@ server::Settings create_project(const ProjectOptions& options) {
     const auto settings = complete(options.settings);
     require_unprivileged(settings);
     require_disk_space(project.parent_path(), kProjectBytes);
-    if (options.database) require_empty_database(*options.database);
+    std::optional<UnfinishedDatabase> external;
+    if (options.database) external.emplace(*options.database);
     UnfinishedFolder folder{project};
     fs::permissions(folder.path(), fs::perms::owner_all);
     for (const auto& name : project_folders()) fs::create_directory(folder.path() / name);
+    begins("making keys");
     make_keys(folder.path() / "keys");
     const server::DatabaseSettings own{.host = "127.0.0.1",
                                        .port = settings.database_port,
@@ -188,7 +190,7 @@ server::Settings create_project(const ProjectOptions& options) {
                                        .user = "dedloc",
                                        .password = random_password(),
                                        .name = "dedloc"};
-    const server::DatabaseSettings& database = options.database ? *options.database : own;
+    const server::DatabaseSettings& database = external ? external->settings() : own;
     server::write_settings(folder.path(), settings);
     platform::replace_file(folder.path() / "config.xml",
                            config_xml(project, settings, database, options.contact_seconds));
@@ -196,7 +198,8 @@ server::Settings create_project(const ProjectOptions& options) {
     platform::replace_file(folder.path() / "nginx/nginx.conf",
                            nginx_configuration(project, settings));
     go_on();
-    if (options.database) {
+    begins("creating the database");
+    if (external) {
         server::Database connection{database};
         server::apply_schema(connection);
     } else {
@@ -204,6 +207,7 @@ server::Settings create_project(const ProjectOptions& options) {
     }
     go_on();
     folder.finish();
+    if (external) external->keep();
     return settings;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "project_server/cli/progress.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/mariadb.hpp"
 #include "project_server/database/project_config.hpp"
@@ -29,10 +30,11 @@ struct ProjectOptions {
 
 /// Creates a project: folders, keys, config.xml, dedloc.json, nginx.conf and a private MariaDB, or
 /// the existing database, with all tables. A failed or interrupted creation leaves nothing behind.
+/// `begins` is told what takes long.
 ///
 /// Errors  InputError (exists already, port in use, unusable path), IoError (no disk space, MariaDB
 ///         does not start)
-server::Settings create_project(const ProjectOptions& options);
+server::Settings create_project(const ProjectOptions& options, const Begins& begins);
 
 /// Folder and port of a project's private MariaDB.
 server::MariadbPlace mariadb_place(const std::filesystem::path& project,

@@ -9,16 +9,20 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/platform/descriptors.hpp"
+#include "peer/platform/files.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/external_database.hpp"
 #include "project_server/cli/output.hpp"
+#include "project_server/cli/progress.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_check.hpp"
 #include "project_server/cli/project_lock.hpp"
@@ -34,33 +38,41 @@ using namespace std::chrono_literals;
 
 constexpr auto kStopTimeout = 60s;
 
-/// A database on an existing server, as the command line names it.
-struct NamedDatabase {
-    std::string url;
-    fs::path password_file;
-};
-
-void create(ProjectOptions options, const NamedDatabase& database) {
-    if (!database.url.empty()) {
-        options.database = parse_database_url(database.url, database.password_file);
+void create(ProjectOptions options, const DatabaseOptions& database, bool as_json) {
+    if (!database.url.empty()) options.database = external_database(database);
+    const auto settings = [&] {
+        Progress progress{as_json};
+        return create_project(options, progress.begins());
+    }();
+    if (as_json) {
+        server::PageData data;
+        data.set("folder", fs::absolute(options.folder).string())
+            .set("name", settings.name)
+            .set("url", settings.url);
+        return print(data, true);
     }
-    const auto settings = create_project(options);
     fmt::print("{}: project \"{}\" at {}\n", options.folder.string(), settings.name, settings.url);
 }
 
-/// Runs the project in this process until a stop signal. Calls `report` once all daemons are up.
+/// Runs the project in this process until a stop signal. Tells `begins` what it starts, and calls
+/// `report` once all daemons are up.
 template <class Report>
-void serve(const fs::path& project, const Report& report) {
+void serve(const fs::path& project, const Begins& begins, const Report& report) {
     const platform::StopSignals signals;
     RunningProject running{project, signals};
-    if (!running.start()) return;
+    if (!running.start(begins)) return;
     report();
     running.serve();
     log_info("stopping");
 }
 
-/// Runs in the background process. Output goes to its log; the pipe gets a line end when the
-/// project is up, or the error message.
+void tell(int pipe, const std::string& text) {
+    [[maybe_unused]] const auto told =
+        platform::write_all(pipe, std::as_bytes(std::span{text.data(), text.size()}));
+}
+
+/// Runs in the background process. Output goes to its log; the pipe gets a line for what it starts,
+/// and in the end an empty one when the project is up, or the error message without a line end.
 [[noreturn]] void serve_in_background(const fs::path& project, int pipe) {
     setsid();
     const auto log_file = (project / "log/supervisor.log").string();
@@ -71,20 +83,37 @@ void serve(const fs::path& project, const Report& report) {
     dup2(log, 2);
     int status = 0;
     try {
-        serve(project, [&] {
-            [[maybe_unused]] const auto told = write(pipe, "\n", 1);
+        const auto begins = [&](const std::string& what) { tell(pipe, what + '\n'); };
+        serve(project, begins, [&] {
+            tell(pipe, "\n");
             close(pipe);
         });
     } catch (const std::exception& error) {
         log_error("{}", error.what());
-        const std::string sentence = error.what();
-        [[maybe_unused]] const auto told = write(pipe, sentence.data(), sentence.size());
+        tell(pipe, error.what());
         status = 1;
     }
     std::_Exit(status);
 }
 
-void start_in_background(const fs::path& project) {
+/// Shows what the background process begins. Returns what it says at last.
+std::string read_until_up(int pipe, Progress& progress) {
+    std::string told;
+    std::array<char, 1024> piece{};
+    for (;;) {
+        const ssize_t count = read(pipe, piece.data(), piece.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return told;
+        told.append(piece.data(), static_cast<std::size_t>(count));
+        for (auto end = told.find('\n'); end != std::string::npos && end > 0;
+             end = told.find('\n')) {
+            progress.say(told.substr(0, end));
+            told.erase(0, end + 1);
+        }
+    }
+}
+
+void start_in_background(const fs::path& project, bool as_json) {
     std::array<int, 2> pipe_ends{};
     if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw IoError("cannot make a pipe");
     const pid_t background = fork();
@@ -94,45 +123,45 @@ void start_in_background(const fs::path& project) {
         serve_in_background(project, pipe_ends[1]);
     }
     close(pipe_ends[1]);
-    std::string told;
-    std::array<char, 1024> piece{};
-    for (;;) {
-        const ssize_t count = read(pipe_ends[0], piece.data(), piece.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) break;
-        told.append(piece.data(), static_cast<std::size_t>(count));
-    }
+    Progress progress{as_json};
+    const std::string told = read_until_up(pipe_ends[0], progress);
     if (told == "\n") return;
     waitpid(background, nullptr, 0);
     throw IoError(told.empty() ? "the project was stopped while it started" : told);
 }
 
-void start(const fs::path& folder, bool stays_in_foreground) {
+void start(const fs::path& folder, bool stays_in_foreground, bool as_json) {
     platform::raise_descriptor_limit();  // nginx inherits it
     const auto project = own_project(folder);
     const auto url = server::read_settings(project).url;
     const auto report = [&] {
-        fmt::print("running at {}\n", url);
+        server::PageData data;
+        if (as_json) print(data.set("is_running", true).set("url", url), true);
+        if (!as_json) fmt::print("running at {}\n", url);
         std::fflush(stdout);
     };
     if (stays_in_foreground) {
-        serve(project, report);
+        serve(
+            project, [](const std::string&) {}, report);
         return;
     }
     if (supervisor_of(project)) {
         throw InputError(fmt::format("the project {} is running already", project.string()));
     }
-    start_in_background(project);
+    start_in_background(project, as_json);
     report();
 }
 
-void stop(const fs::path& folder) {
+void print_stopped(bool was_running, bool as_json) {
+    server::PageData data;
+    if (as_json) return print(data.set("was_running", was_running), true);
+    fmt::print("{}\n", was_running ? "stopped" : "not running");
+}
+
+void stop(const fs::path& folder, bool as_json) {
     const auto project = own_project(folder);
     const auto supervisor = supervisor_of(project);
-    if (!supervisor) {
-        fmt::print("not running\n");
-        return;
-    }
+    if (!supervisor) return print_stopped(false, as_json);
     kill(*supervisor, SIGTERM);
     const platform::StopSignals signals;
     const auto deadline = std::chrono::steady_clock::now() + kStopTimeout;
@@ -142,22 +171,28 @@ void stop(const fs::path& folder) {
         }
         if (signals.wait(50ms)) throw IoError("interrupted while the project was stopping");
     }
-    fmt::print("stopped\n");
+    print_stopped(true, as_json);
 }
 
-void upgrade(const fs::path& folder) {
+void upgrade(const fs::path& folder, bool as_json) {
     const auto changes = upgrade_project(folder);
+    if (as_json) {
+        server::PageData::List list;
+        for (const auto& change : changes) list.emplace_back(change);
+        server::PageData data;
+        return print(data.set("changes", std::move(list)), true);
+    }
     for (const auto& change : changes) fmt::print("{}\n", change);
     if (changes.empty()) fmt::print("{} is up to date already\n", folder.string());
 }
 
 /// Throws Error, and so exit status 1, if something is bad.
 void check(const fs::path& folder, bool is_quick, bool as_json) {
-    const bool shows_progress = !as_json && isatty(STDERR_FILENO) != 0;
-    const auto findings = check_project(folder, is_quick, [&](const std::string& name) {
-        if (shows_progress) fmt::print(stderr, "\033[2Kchecking {} …\r", name);
-    });
-    if (shows_progress) fmt::print(stderr, "\033[2K");
+    const auto findings = [&] {
+        Progress progress{as_json};
+        return check_project(folder, is_quick,
+                             [&](const std::string& name) { progress.say("checking " + name); });
+    }();
     if (as_json) {
         print(check_data(findings), true);
     } else {
@@ -247,7 +282,47 @@ void add_check_command(CLI::App& project) {
     command->callback([chosen] { check(chosen->folder, chosen->is_quick, chosen->prints_json); });
 }
 
+/// Commands that have no options but the folder, or hardly any.
+void add_state_commands(CLI::App& project) {
+    struct Chosen {
+        fs::path folder;
+        bool stays = false;
+        bool prints_json = false;
+    };
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
+    const auto add = [&](const char* name, const char* what, void (*work)(const Chosen&)) {
+        auto* const command = project.add_subcommand(name, what);
+        command->add_option("DIR", chosen->folder, "The project's folder")->required();
+        command->add_flag("--json", chosen->prints_json, "Print JSON");
+        command->callback([chosen, work] { work(*chosen); });
+        return command;
+    };
+    add("start", "Start all daemons", [](const Chosen& its) {
+        start(its.folder, its.stays, its.prints_json);
+    })->add_flag("--foreground", chosen->stays, "Stay in the foreground; Ctrl-C stops all daemons");
+    add("stop", "Stop all daemons", [](const Chosen& its) { stop(its.folder, its.prints_json); });
+    add("upgrade", "Bring a stopped project up to date with this version; start does the same",
+        [](const Chosen& its) { upgrade(its.folder, its.prints_json); });
+    add("status", "Print daemons, runs, jobs and disk use",
+        [](const Chosen& its) { print(project_status(its.folder), its.prints_json); });
+}
+
 }  // namespace
+
+std::shared_ptr<const DatabaseOptions> add_database_options(CLI::App& command) {
+    const auto options = std::make_shared<DatabaseOptions>();
+    auto* const url = command.add_option(
+        "--database", options->url,
+        "An empty database on an existing MariaDB server (10.6 or newer): "
+        "mysql://USER@HOST:PORT/NAME, with ?ssl-ca=FILE behind it over TLS, or "
+        "mysql://USER@localhost/NAME?socket=FILE. Default: a MariaDB of the project's own");
+    command
+        .add_option("--database-password-file", options->password_file,
+                    "File whose first line is the password, mode 0600. Default: the environment "
+                    "variable MYSQL_PWD")
+        ->needs(url);
+    return options;
+}
 
 void add_project_commands(CLI::App& dedloc) {
     auto* const project =
@@ -267,43 +342,14 @@ void add_project_commands(CLI::App& dedloc) {
                      "finished tasks and ask for tasks without waiting for it")
         ->check(CLI::Range(5, 86'400))
         ->capture_default_str();
-    const auto database = std::make_shared<NamedDatabase>();
-    auto* const url = create_command->add_option(
-        "--database", database->url,
-        "mysql://USER@HOST:PORT/NAME, an empty database on an existing MariaDB server (10.6 or "
-        "newer). Default: a MariaDB of the project's own");
-    create_command
-        ->add_option("--database-password-file", database->password_file,
-                     "File whose first line is the password, mode 0600")
-        ->needs(url);
-    create_command->callback([options, database] { create(*options, *database); });
+    const auto database = add_database_options(*create_command);
+    const auto as_json = std::make_shared<bool>(false);
+    create_command->add_flag("--json", *as_json, "Print JSON");
+    create_command->callback(
+        [options, database, as_json] { create(*options, *database, *as_json); });
 
-    const auto folder = std::make_shared<fs::path>();
-    const auto stays = std::make_shared<bool>(false);
-    auto* const start_command = project->add_subcommand("start", "Start all daemons");
-    start_command->add_option("DIR", *folder, "The project's folder")->required();
-    start_command->add_flag("--foreground", *stays,
-                            "Stay in the foreground; Ctrl-C stops all daemons");
-    start_command->callback([folder, stays] { start(*folder, *stays); });
-
-    auto* const stop_command = project->add_subcommand("stop", "Stop all daemons");
-    stop_command->add_option("DIR", *folder, "The project's folder")->required();
-    stop_command->callback([folder] { stop(*folder); });
-
+    add_state_commands(*project);
     add_check_command(*project);
-    auto* const upgrade_command = project->add_subcommand(
-        "upgrade", "Bring a stopped project up to date with this version; start does the same");
-    upgrade_command->add_option("DIR", *folder, "The project's folder")->required();
-    upgrade_command->callback([folder] { upgrade(*folder); });
-
-    const auto prints_json = std::make_shared<bool>(false);
-    auto* const status_command =
-        project->add_subcommand("status", "Print daemons, runs, jobs and disk use");
-    status_command->add_option("DIR", *folder, "The project's folder")->required();
-    status_command->add_flag("--json", *prints_json, "Print JSON");
-    status_command->callback(
-        [folder, prints_json] { print(project_status(*folder), *prints_json); });
-
     add_backup_commands(*project);
 }
 

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "peer/base/error.hpp"
 #include "project_server/cli/daemon_files.hpp"
+#include "project_server/cli/last_backup.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/run_control.hpp"
@@ -126,6 +128,16 @@ double started_at(const fs::path& lock) {
     return stat(lock.c_str(), &facts) == 0 ? static_cast<double>(facts.st_mtime) : 0;
 }
 
+/// {created_at, archive_bytes, file}; created_at 0: never.
+PageData backup_data(const std::optional<LastBackup>& last) {
+    const LastBackup known = last.value_or(LastBackup{});
+    PageData data;
+    data.set("created_at", known.created_at)
+        .set("archive_bytes", known.bytes)
+        .set("file", known.file);
+    return data;
+}
+
 }  // namespace
 
 PageData project_status(const fs::path& folder) {
@@ -135,6 +147,14 @@ PageData project_status(const fs::path& folder) {
     const auto config = server::load_project_config(project);
     const bool is_running = supervisor_of(state).has_value();
     const auto database = connect(config);
+    // An official server's project is backed up by other means.
+    const auto backup = last_backup(state);
+    const std::string warning =
+        server::is_official(project)
+            ? std::string{}
+            : backup_warning(backup, static_cast<std::int64_t>(server::unix_now()));
+    PageData::List warnings;
+    if (!warning.empty()) warnings.emplace_back(warning);
     PageData data;
     data.set("name", settings.name)
         .set("url", settings.url)
@@ -143,6 +163,8 @@ PageData project_status(const fs::path& folder) {
         .set("is_database_up", database != nullptr)
         .set("disk", disk_of(project, config))
         .set("jobs", jobs_in(database.get()))
+        .set("last_backup", backup_data(backup))
+        .set("warnings", std::move(warnings))
         .set("daemons", is_running ? daemons_in(state / "pids") : PageData::List{})
         .set("runs", runs_in(state / "runs"));
     return data;

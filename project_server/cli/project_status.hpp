@@ -9,8 +9,9 @@ namespace dedloc::cli {
 
 /// {name, url, is_running, since_at, is_database_up, disk: {free_bytes, database_bytes, runs_bytes,
 /// downloads_bytes, uploads_bytes, logs_bytes}, jobs: {unsent, in_progress, waiting, succeeded,
-/// failed}, daemons: [{name, process, since_at, restarts}], runs: [{name, state, step, steps, live,
-/// peers, samples_per_second}]}
+/// failed}, last_backup: {created_at, archive_bytes, file}, warnings: [sentence], daemons: [{name,
+/// process, since_at, restarts}], runs: [{name, state, step, steps, live, peers,
+/// samples_per_second}]}
 ///
 /// Runs are read from their ledgers and asked of their backbones, so neither they nor anything else
 /// but `jobs` needs the database. `jobs` are results that dedloc-purge has not deleted yet; empty

@@ -72,8 +72,9 @@ bool is_evaluated(const RunStatus& status) {
 void wait(const Chosen& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     const auto deadline = Clock::now() + std::chrono::seconds(chosen.seconds);
+    RunStatus status;
     watch(access.database(), deadline, [&] {
-        const auto status = run_status(access.database(), chosen.run, 0);
+        status = run_status(access.database(), chosen.run, 0);
         const auto report = run_report(access.database(), chosen.run);
         const bool is_complete = !chosen.waits_for_evaluation || is_evaluated(status);
         if (is_settled(status, report) && is_complete) return true;
@@ -83,6 +84,14 @@ void wait(const Chosen& chosen) {
             chosen.seconds, chosen.run, status.state, report.open_results, report.uncredited,
             is_complete ? "" : ", and its last state is not evaluated"));
     });
+    if (!chosen.prints_json) return;
+    PageData data;
+    data.set("name", status.name)
+        .set("state", status.state)
+        .set("step", status.lines.empty() ? 0 : status.lines.back().step)
+        .set("steps", status.steps)
+        .set("final_digest", status.final_digest);
+    print(data, true);
 }
 
 void print_leaderboard(const Chosen& chosen) {
@@ -155,14 +164,15 @@ void print_text(const Facts& facts) {
     fmt::print("digests   equal at all members at {} of {} steps\n", sums.equal_steps,
                status.lines.size());
     fmt::print(
-        "credit    {} samples x {:.6g} = {:.6f}, credited {:.6f}; users have {:.6f}, all runs gave "
-        "{:.6f}: {}\n",
-        sums.samples, sums.rate, static_cast<double>(sums.samples) * sums.rate,
+        "credit    {} samples x {:.6g} + {} reduced bytes x {:.6g} a gigabyte = {:.6f}, credited "
+        "{:.6f}; users have {:.6f}, all runs gave {:.6f}: {}\n",
+        sums.samples, sums.rate, sums.reduced_bytes, sums.gigabyte_rate, sums.credit_due(),
         sums.credit_of_lines, sums.credit_of_users, sums.credit_of_all_runs,
         sums.credit_agrees() ? "they agree" : "THEY DIFFER");
     for (const auto& sentence : sums.withholdings) fmt::print("withheld  {}\n", sentence);
-    if (sums.unowned > 0) {
-        fmt::print("unowned   {} samples of keys without a ticket\n", sums.unowned);
+    if (sums.unowned + sums.unowned_bytes > 0) {
+        fmt::print("unowned   {} samples and {} reduced bytes of keys without a ticket\n",
+                   sums.unowned, sums.unowned_bytes);
     }
     fmt::print("state     {} after step {}\n", status.final_digest, status.lines.back().step);
 }
@@ -182,15 +192,19 @@ void print_report_json(const Facts& facts) {
         .set("held_out", held_out_data(status))
         .set("equal_steps", sums.equal_steps)
         .set("samples", sums.samples)
+        .set("reduced_bytes", sums.reduced_bytes)
         .set("credit_per_sample", sums.rate)
+        .set("credit_per_gigabyte_reduced", sums.gigabyte_rate)
         .set("credit", sums.credit_of_lines)
         .set("credit_of_users", sums.credit_of_users)
         .set("credit_of_all_runs", sums.credit_of_all_runs)
         .set("credit_agrees", sums.credit_agrees())
         .set("pending_contributions", sums.uncredited)
         .set("withheld_samples", sums.withheld)
+        .set("withheld_reduced_bytes", sums.withheld_bytes)
         .set("withheld", std::move(withholdings))
         .set("unowned_samples", sums.unowned)
+        .set("unowned_reduced_bytes", sums.unowned_bytes)
         .set("open_jobs", sums.open_results)
         .set("final_digest", status.final_digest);
     print(data, true);
@@ -254,6 +268,7 @@ void add_report_commands(CLI::App& dedloc, CLI::App& run) {
     wait_command->add_option("--timeout", chosen->seconds, "Seconds")->capture_default_str();
     wait_command->add_flag("--evaluated", chosen->waits_for_evaluation,
                            "Wait also until its last state is measured on held-out text");
+    add_json(wait_command, chosen);
     wait_command->callback([chosen] { wait(*chosen); });
 
     auto* const report_command = add_command(

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/markup.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/platform/files.hpp"
@@ -17,12 +19,13 @@
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/restored_votes.hpp"
 #include "project_server/cli/archive.hpp"
+#include "project_server/cli/external_database.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/database/dump.hpp"
 #include "project_server/database/schema.hpp"
-#include "project_server/official/xml_text.hpp"
+#include "project_server/xml/xml_text.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -57,11 +60,12 @@ Facts read_facts(const std::string& text, const std::string& document) {
     return facts;
 }
 
-/// Replaces the text of an element of config.xml.
-void set_element(official::XmlText& xml, const std::string& name, const std::string& text) {
-    const official::XmlPath config{"boinc", "config"};
-    xml.remove(config, [&](const official::XmlChild& child) { return child.name == name; });
-    xml.append(config, fmt::format("<{0}>{1}</{0}>", name, official::xml_escaped(text)));
+/// Replaces the text of an element of config.xml; an empty one removes it.
+void set_element(server::XmlText& xml, const std::string& name, const std::string& text) {
+    const server::XmlPath config{"boinc", "config"};
+    xml.remove(config, [&](const server::XmlChild& child) { return child.name == name; });
+    if (text.empty()) return;
+    xml.append(config, fmt::format("<{0}>{1}</{0}>", name, escape_markup(text)));
 }
 
 /// `path` in the new folder, if it was in the old one.
@@ -70,16 +74,17 @@ std::string moved(const std::string& path, const fs::path& from, const fs::path&
     return path.starts_with(before) ? (to / path.substr(before.size())).string() : path;
 }
 
-/// The four folders in config.xml are absolute. The database is the new project's own one, also if
-/// it was on another server.
+/// The four folders in config.xml are absolute.
 void move_config(const fs::path& file, const fs::path& from, const fs::path& to,
-                 const std::string& database) {
-    official::XmlText xml{platform::read_text(file), file.string(), "boinc"};
+                 const server::DatabaseSettings& database) {
+    server::XmlText xml{platform::read_text(file), file.string(), "boinc"};
     for (const auto& child : xml.children({"boinc", "config"})) {
         const auto text = moved(child.text, from, to);
         if (text != child.text) set_element(xml, child.name, text);
     }
-    set_element(xml, "db_host", database);
+    for (const auto& [name, text] : server::database_elements(database)) {
+        set_element(xml, name, text);
+    }
     platform::replace_file(file, xml.text(), platform::kSecretFile);
 }
 
@@ -87,7 +92,9 @@ void move_config(const fs::path& file, const fs::path& from, const fs::path& to,
 class RestoreRun {
   public:
     RestoreRun(const RestoreOptions& options, const BackupWatch& watch)
-        : options_(options), target_(target_of(options)), folder_(target_), watch_(watch) {}
+        : options_(options), target_(target_of(options)), folder_(target_), watch_(watch) {
+        if (options.database) external_.emplace(*options.database);
+    }
 
     Restored run() {
         const fs::path root = folder_.path();
@@ -103,9 +110,12 @@ class RestoreRun {
             settings.mail_credentials = target_ / mail_file();
             server::write_settings(root, settings);
         }
-        move_config(root / "config.xml", facts_.folder, target_,
-                    fmt::format("127.0.0.1:{}", settings.database_port));
-        load_database(settings);
+        move_config(root / "config.xml", facts_.folder, target_, database_of(settings));
+        if (external_) {
+            fill(external_->settings());
+        } else {
+            fill_own(settings);
+        }
         Restored restored{.folder = target_,
                           .name = settings.name,
                           .url = settings.url,
@@ -113,6 +123,7 @@ class RestoreRun {
                           .runs = begin_runs(),
                           .notes = notes_of(settings)};
         folder_.finish();
+        if (external_) external_->keep();
         return restored;
     }
 
@@ -165,20 +176,35 @@ class RestoreRun {
     }
     fs::path dump() const { return folder_.path() / kBackupDatabaseName; }
 
-    void load_database(const server::Settings& settings) {
+    /// The database that the project gets: that of the options, else one of its own, also if the
+    /// backed-up project's was on another server.
+    server::DatabaseSettings database_of(const server::Settings& settings) const {
+        if (external_) return external_->settings();
+        const auto former = server::load_project_config(folder_.path()).database;
+        return {.host = "127.0.0.1",
+                .port = settings.database_port,
+                .socket = "",
+                .user = former.user,
+                .password = former.password,
+                .name = former.name};
+    }
+    void fill_own(const server::Settings& settings) {
         auto place = mariadb_place(folder_.path(), settings);
         place.port = platform::free_port("127.0.0.1");  // its own may be in use until the start
         server::initialise_mariadb(place);
         const server::MariadbProcess process{place};
-        const auto wanted = server::load_project_config(folder_.path()).database;
+        const auto wanted = database_of(settings);
         auto administrator = server::mariadb_administrator(place);
         {
             server::Database connection{administrator};
             server::create_database(connection, wanted);
         }
         administrator.name = wanted.name;
-        server::load_dump(administrator, dump(), folder_.path());
-        server::Database database{administrator};
+        fill(administrator);
+    }
+    void fill(const server::DatabaseSettings& settings) {
+        server::load_dump(settings, dump(), folder_.path());
+        server::Database database{settings};
         server::apply_schema(database);
         skip_ids(database);
         move_paths(database);
@@ -242,6 +268,7 @@ class RestoreRun {
     const RestoreOptions& options_;
     const fs::path target_;
     UnfinishedFolder folder_;
+    std::optional<UnfinishedDatabase> external_;
     const BackupWatch& watch_;
     Facts facts_;
     BackupProgress progress_;

@@ -17,10 +17,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "project_server/cli/backup.hpp"
+#include "project_server/database/database.hpp"
 
 namespace dedloc::cli {
 
@@ -29,6 +31,8 @@ struct RestoreOptions {
     std::filesystem::path backup;  ///< the archive
     std::filesystem::path folder;  ///< must not exist yet, or be empty
     std::string user{};            ///< root: the account to become; empty: none
+    /// An empty database on an existing server; nothing: a private MariaDB.
+    std::optional<server::DatabaseSettings> database{};
 };
 
 /// A run of a restored project.
@@ -50,10 +54,13 @@ struct Restored {
 };
 
 /// Unpacks the backup beside `folder`, compares every digest, loads the database into a private
-/// MariaDB, and renames the folder.
+/// MariaDB or the existing database, and renames the folder. A failure leaves the existing database
+/// empty, as it was.
 ///
-/// Crash    at any moment leaves no `folder`; the same command works again
-/// Errors   InputError (folder exists, another format, a damaged or incomplete backup), IoError
+/// Crash    at any moment leaves no `folder`; the same command works again, but a database on an
+///          existing server has to be emptied by hand before
+/// Errors   InputError (folder exists, another format, a damaged or incomplete backup, a database
+///          that cannot be used), IoError
 Restored restore(const RestoreOptions& options, const BackupWatch& watch);
 
 }  // namespace dedloc::cli

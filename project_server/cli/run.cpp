@@ -140,18 +140,22 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
 
 void fill_folder(const fs::path& folder, const RunOptions& options, const corpus::Corpus& corpus,
                  const std::string& json, const RunId& run,
-                 const std::optional<ImportedModel>& imported, const KeyPair& backbone) {
+                 const std::optional<ImportedModel>& imported, const KeyPair& backbone,
+                 const Begins& begins) {
     platform::replace_file(folder / "run.json", json);
     platform::write_key(folder / "backbone.key", backbone);
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "held_out");
     fs::create_directory(folder / "checkpoints");
     fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    std::size_t copied = 0;
     for (const auto& shard : corpus.shards) {
+        begins(fmt::format("copying shard {} of {}", ++copied, corpus.shards.size()));
         fs::copy_file(options.corpus / shard.name,
                       folder / (shard.is_held_out ? "held_out" : "shards") / shard.name);
     }
     if (!imported) return;
+    begins("writing the first state");
     const backbone::CheckpointStore store{folder / "checkpoints", run, 1};
     store.save(imported->head, std::as_bytes(std::span{imported->state}));
 }
@@ -174,10 +178,11 @@ void insert_run(server::Database& database, const formats::RunFile& run, const s
                 const RunOptions& options) {
     database.execute(
         "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
-        "flops_per_sample, credit_per_sample, created, evaluate_every, evaluate_samples) "
-        "values (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
+        "flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, created, "
+        "evaluate_every, evaluate_samples) values (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
-         run.flops_per_sample, formats::credit_per_sample(run), server::unix_now(),
+         run.flops_per_sample, formats::credit_per_sample(run), options.credit_per_gigabyte,
+         server::unix_now(),
          options.evaluate_every.value_or(std::max<std::uint64_t>(1, run.steps / kUsualEvaluations)),
          options.evaluate_samples});
 }
@@ -194,7 +199,7 @@ server::Row run_row(server::Database& database, const std::string& name) {
 
 }  // namespace
 
-CreatedRun create_run(const RunOptions& options) {
+CreatedRun create_run(const RunOptions& options, const Begins& begins) {
     check_name(options.name);
     const auto project = existing_project(options.project);
     const auto state = server::state_folder(project);
@@ -204,6 +209,7 @@ CreatedRun create_run(const RunOptions& options) {
     if (access.database().query_one("select id from dedloc_run where name = ?", {options.name})) {
         throw InputError(fmt::format("the project has a run {} already", options.name));
     }
+    begins("reading the model");
     const auto imported = import_for(options, corpus);
     const auto backbone = KeyPair::generate();
     const auto run = make_run_file(options, corpus, imported, server::read_settings(project),
@@ -212,7 +218,9 @@ CreatedRun create_run(const RunOptions& options) {
     const auto json = formats::write_run_file(run);
     const auto target = state / "runs" / options.name;
     UnfinishedFolder folder{target};
-    fill_folder(folder.path(), options, corpus, json, formats::run_id(run), imported, backbone);
+    fill_folder(folder.path(), options, corpus, json, formats::run_id(run), imported, backbone,
+                begins);
+    begins("writing all to the disk");
     folder.finish();
     try {
         insert_run(access.database(), run, json, options);
@@ -231,7 +239,8 @@ std::int64_t run_number(server::Database& database, const std::string& name) {
 server::PageData run_list(server::Database& database) {
     server::PageData::List runs;
     for (const auto& row : database.query(
-             "select d.name, d.state, d.steps, d.target_batch, d.credit_per_sample, d.created, "
+             "select d.name, d.state, d.steps, d.target_batch, d.credit_per_sample, "
+             "d.credit_per_gigabyte_reduced, d.created, "
              "coalesce(s.step, 0) as step, coalesce(s.loss, 0) as loss, "
              "coalesce(s.committed_at, 0) as recorded, (select count(*) from dedloc_seat t where "
              "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as peers, "
@@ -249,6 +258,7 @@ server::PageData run_list(server::Database& database) {
             .set("peers", row.integer("peers"))
             .set("samples_per_second", row.real("rate"))
             .set("credit_per_sample", row.real("credit_per_sample"))
+            .set("credit_per_gigabyte_reduced", row.real("credit_per_gigabyte_reduced"))
             .set("created_at", row.real("created"))
             .set("recorded_at", row.real("recorded"));
         runs.push_back(std::move(run));
@@ -301,12 +311,17 @@ std::vector<LeaderLine> leaderboard(server::Database& database, int count) {
     return lines;
 }
 
+double RunReport::credit_due() const {
+    constexpr double kGigabyte = 1e9;
+    return static_cast<double>(samples) * rate +
+           static_cast<double>(reduced_bytes) / kGigabyte * gigabyte_rate;
+}
+
 bool RunReport::credit_agrees() const {
     // The database sums binary64 numbers in another order, so the sums differ by rounding.
     constexpr double kTolerance = 1e-9;
     const auto agree = [](double a, double b) { return std::abs(a - b) <= kTolerance * b; };
-    return uncredited == 0 && samples > 0 &&
-           agree(credit_of_lines, static_cast<double>(samples) * rate) &&
+    return uncredited == 0 && samples > 0 && agree(credit_of_lines, credit_due()) &&
            agree(credit_of_users, credit_of_all_runs);
 }
 
@@ -316,13 +331,15 @@ std::vector<std::string> withholdings(server::Database& database, std::int64_t r
     std::vector<std::string> sentences;
     for (const auto& row : database.query(
              "select kind, subject, since, sum(contributions) as contributions, "
-             "sum(samples) as samples, count(*) as peers from dedloc_withheld where runid = ? "
+             "sum(samples) as samples, sum(reduced_bytes) as bytes, count(*) as peers from "
+             "dedloc_withheld where runid = ? "
              "group by kind, subject, since order by since",
              {run})) {
         sentences.push_back(fmt::format(
-            "{} samples in {} contributions of {} keys: {} {} was revoked at {:%F %T} UTC",
-            row.integer("samples"), row.integer("contributions"), row.integer("peers"),
-            row.text("kind"), row.text("subject").substr(0, 16),
+            "{} samples and {} reduced bytes in {} contributions of {} keys: {} {} was revoked at "
+            "{:%F %T} UTC",
+            row.integer("samples"), row.integer("bytes"), row.integer("contributions"),
+            row.integer("peers"), row.text("kind"), row.text("subject").substr(0, 16),
             fmt::gmtime(static_cast<std::time_t>(row.integer("since")))));
     }
     return sentences;
@@ -335,6 +352,9 @@ RunReport run_report(server::Database& database, const std::string& name) {
     const auto id = run.integer("id");
     const auto lines = database.query_one(
         "select coalesce(sum(if(credit_state = 1, samples, 0)), 0) as samples, "
+        "coalesce(sum(if(credit_state = 1, reduced_bytes, 0)), 0) as bytes, "
+        "coalesce(sum(if(credit_state = 2, reduced_bytes, 0)), 0) as withheld_bytes, "
+        "coalesce(sum(if(credit_state = 3, reduced_bytes, 0)), 0) as unowned_bytes, "
         "coalesce(sum(credit), 0) as credit, "
         "coalesce(sum(credit_state = 0), 0) as uncredited, "
         "coalesce(sum(if(credit_state = 2, samples, 0)), 0) as withheld, "
@@ -343,7 +363,8 @@ RunReport run_report(server::Database& database, const std::string& name) {
         {id});
     const auto daily = database.query_one(
         "select coalesce(sum(samples), 0) as samples, coalesce(sum(credit), 0) as credit, "
-        "coalesce(sum(unowned), 0) as unowned from dedloc_daily_credit where runid = ?",
+        "coalesce(sum(unowned), 0) as unowned, coalesce(sum(reduced_bytes), 0) as bytes, "
+        "coalesce(sum(unowned_bytes), 0) as unowned_bytes from dedloc_daily_credit where runid = ?",
         {id});
     const auto users = database.query_one(
         "select (select coalesce(sum(total_credit), 0) from user) + "
@@ -361,11 +382,15 @@ RunReport run_report(server::Database& database, const std::string& name) {
         "where runid = ?",
         {id});
     return {.samples = count_of(*lines, "samples") + count_of(*daily, "samples"),
+            .reduced_bytes = count_of(*lines, "bytes") + count_of(*daily, "bytes"),
             .uncredited = count_of(*lines, "uncredited"),
             .withheld = count_of(*lines, "withheld"),
+            .withheld_bytes = count_of(*lines, "withheld_bytes"),
             .unowned = count_of(*lines, "unowned") + count_of(*daily, "unowned"),
+            .unowned_bytes = count_of(*lines, "unowned_bytes") + count_of(*daily, "unowned_bytes"),
             .open_results = count_of(*results, "open"),
             .rate = run.real("credit_per_sample"),
+            .gigabyte_rate = run.real("credit_per_gigabyte_reduced"),
             .credit_of_lines = lines->real("credit") + daily->real("credit"),
             .credit_of_all_runs = all_runs->real("credit"),
             .credit_of_users = users->real("credit"),

@@ -35,6 +35,7 @@ struct RunOptions {
     std::optional<double> clip_norm;              ///< absent: the usual one of the optimizer
     std::optional<std::uint64_t> evaluate_every;  ///< steps; 0: none; absent: a fiftieth of all
     std::uint64_t evaluate_samples = 1'024;       ///< held-out samples of an evaluation
+    double credit_per_gigabyte = 20;              ///< for averaging 10⁹ bytes of gradients
     /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.
     std::vector<double> dropout;
 };
@@ -48,7 +49,7 @@ struct CreatedRun {
 
 /// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into
 /// the database as running; dedloc-work then offers its files and jobs to volunteers. A failed
-/// creation leaves no run.
+/// creation leaves no run. `begins` is told what takes long.
 ///
 /// With `from` the model and its parameters come from that folder, and the settings of training
 /// from the preset of that name. The run file then names the digest of the first state, and the
@@ -56,7 +57,7 @@ struct CreatedRun {
 ///
 /// Errors  InputError (name taken or unusable, no corpus, an unusable model, …),
 ///         IoError, DatabaseError
-CreatedRun create_run(const RunOptions& options);
+CreatedRun create_run(const RunOptions& options, const Begins& begins);
 
 /// One step of a run.
 struct StepLine {
@@ -87,7 +88,8 @@ struct RunStatus {
 std::int64_t run_number(server::Database& database, const std::string& name);
 
 /// {runs: [{name, state, step, steps, target_batch, loss, peers, samples_per_second,
-/// credit_per_sample, created_at, recorded_at}]} as the database has it, by creation: `loss` of the
+/// credit_per_sample, credit_per_gigabyte_reduced, created_at, recorded_at}]} as the database has
+/// it, by creation: `loss` of the
 /// last step, which was recorded at recorded_at; `peers` are the trainers that work now.
 server::PageData run_list(server::Database& database);
 
@@ -106,19 +108,25 @@ std::vector<LeaderLine> leaderboard(server::Database& database, int count);
 
 /// Sums over a run's tables, to check credit and digests of a finished run.
 struct RunReport {
-    std::uint64_t samples = 0;       ///< sum over all credited contributions
-    std::uint64_t uncredited = 0;    ///< contributions that dedloc-credit has not looked at yet
-    std::uint64_t withheld = 0;      ///< samples withheld because of revocations
-    std::uint64_t unowned = 0;       ///< samples of keys without a ticket
-    std::uint64_t open_results = 0;  ///< its jobs in progress, or reported and not validated
-    double rate = 0;                 ///< credit per sample
-    double credit_of_lines = 0;      ///< sum over all contributions
-    double credit_of_all_runs = 0;   ///< sum over the contributions to all runs of the project
-    double credit_of_users = 0;      ///< sum over all users of the project, also deleted ones
+    std::uint64_t samples = 0;         ///< sum over all credited contributions
+    std::uint64_t reduced_bytes = 0;   ///< sum over all credited contributions
+    std::uint64_t uncredited = 0;      ///< contributions that dedloc-credit has not looked at yet
+    std::uint64_t withheld = 0;        ///< samples withheld because of revocations
+    std::uint64_t withheld_bytes = 0;  ///< reduced bytes withheld because of revocations
+    std::uint64_t unowned = 0;         ///< samples of keys without a ticket
+    std::uint64_t unowned_bytes = 0;   ///< bytes that they reduced: also the project's backbones
+    std::uint64_t open_results = 0;    ///< its jobs in progress, or reported and not validated
+    double rate = 0;                   ///< credit per sample
+    double gigabyte_rate = 0;          ///< credit per 10⁹ reduced bytes
+    double credit_of_lines = 0;        ///< sum over all contributions
+    double credit_of_all_runs = 0;     ///< sum over the contributions to all runs of the project
+    double credit_of_users = 0;        ///< sum over all users of the project, also deleted ones
     std::vector<std::string> withholdings{};  ///< a sentence for each revocation
     std::uint64_t equal_steps = 0;            ///< steps at which all members had the same digest
-    /// Whether nothing is pending, the credit is samples × rate, and users have the credit of all
-    /// runs.
+    /// Credit of all samples and reduced bytes at the run's rates.
+    double credit_due() const;
+    /// Whether nothing is pending, the credit is the one that is due, and users have the credit of
+    /// all runs.
     bool credit_agrees() const;
 };
 /// Reads the report of a run. Errors: InputError when there is no such run.

@@ -2,25 +2,56 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peer/wire/limits.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/model_import.hpp"
+#include "project_server/cli/output.hpp"
+#include "project_server/cli/progress.hpp"
 #include "project_server/cli/run.hpp"
+#include "project_server/cli/run_jobs.hpp"
 
 namespace dedloc::cli {
 namespace {
 
-void create(const RunOptions& options) {
-    const auto [run, initialised] = create_run(options);
+constexpr double kMaxCreditPerGigabyte = 1e6;
+
+void print_json(const CreatedRun& created, double per_gigabyte) {
+    server::PageData::List initialised;
+    for (const auto& tensor : created.initialised) initialised.emplace_back(tensor);
+    const auto& run = created.run;
+    server::PageData data;
+    data.set("name", run.name)
+        .set("id", formats::run_id(run).hex())
+        .set("parameters", formats::parameter_count(run))
+        .set("steps", run.steps)
+        .set("target_batch", run.target_batch)
+        .set("credit_per_sample", formats::credit_per_sample(run))
+        .set("credit_per_gigabyte_reduced", per_gigabyte)
+        .set("initialised", std::move(initialised));
+    print(data, true);
+}
+
+void create(const RunOptions& options, bool as_json) {
+    const CreatedRun created = [&] {
+        Progress progress{as_json};
+        progress.say("reading the corpus");
+        return create_run(options, progress.begins());
+    }();
+    if (as_json) return print_json(created, options.credit_per_gigabyte);
+    const auto& [run, initialised] = created;
     const std::string notice = notice_of(options.from, initialised);
     if (!notice.empty()) fmt::print("{}\n", notice);
-    fmt::print("run {}: {} parameters, {} steps of {} samples, {:.3g} credit a sample, id {}\n",
-               run.name, formats::parameter_count(run), run.steps, run.target_batch,
-               formats::credit_per_sample(run), formats::run_id(run).brief());
+    fmt::print(
+        "run {}: {} parameters, {} steps of {} samples, {:.3g} credit a sample, {:.3g} a "
+        "gigabyte reduced, id {}\n",
+        run.name, formats::parameter_count(run), run.steps, run.target_batch,
+        formats::credit_per_sample(run), options.credit_per_gigabyte, formats::run_id(run).brief());
 }
 
 /// An option whose value is one of these names.
@@ -112,7 +143,40 @@ void add_create(CLI::App& group) {
                      "Held-out samples of an evaluation")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    command->callback([options] { create(*options); });
+    command
+        ->add_option("--credit-per-gigabyte", options->credit_per_gigabyte,
+                     "Credit for averaging 10^9 bytes of other volunteers' gradients")
+        ->check(CLI::Range(0.0, kMaxCreditPerGigabyte))
+        ->capture_default_str();
+    const auto as_json = std::make_shared<bool>(false);
+    command->add_flag("--json", *as_json, "Print JSON");
+    command->callback([options, as_json] { create(*options, *as_json); });
+}
+
+void add_jobs(CLI::App& group) {
+    struct Chosen {
+        std::filesystem::path project;
+        std::string run;
+        RunJobs jobs{};
+        bool prints_json = false;
+    };
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    auto* const command = group.add_subcommand(
+        "jobs",
+        "Print or set how many jobs are kept ready and how long each lasts; holds from the next "
+        "job that is made, within seconds. 0: as dedloc-work was started, 16 jobs of 12 hours by "
+        "default");
+    command->add_option("--project", chosen->project, "The project's folder")->required();
+    command->add_option("--name", chosen->run, "The run's name")->required();
+    command->add_option("--ready", chosen->jobs.seats_ready, "Unsent jobs kept for volunteers")
+        ->check(CLI::Range(0, 10'000));
+    command->add_option("--hours", chosen->jobs.lease_hours, "Hours after which a job reports")
+        ->check(CLI::Range(0, 1'000));
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
+    command->callback([chosen] {
+        ProjectDatabase access{existing_project(chosen->project)};
+        print(run_jobs(access.database(), chosen->run, chosen->jobs), chosen->prints_json);
+    });
 }
 
 }  // namespace
@@ -121,6 +185,7 @@ void add_run_commands(CLI::App& dedloc) {
     auto* const run = dedloc.add_subcommand("run", "Create, watch and control a run");
     run->require_subcommand(1);
     add_create(*run);
+    add_jobs(*run);
     add_live_commands(*run);
     add_voter_commands(*run);
     add_model_commands(*run);

@@ -102,12 +102,15 @@ bool RunningProject::connect_database() {
     });
 }
 
-bool RunningProject::start() {
+bool RunningProject::start(const Begins& begins) {
+    begins("starting the database");
     if (!connect_database()) return false;
+    begins("bringing the tables up to date");
     for (const auto& change : server::upgrade_schema(*database_)) log_info("{}", change);
 
     auto server = program("dedloc-server");
     server.insert(server.end(), {"--listen", fmt::format("127.0.0.1:{}", settings_.server_port)});
+    begins("starting dedloc-server");
     launch("dedloc-server", server);
     const auto accepts = [](const std::string& host, std::uint16_t port) {
         return [=] { return platform::is_accepting(host, port); };
@@ -117,11 +120,13 @@ bool RunningProject::start() {
     auto gateway = program("dedloc-gateway");
     gateway.insert(gateway.end(),
                    {"--listen", fmt::format("127.0.0.1:{}", settings_.gateway_port)});
+    begins("starting dedloc-gateway");
     launch("dedloc-gateway", gateway);
     if (!await("dedloc-gateway", accepts("127.0.0.1", settings_.gateway_port))) return false;
 
     for (const auto& change : upgrade_files(project_, settings_)) log_info("{}", change);
     certificate_written_ = time_of_certificate();
+    begins("starting nginx");
     launch("nginx", nginx_command(project_));
     const auto& address = settings_.listen.front();
     if (!await("nginx", accepts(address.host, address.port))) return false;

@@ -8,6 +8,7 @@
 
 #include "peer/platform/process.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "project_server/cli/progress.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/supervisor.hpp"
 #include "project_server/database/database.hpp"
@@ -26,11 +27,11 @@ class RunningProject final {
 
     /// Starts mariadbd unless the database is on an existing server, dedloc-server, dedloc-gateway,
     /// nginx, dedloc-work, dedloc-validator, dedloc-credit, dedloc-purge, dedloc-evaluate if it is
-    /// installed, and a backbone for each running run. Each of the first four must answer before
-    /// the next one starts. Brings the database's tables up to date. False if a stop signal arrived
-    /// meanwhile. Errors: DatabaseError (an existing server does not let us in), IoError with the
-    /// last log line of a daemon that ended or did not answer in time.
-    bool start();
+    /// installed, and a backbone for each running run. Each of the first four, of which `begins` is
+    /// told, must answer before the next one starts. Brings the database's tables up to date.
+    /// False if a stop signal arrived meanwhile. Errors: DatabaseError (an existing server does not
+    /// let us in), IoError with the last log line of a daemon that ended or did not answer in time.
+    bool start(const Begins& begins);
     /// Keeps all daemons running until a stop signal. The destructor stops them.
     void serve();
 

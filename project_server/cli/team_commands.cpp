@@ -34,6 +34,10 @@ void rename(const Chosen& chosen) {
     const auto team = admin::team_id(access.database(), chosen.team);
     const auto refusal = server::rename_team(access.database(), team, chosen.name);
     if (refusal) throw InputError(*refusal);
+    if (chosen.prints_json) {
+        server::PageData data;
+        return print(data.set("id", team).set("name", chosen.name), true);
+    }
     fmt::print("team {} is renamed\n", team);
 }
 
@@ -41,6 +45,10 @@ void close(const Chosen& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     const auto team = admin::team_id(access.database(), chosen.team);
     server::close_team(access.database(), team);
+    if (chosen.prints_json) {
+        server::PageData data;
+        return print(data.set("id", team), true);
+    }
     fmt::print("team {} is closed; its members keep their credit\n", team);
 }
 
@@ -54,11 +62,11 @@ void add_team_commands(CLI::App& dedloc) {
     const auto add = [&](const char* name, const char* what, void (*work)(const Chosen&)) {
         auto* const command = team->add_subcommand(name, what);
         command->add_option("--project", chosen->project, "The project's folder")->required();
+        command->add_flag("--json", chosen->prints_json, "Print JSON");
         command->callback([chosen, work] { work(*chosen); });
         return command;
     };
     auto* const listing = add("list", "List teams by recent credit", list);
-    listing->add_flag("--json", chosen->prints_json, "Print JSON");
     listing->add_option("--find", chosen->list.found, "Only those whose name has this text");
     listing->add_option("--count", chosen->list.limit, "At most so many")
         ->check(CLI::Range(1, 1'000'000))

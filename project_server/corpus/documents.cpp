@@ -1,9 +1,9 @@
 #include "project_server/corpus/documents.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/json_fields.hpp"
 
 namespace dedloc::corpus {
 namespace {
@@ -62,15 +62,12 @@ bool DocumentReader::next_object(std::string& document) {
     while (true) {
         const std::uint64_t begin = file_.offset();
         if (!file_.next(line_)) return false;
-        const auto refuse = [&](const char* why) {
-            throw InputError(
-                fmt::format("{}: the line at byte {} {}", file_.path().string(), begin, why));
-        };
+        const auto line = fmt::format("{}: the line at byte {}", file_.path().string(), begin);
+        const auto refuse = [&](const char* why) { throw InputError(line + ' ' + why); };
         if (file_.is_cut()) refuse("is longer than 64 MiB");
         if (trimmed(line_).empty()) continue;
-        rapidjson::Document object;
-        object.Parse<rapidjson::kParseIterativeFlag>(line_.data(), line_.size());
-        if (object.HasParseError() || !object.IsObject()) refuse("is not a JSON object");
+        const rapidjson::Document object = formats::parse_json(line, line_, kMaxJsonLineBytes);
+        if (!object.IsObject()) refuse("is not a JSON object");
         const auto text = object.FindMember("text");
         if (text == object.MemberEnd() || !text->value.IsString()) {
             refuse("has no field \"text\" that is a string");

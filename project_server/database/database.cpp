@@ -7,8 +7,10 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "peer/base/check.hpp"
+#include "project_server/database/connection.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -17,30 +19,45 @@ constexpr unsigned kNoSocket = 2002;    // CR_CONNECTION_ERROR
 constexpr unsigned kNoServer = 2003;    // CR_CONN_HOST_ERROR
 constexpr unsigned kServerGone = 2006;  // CR_SERVER_GONE_ERROR
 constexpr unsigned kServerLost = 2013;  // CR_SERVER_LOST
-constexpr unsigned kConnectSeconds = 10;
+constexpr unsigned kNoTls = 2026;       // CR_SSL_CONNECTION_ERROR
+constexpr const char* kBegin = "start transaction";
 
 struct FreeAnswer {
     void operator()(MYSQL_RES* answer) const { mysql_free_result(answer); }
 };
 using Answer = std::unique_ptr<MYSQL_RES, FreeAnswer>;
 
-std::string address_of(const DatabaseSettings& settings) {
-    if (!settings.socket.empty()) return settings.socket;
-    return fmt::format("{}:{}", settings.host, settings.port);
+Rows rows_of(MYSQL_RES* answer) {
+    const unsigned columns = mysql_num_fields(answer);
+    std::vector<std::string> names;
+    const MYSQL_FIELD* const fields = mysql_fetch_fields(answer);
+    for (unsigned i = 0; i < columns; ++i) names.emplace_back(fields[i].name);
+    const auto shared = std::make_shared<const std::vector<std::string>>(std::move(names));
+    Rows rows;
+    rows.reserve(mysql_num_rows(answer));
+    while (const MYSQL_ROW raw = mysql_fetch_row(answer)) {
+        const unsigned long* const lengths = mysql_fetch_lengths(answer);
+        std::vector<std::optional<std::string>> values(columns);
+        for (unsigned i = 0; i < columns; ++i) {
+            if (raw[i] != nullptr) values[i].emplace(raw[i], lengths[i]);
+        }
+        rows.emplace_back(shared, std::move(values));
+    }
+    return rows;
 }
 
 }  // namespace
 
 struct Database::Connection {
-    Connection() : handle(mysql_init(nullptr)) {}
+    explicit Connection(MYSQL* its) : handle(its) {}
     ~Connection() { mysql_close(handle); }
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
-    MYSQL* handle;
+    MYSQL* const handle;
 };
 
 bool DatabaseError::is_away() const {
-    return code_ == kNoSocket || code_ == kNoServer || code_ == kServerGone ||
+    return code_ == kNoSocket || code_ == kNoServer || code_ == kNoTls || code_ == kServerGone ||
            code_ == kServerLost || code_ == ER_SERVER_SHUTDOWN || code_ == ER_CONNECTION_KILLED;
 }
 
@@ -105,25 +122,8 @@ Database::~Database() = default;
 
 void Database::ensure_connected() {
     if (connection_ && mysql_ping(connection_->handle) == 0) return;
-    connection_ = std::make_unique<Connection>();
-    MYSQL* const handle = connection_->handle;
-    mysql_options(handle, MYSQL_OPT_CONNECT_TIMEOUT, &kConnectSeconds);
-    mysql_options(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-    const bool by_socket = !settings_.socket.empty();
-    if (mysql_real_connect(handle, by_socket ? nullptr : settings_.host.c_str(),
-                           settings_.user.c_str(), settings_.password.c_str(),
-                           settings_.name.empty() ? nullptr : settings_.name.c_str(),
-                           settings_.port, by_socket ? settings_.socket.c_str() : nullptr,
-                           CLIENT_FOUND_ROWS) == nullptr) {
-        const DatabaseError error{
-            fmt::format("Cannot connect to the database at {} as {}: {}", address_of(settings_),
-                        settings_.user, mysql_error(handle)),
-            mysql_errno(handle)};
-        connection_.reset();
-        throw error;
-    }
-    // Read committed takes no gap locks, with which a dispatch would block the creation of jobs.
-    execute("set session transaction isolation level read committed");
+    connection_.reset();
+    connection_ = std::make_unique<Connection>(open_connection(settings_));
 }
 
 void Database::fail(std::string_view wanted) const {
@@ -133,7 +133,8 @@ void Database::fail(std::string_view wanted) const {
         mysql_errno(handle)};
 }
 
-std::string Database::bind(std::string_view sql, Parameters parameters) const {
+Database::Statement Database::bind(std::string_view sql, Parameters parameters) const {
+    require_connection();
     std::string text;
     const Parameter* next = parameters.begin();
     for (const char c : sql) {
@@ -155,39 +156,53 @@ std::string Database::bind(std::string_view sql, Parameters parameters) const {
         ++next;
     }
     DEDLOC_CHECK(next == parameters.end(), "more parameters than ?", sql);
-    return text;
+    return {std::string{sql}, std::move(text)};
 }
 
-void Database::send(std::string_view sql, Parameters parameters) {
-    if (!connection_) {
-        throw DatabaseError{"The connection to the database at " + address_of(settings_) +
-                                " is lost and was not restored",
-                            kServerGone};
+void Database::require_connection() const {
+    if (connection_) return;
+    throw DatabaseError{"The connection to the database at " + database_address(settings_) +
+                            " is lost and was not restored",
+                        kServerGone};
+}
+
+Outcome Database::read_outcome(std::string_view sql) {
+    MYSQL* const handle = connection_->handle;
+    const Answer answer{mysql_store_result(handle)};
+    if (!answer && mysql_field_count(handle) > 0) fail(sql);
+    if (!answer) return {.rows = {}, .matched = mysql_affected_rows(handle)};
+    return {.rows = rows_of(answer.get())};
+}
+
+std::vector<Outcome> Database::run(const std::vector<Statement>& statements) {
+    require_connection();
+    MYSQL* const handle = connection_->handle;
+    const std::vector<Statement> deferred = std::exchange(deferred_, {});
+    std::string message;
+    for (const auto* const list : {&deferred, &statements}) {
+        for (const Statement& statement : *list) {
+            if (!message.empty()) message += ';';
+            message += statement.text;
+        }
     }
-    const std::string text = bind(sql, parameters);
-    if (mysql_real_query(connection_->handle, text.data(), text.size()) != 0) fail(sql);
+    bool is_sent = false;
+    const auto answer_to = [&](const Statement& statement) {
+        const int failure = std::exchange(is_sent, true)
+                                ? mysql_next_result(handle)
+                                : mysql_real_query(handle, message.data(), message.size());
+        if (failure != 0) fail(statement.sql);
+        return read_outcome(statement.sql);
+    };
+    for (const Statement& statement : deferred) answer_to(statement);
+    std::vector<Outcome> outcomes;
+    for (const Statement& statement : statements) outcomes.push_back(answer_to(statement));
+    DEDLOC_CHECK(!mysql_more_results(handle), "the text of a statement is more than one",
+                 statements.back().sql);
+    return outcomes;
 }
 
 Rows Database::query(std::string_view sql, Parameters parameters) {
-    send(sql, parameters);
-    const Answer answer{mysql_store_result(connection_->handle)};
-    if (!answer) fail(sql);
-    const unsigned columns = mysql_num_fields(answer.get());
-    std::vector<std::string> names;
-    const MYSQL_FIELD* const fields = mysql_fetch_fields(answer.get());
-    for (unsigned i = 0; i < columns; ++i) names.emplace_back(fields[i].name);
-    const auto shared = std::make_shared<const std::vector<std::string>>(std::move(names));
-    Rows rows;
-    rows.reserve(mysql_num_rows(answer.get()));
-    while (const MYSQL_ROW raw = mysql_fetch_row(answer.get())) {
-        const unsigned long* const lengths = mysql_fetch_lengths(answer.get());
-        std::vector<std::optional<std::string>> values(columns);
-        for (unsigned i = 0; i < columns; ++i) {
-            if (raw[i] != nullptr) values[i].emplace(raw[i], lengths[i]);
-        }
-        rows.emplace_back(shared, std::move(values));
-    }
-    return rows;
+    return std::move(run({bind(sql, parameters)}).front().rows);
 }
 
 std::optional<Row> Database::query_one(std::string_view sql, Parameters parameters) {
@@ -197,20 +212,40 @@ std::optional<Row> Database::query_one(std::string_view sql, Parameters paramete
 }
 
 std::uint64_t Database::execute(std::string_view sql, Parameters parameters) {
-    send(sql, parameters);
-    return mysql_affected_rows(connection_->handle);
+    return run({bind(sql, parameters)}).front().matched;
+}
+
+void Database::defer(std::string_view sql, Parameters parameters) {
+    DEDLOC_CHECK(is_in_transaction_, "a statement is deferred outside a transaction", sql);
+    deferred_.push_back(bind(sql, parameters));
 }
 
 std::int64_t Database::insert_id() const {
     return static_cast<std::int64_t>(mysql_insert_id(connection_->handle));
 }
 
+void Batch::add(std::string_view sql, Parameters parameters) {
+    statements_.push_back(database_.bind(sql, parameters));
+}
+
+std::vector<Outcome> Batch::run() {
+    if (statements_.empty()) return {};
+    return database_.run(std::exchange(statements_, {}));
+}
+
 Transaction::Transaction(Database& database) : database_(database) {
-    database_.execute("start transaction");
+    DEDLOC_CHECK(!database_.is_in_transaction_, "transactions do not nest");
+    database_.require_connection();
+    database_.is_in_transaction_ = true;
+    database_.defer(kBegin);
 }
 
 Transaction::~Transaction() {
     if (!open_) return;
+    database_.is_in_transaction_ = false;
+    // A server that has not been sent the beginning knows of no transaction.
+    const auto deferred = std::exchange(database_.deferred_, {});
+    if (!deferred.empty() && deferred.front().sql == kBegin) return;
     try {
         database_.execute("rollback");
     } catch (const DatabaseError&) {
@@ -220,6 +255,7 @@ Transaction::~Transaction() {
 
 void Transaction::commit() {
     database_.execute("commit");
+    database_.is_in_transaction_ = false;
     open_ = false;
 }
 

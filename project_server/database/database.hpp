@@ -25,6 +25,11 @@ struct DatabaseSettings {
     std::string user{};      ///< account
     std::string password{};  ///< empty: none
     std::string name{};      ///< database to select; empty: none
+    /// PEM file of the authority that must have signed the server's certificate, whose name must be
+    /// that of the host; empty: no TLS. Not with a socket.
+    std::string ssl_ca{};
+    std::string ssl_cert{};  ///< PEM file of this client's certificate; empty: none
+    std::string ssl_key{};   ///< PEM file of its key; empty exactly if ssl_cert is
 };
 
 /// A statement or a connection failed.
@@ -33,8 +38,8 @@ class DatabaseError : public Error {
     DatabaseError(const std::string& sentence, unsigned code) : Error(sentence), code_(code) {}
     /// The error number of the server or of the client library.
     unsigned code() const { return code_; }
-    /// The server does not answer: no connection could be made, or it is lost, and then it is
-    /// unknown whether the statement was executed.
+    /// The server does not answer or does not prove who it is: no connection could be made, or it
+    /// is lost, and then it is unknown whether the statement was executed.
     bool is_away() const;
     /// The transaction conflicted with another one and was rolled back: repeat it.
     bool is_conflict() const;
@@ -90,6 +95,12 @@ class Row {
 };
 using Rows = std::vector<Row>;
 
+/// What the server answers to a statement.
+struct Outcome {
+    Rows rows{};                ///< those that a select returns
+    std::uint64_t matched = 0;  ///< rows that another statement matched, or inserted
+};
+
 /// A connection. Thread: one at a time. Every failure is a DatabaseError.
 class Database {
   public:
@@ -105,6 +116,10 @@ class Database {
     /// Runs a statement and returns the number of rows that matched; for an insert, the number
     /// written.
     std::uint64_t execute(std::string_view sql, Parameters parameters = {});
+    /// Runs a statement before the next one, in the same message, so it costs no round trip of its
+    /// own. If it fails, the next one fails with its error and is not executed. Only inside a
+    /// transaction, whose commit is such a next statement.
+    void defer(std::string_view sql, Parameters parameters = {});
     /// The auto_increment value of the last insert.
     std::int64_t insert_id() const;
 
@@ -114,16 +129,44 @@ class Database {
     const DatabaseSettings& settings() const { return settings_; }
 
   private:
+    friend class Batch;
+    friend class Transaction;
     struct Connection;
-    std::string bind(std::string_view sql, Parameters parameters) const;
-    void send(std::string_view sql, Parameters parameters);
+    /// A statement as it was written, and with its parameters in it.
+    struct Statement {
+        std::string sql;
+        std::string text;
+    };
+    Statement bind(std::string_view sql, Parameters parameters) const;
+    std::vector<Outcome> run(const std::vector<Statement>& statements);
+    Outcome read_outcome(std::string_view sql);
+    void require_connection() const;
     [[noreturn]] void fail(std::string_view wanted) const;
 
     const DatabaseSettings settings_;
     std::unique_ptr<Connection> connection_;
+    bool is_in_transaction_ = false;
+    std::vector<Statement> deferred_;
 };
 
-/// A transaction that begins at construction and is rolled back unless committed.
+/// Several statements that go to the server in one message and are answered in one: one round trip.
+/// They are executed in order; after one that fails, the later ones are not executed.
+class Batch {
+  public:
+    explicit Batch(Database& database) : database_(database) {}
+
+    /// Adds a statement.
+    void add(std::string_view sql, Parameters parameters = {});
+    /// Runs them all and empties the batch. Errors: DatabaseError of the first that fails.
+    std::vector<Outcome> run();
+
+  private:
+    Database& database_;
+    std::vector<Database::Statement> statements_;
+};
+
+/// A transaction that is rolled back unless committed. It begins with the first statement after
+/// construction, in the message of that statement.
 class Transaction {
   public:
     explicit Transaction(Database& database);

@@ -68,6 +68,13 @@ std::string option_file(const DatabaseSettings& settings) {
     if (settings.socket.empty()) {
         text +=
             fmt::format("protocol=tcp\nhost={}\nport={}\n", quoted(settings.host), settings.port);
+        if (!settings.ssl_ca.empty()) {
+            text += fmt::format("ssl-ca={}\nssl-verify-server-cert\n", quoted(settings.ssl_ca));
+        }
+        if (!settings.ssl_cert.empty()) {
+            text += fmt::format("ssl-cert={}\nssl-key={}\n", quoted(settings.ssl_cert),
+                                quoted(settings.ssl_key));
+        }
     } else {
         text += fmt::format("socket={}\n", quoted(settings.socket));
     }

@@ -5,7 +5,6 @@
 
 #include <boinc_db.h>
 #include <fmt/format.h>
-#include <mysql.h>
 #include <sched_config.h>
 
 #include <algorithm>
@@ -13,11 +12,20 @@
 #include <cstring>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/database/connection.hpp"
+#include "project_server/xml/xml_text.hpp"
 
 namespace dedloc::server {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxBytes = 1 << 20;
+constexpr const char* kSocketElement = "dedloc_db_socket";
+constexpr const char* kCaElement = "dedloc_db_ssl_ca";
+constexpr const char* kCertificateElement = "dedloc_db_ssl_cert";
+constexpr const char* kKeyElement = "dedloc_db_ssl_key";
 
 std::string required(const char* value, const char* element, const fs::path& file) {
     if (*value == '\0') {
@@ -37,6 +45,22 @@ void split_host(const std::string& text, const fs::path& file, DatabaseSettings&
     if (failure != std::errc{} || stop != end || settings.port == 0) {
         throw InputError(
             fmt::format("<db_host>{}</db_host> in {} is not host:port.", text, file.string()));
+    }
+}
+
+/// The elements that libsched does not know.
+void read_own_elements(const fs::path& file, DatabaseSettings& settings) {
+    const XmlText xml{platform::read_text(file, kMaxBytes), file.string(), "boinc"};
+    const XmlChild config = xml.find({"boinc", "config"}).value_or(XmlChild{});
+    settings.socket = config.field(kSocketElement);
+    settings.ssl_ca = config.field(kCaElement);
+    settings.ssl_cert = config.field(kCertificateElement);
+    settings.ssl_key = config.field(kKeyElement);
+    if (settings.ssl_cert.empty() != settings.ssl_key.empty() ||
+        (settings.ssl_ca.empty() && !settings.ssl_cert.empty())) {
+        throw InputError(
+            fmt::format("{} has one of <{}> and <{}> without the other or without <{}>",
+                        file.string(), kCertificateElement, kKeyElement, kCaElement));
     }
 }
 
@@ -93,6 +117,7 @@ ProjectConfig load_project_config(const fs::path& directory) {
     result.database.user = required(::config.db_user, "db_user", file);
     result.database.password = ::config.db_passwd;
     split_host(required(::config.db_host, "db_host", file), file, result.database);
+    read_own_elements(file, result.database);
     result.directory_fanout = ::config.uldl_dir_fanout;
     result.min_rpc_seconds = ::config.min_sendwork_interval + 1;
     result.next_rpc_seconds = ::config.next_rpc_delay;
@@ -103,21 +128,26 @@ ProjectConfig load_project_config(const fs::path& directory) {
     result.daily_jobs_per_seat = std::max(::config.daily_result_quota, 0);
     result.ignore_upload_certificates = ::config.ignore_upload_certificates;
     result.send_messages_to_hosts = ::config.msg_to_host;
+    result.credit_by_app = ::config.credit_by_app;
     return result;
+}
+
+std::vector<std::pair<std::string, std::string>> database_elements(
+    const DatabaseSettings& settings) {
+    const bool by_socket = !settings.socket.empty();
+    return {{"db_name", settings.name},
+            {"db_host", by_socket ? "localhost" : database_address(settings)},
+            {kSocketElement, settings.socket},
+            {kCaElement, settings.ssl_ca},
+            {kCertificateElement, settings.ssl_cert},
+            {kKeyElement, settings.ssl_key},
+            {"db_user", settings.user},
+            {"db_passwd", settings.password}};
 }
 
 void open_boinc_database(const ProjectConfig& config) {
     close_boinc_database();
-    if (boinc_db.open(::config.db_name, ::config.db_host, ::config.db_user, ::config.db_passwd) !=
-        0) {
-        const DatabaseError error{
-            fmt::format("Cannot connect libsched to the database at {}:{}: {}",
-                        config.database.host, config.database.port,
-                        boinc_db.mysql != nullptr ? boinc_db.error_string() : "out of memory"),
-            boinc_db.mysql != nullptr ? mysql_errno(boinc_db.mysql) : 0};
-        close_boinc_database();
-        throw error;
-    }
+    boinc_db.mysql = open_connection(config.database);
 }
 
 void close_boinc_database() {

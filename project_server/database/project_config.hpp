@@ -1,9 +1,12 @@
 // A project's configuration: BOINC's config.xml, read by libsched's own parser, so that BOINC's
-// daemons and our programs interpret it in the same way.
+// daemons and our programs interpret it in the same way. What BOINC does not know of a database,
+// its socket and its TLS, is in elements of our own.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "project_server/database/database.hpp"
 
@@ -29,6 +32,7 @@ struct ProjectConfig {
     int min_client_version = 0;   ///< older BOINC clients get no jobs: 72005 is 7.20.5
     bool ignore_upload_certificates = false;  ///< accept uploads whose files are not signed
     bool send_messages_to_hosts = false;      ///< config.xml's msg_to_host
+    bool credit_by_app = false;  ///< keep credit_user and credit_team, as config.xml says
 
     /// The URL of the scheduler.
     std::string scheduler_url() const { return master_url + "cgi/scheduler"; }
@@ -39,8 +43,14 @@ struct ProjectConfig {
 /// element. Thread: main, before other threads start.
 ProjectConfig load_project_config(const std::filesystem::path& directory);
 
-/// Opens libsched's global connection (boinc_db) to the project's database, or replaces it after a
-/// lost connection. Throws DatabaseError.
+/// The elements of config.xml that describe a database: their names and texts, not escaped. Those
+/// with an empty text are to be left out, and removed where a file has them.
+std::vector<std::pair<std::string, std::string>> database_elements(
+    const DatabaseSettings& settings);
+
+/// Opens the connection of libsched's own functions (boinc_db: create_work, create_result) to the
+/// project's database in the same way as Database does, or replaces it after a lost connection.
+/// Throws DatabaseError.
 void open_boinc_database(const ProjectConfig& config);
 void close_boinc_database();
 

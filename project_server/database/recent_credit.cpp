@@ -12,9 +12,10 @@
 namespace dedloc::server {
 namespace {
 
-constexpr double kHalfLife = 7 * 86'400;  ///< seconds, BOINC's CREDIT_HALF_LIFE
-constexpr double kRenewalAge = 86'400;    ///< seconds after which an average is renewed
-constexpr double kLeastAverage = 0.01;    ///< credits a day; below it nothing is left
+constexpr double kDay = 86'400;         ///< seconds
+constexpr double kHalfLife = 7 * kDay;  ///< seconds, BOINC's CREDIT_HALF_LIFE
+constexpr double kRenewalAge = kDay;    ///< seconds after which an average is renewed
+constexpr double kLeastAverage = 0.01;  ///< credits a day; below it nothing is left
 constexpr std::size_t kRowsAtOnce = 200;
 
 /// Goes down the index of expavg_credit. A renewed row moves down it as well, but it is not old any
@@ -57,6 +58,18 @@ double recent_credit(const Row& row, double now) {
     const double average = row.real("expavg_credit");
     if (time == 0 || time >= now) return average;
     return average * std::exp2((time - now) / kHalfLife);
+}
+
+/// At r credits a day the average follows da/dt = −λa + λr, so after Δ seconds it is
+/// a·e^(−λΔ) + r·(1 − e^(−λΔ)). With r = credit ÷ Δ the last term is
+/// λ·credit·(1 − e^(−x))/x for x = λΔ, which has a limit where Δ is 0.
+double recent_credit_after(const Row& row, const CreditGrant& grant) {
+    const double time = row.real("expavg_time");
+    if (time == 0) return grant.credit * kDay / (grant.now - grant.started);
+    const double decay = std::numbers::ln2 / kHalfLife;
+    const double x = std::max(grant.now - time, 0.0) * decay;
+    const double evenly = x > 0 ? -std::expm1(-x) / x : 1;
+    return row.real("expavg_credit") * std::exp(-x) + grant.credit * kDay * decay * evenly;
 }
 
 std::string recent_credit_expression(double now) {

@@ -1,6 +1,6 @@
-// Recent average credit (RAC) falls while nothing is earned. BOINC's columns expavg_credit hold it
-// as of expavg_time: libsched renews both when it grants credit, and this project does so once a
-// day for everyone else, as BOINC's update_stats does under an official server.
+// Recent average credit (RAC) rises with every grant and falls while nothing is earned. BOINC's
+// columns expavg_credit hold it as of expavg_time: both are renewed when credit is granted, and
+// once a day for everyone else, as BOINC's update_stats does under an official server.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,18 @@ double recent_credit(const Row& row, double now);
 
 /// The same as an expression of SQL over these two columns.
 std::string recent_credit_expression(double now);
+
+/// Credit that is granted at one moment.
+struct CreditGrant {
+    double credit = 0;   ///< cobblestones
+    double started = 0;  ///< when the work for it began, UTC seconds; before `now`
+    double now = 0;      ///< UTC seconds
+};
+
+/// The average of a row (columns as above) after a grant, as of its moment. As in BOINC, the first
+/// grant's average is credit ÷ time since its work began; a later one counts as earned evenly
+/// since expavg_time.
+double recent_credit_after(const Row& row, const CreditGrant& grant);
 
 /// Renews the averages that are older than a day in user, host and team, two hundred rows at a
 /// time; those below 0.01 become 0. Under an official BOINC server that is update_stats' task: do

@@ -753,6 +753,42 @@ create index if not exists dedloc_host_deleted_age on host_deleted (create_time)
 create index if not exists dedloc_suspicion_evidence on dedloc_suspicion (evidence);
 -- The scheduler stores one unhandled message for each result of a host.
 create index if not exists dedloc_message_host on msg_from_host (hostid, handled);
+-- What dedloc run jobs sets; 0: as dedloc-work was started.
+alter table dedloc_run
+    add column if not exists seats_ready integer not null default 0,
+    add column if not exists lease_hours integer not null default 0;
+
+-- What an app version needs beside BOINC's columns: the oldest glibc of a host.
+create table if not exists dedloc_app_version (
+    id                  integer not null primary key,
+    glibc_major         integer not null,
+    glibc_minor         integer not null
+) engine=InnoDB;
+
+-- App versions that get no new jobs and that no job uses. since: UTC seconds, when dedloc-purge has
+-- first seen that. is_final: it deletes their files, so they are never offered again.
+create table if not exists dedloc_unused_version (
+    id                  integer not null primary key,
+    since               bigint not null,
+    is_final            tinyint not null default 0
+) engine=InnoDB;
+
+-- One row once the key that signs app versions has been changed: the public key by which all versions
+-- are signed. dedloc app rekey changes it and them in one transaction.
+create table if not exists dedloc_code_sign_key (
+    id                  tinyint not null primary key,
+    public_key          varchar(2000) not null
+) engine=InnoDB;
+
+-- reduced_bytes: bytes of gradients that the key averaged, by the ledger; in dedloc_daily_credit
+-- those of credited contributions, unowned_bytes the others. A gigabyte has 10^9 bytes.
+alter table dedloc_run
+    add column if not exists credit_per_gigabyte_reduced double not null default 20;
+alter table dedloc_contribution add column if not exists reduced_bytes bigint not null default 0;
+alter table dedloc_daily_credit
+    add column if not exists reduced_bytes bigint not null default 0,
+    add column if not exists unowned_bytes bigint not null default 0;
+alter table dedloc_withheld add column if not exists reduced_bytes bigint not null default 0;
 
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values

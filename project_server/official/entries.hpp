@@ -5,9 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "project_server/official/xml_text.hpp"
+#include "project_server/xml/xml_text.hpp"
 
 namespace dedloc::official {
+
+using server::XmlChild;
+using server::XmlPath;
+using server::XmlText;
 
 /// The app, and files; their paths are relative to the project.
 inline constexpr const char* kApp = "dedloc_train";

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/base/markup.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/mapped_file.hpp"
@@ -362,7 +363,7 @@ void Installer::setting(XmlFile& xml, const char* name, const std::optional<std:
     const std::string value = wanted ? *wanted : present ? *present : usual();
     step(fmt::format("{}: <{}>{}", kConfigFile, name, value), present && *present == value, [&] {
         xml.text().remove(kConfigPath, [&](const XmlChild& child) { return child.name == name; });
-        xml.text().append(kConfigPath, fmt::format("<{0}>{1}</{0}>", name, xml_escaped(value)));
+        xml.text().append(kConfigPath, fmt::format("<{0}>{1}</{0}>", name, escape_markup(value)));
     });
 }
 

@@ -9,33 +9,18 @@
 
 #include <array>
 #include <ctime>
-#include <pugixml.hpp>
 #include <set>
 #include <string>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/official/entries.hpp"
+#include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::official {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The names of the files that a document of BOINC's tables describes. A damaged one has none.
-std::set<std::string> file_names(const std::string& document) {
-    pugi::xml_document parsed;
-    const std::string whole = "<x>" + document + "</x>";
-    parsed.load_buffer(whole.data(), whole.size());
-    std::set<std::string> names;
-    for (const auto& info : parsed.child("x").children("file_info")) {
-        const std::string name = info.child("name").text().get();
-        const bool is_plain = !name.empty() && name.front() != '.' &&
-                              name.find('/') == std::string::npos && name.size() <= 255;
-        if (is_plain) names.insert(name);
-    }
-    return names;
-}
 
 void remove_file(const fs::path& file) {
     std::error_code failed;
@@ -68,14 +53,14 @@ void remove_staged_files(Project& project, std::int64_t app) {
     std::set<std::string> inputs;
     for (const auto& row :
          project.database().query("select xml_doc from workunit where appid = ?", {app})) {
-        inputs.merge(file_names(row.text("xml_doc")));
+        inputs.merge(server::described_names(row.text("xml_doc")));
     }
     for (const auto& name : inputs) {
         remove_staged(config.download_directory, config.directory_fanout, name);
     }
     for (const auto& row :
          project.database().query("select xml_doc_in from result where appid = ?", {app})) {
-        for (const auto& name : file_names(row.text("xml_doc_in"))) {
+        for (const auto& name : server::described_names(row.text("xml_doc_in"))) {
             remove_staged(config.upload_directory, config.directory_fanout, name);
         }
     }
@@ -84,7 +69,7 @@ void remove_staged_files(Project& project, std::int64_t app) {
 void remove_published_files(Project& project, std::int64_t app) {
     for (const auto& row :
          project.database().query("select xml_doc from app_version where appid = ?", {app})) {
-        for (const auto& name : file_names(row.text("xml_doc"))) {
+        for (const auto& name : server::described_names(row.text("xml_doc"))) {
             const auto other = project.database().query_one(
                 "select id from app_version where appid <> ? and instr(xml_doc, ?) > 0 limit 1",
                 {app, fmt::format("<name>{}</name>", name)});

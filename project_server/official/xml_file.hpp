@@ -6,9 +6,13 @@
 #include <string>
 
 #include "project_server/official/manifest.hpp"
-#include "project_server/official/xml_text.hpp"
+#include "project_server/xml/xml_text.hpp"
 
 namespace dedloc::official {
+
+using server::XmlChild;
+using server::XmlPath;
+using server::XmlText;
 
 /// An XML file of an official project.
 class XmlFile final {

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/folder_lock.hpp"
+#include "project_server/publishing/code_sign_keys.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/publishing/signatures.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -57,49 +59,8 @@ void publish_file(const fs::path& source, const fs::path& target) {
     platform::move_file(unfinished, target);
 }
 
-constexpr std::size_t kMaxSignature = 4'096;  // bytes of a signature's file
-
-/// Source of the signatures of a version's files.
-class Signatures {
-  public:
-    Signatures(const ProjectConfig& config, fs::path folder)
-        : folder_(std::move(folder)), open_(config.key_directory / "code_sign_public") {
-        const fs::path key = config.key_directory / "code_sign_private";
-        if (!folder_.empty()) return;
-        if (!fs::exists(key)) {
-            throw InputError(fmt::format(
-                "{} is not here: sign the files where it is, and name the folder of signatures",
-                key.string()));
-        }
-        secret_ = std::make_unique<SigningKey>(key);
-    }
-
-    /// The signature of `file`, whose permanent name is `name`.
-    std::string of(const fs::path& file, const std::string& name) const {
-        if (secret_) return secret_->sign_file(file);
-        const fs::path path = folder_ / (name + ".sig");
-        if (!fs::exists(path)) {
-            throw InputError(
-                fmt::format("{} has no signature: there is no {}", file.string(), path.string()));
-        }
-        const std::string signature = platform::read_text(path, kMaxSignature);
-        if (!open_.verifies_file(file, signature)) {
-            throw InputError(
-                fmt::format("{} is not a signature of {} by the project's code_sign key",
-                            path.string(), file.string()));
-        }
-        return signature;
-    }
-
-  private:
-    const fs::path folder_;
-    const VerifyingKey open_;
-    std::unique_ptr<SigningKey> secret_;  ///< null: the folder has the signatures
-};
-
-std::string file_info(const AppFile& file, const std::string& name, const ProjectConfig& config,
-                      const Signatures& signatures) {
-    const std::string signature = signatures.of(file.source, name);
+std::string file_info(const AppFile& file, const std::string& name, const std::string& signature,
+                      const ProjectConfig& config) {
     const fs::path published = config.download_directory / name;
     publish_file(file.source, published);
     return fmt::format(
@@ -122,12 +83,15 @@ std::string file_ref(const AppFile& file, const std::string& name) {
 }
 
 std::string document(const AppVersion& version, const ProjectConfig& config,
-                     const Signatures& signatures) {
+                     const Signatures& signatures,
+                     const std::function<void(const std::string&)>& begins) {
     std::string infos;
     std::string refs;
     for (const AppFile& file : version.files) {
-        const std::string name = physical_name(file, md5_of_file(file.source));
-        infos += file_info(file, name, config, signatures);
+        if (begins) begins("signing and copying " + file.open_name);
+        const std::string md5 = md5_of_file(file.source);
+        const std::string name = physical_name(file, md5);
+        infos += file_info(file, name, signatures.of(md5, name), config);
         refs += file_ref(file, name);
     }
     std::string text = infos;
@@ -155,10 +119,20 @@ std::int64_t app_id(Database& database, const AppVersion& version) {
     return database.query_one("select id from app where name = ?", {version.app})->integer("id");
 }
 
+void store_c_library(Database& database, std::int64_t id, const std::optional<CLibrary>& needed) {
+    if (!needed) return;
+    database.execute(
+        "insert into dedloc_app_version (id, glibc_major, glibc_minor) values (?, ?, ?) "
+        "on duplicate key update glibc_major = values(glibc_major), "
+        "glibc_minor = values(glibc_minor)",
+        {id, needed->major, needed->minor});
+}
+
 }  // namespace
 
 std::int64_t add_app_version(Database& database, const ProjectConfig& config,
-                             const AppVersion& version, const fs::path& signatures) {
+                             const AppVersion& version, const fs::path& signatures,
+                             const std::function<void(const std::string&)>& begins) {
     check_files(version.files);
     const auto mains = std::ranges::count_if(version.files, &AppFile::is_main_program);
     if (mains != 1) {
@@ -171,14 +145,21 @@ std::int64_t add_app_version(Database& database, const ProjectConfig& config,
         throw InputError(
             fmt::format("The platform {} is not in the project's database.", version.platform));
     }
-    const std::string xml = document(version, config, Signatures{config, signatures});
+    const fs::path& keys = config.key_directory;
+    const platform::FolderLock lock{keys, platform::FolderLock::Sharing::kShared};
+    const std::string xml =
+        document(version, config,
+                 {present_key(database, keys), keys / "code_sign_private", signatures}, begins);
     return in_transaction(database, [&]() -> std::int64_t {
         const std::int64_t app = app_id(database, version);
         const auto existing = database.query_one(
             "select id, xml_doc from app_version where appid = ? and platformid = ? "
             "and version_num = ? and plan_class = ? for update",
             {app, platform->integer("id"), version.version, version.plan_class});
-        if (existing && existing->text("xml_doc") == xml) return existing->integer("id");
+        if (existing && existing->text("xml_doc") == xml) {
+            store_c_library(database, existing->integer("id"), version.c_library);
+            return existing->integer("id");
+        }
         if (existing) {
             throw InputError(fmt::format(
                 "Version {} of {} is already published for {} with other files; give this one a "
@@ -190,7 +171,9 @@ std::int64_t add_app_version(Database& database, const ProjectConfig& config,
             "plan_class) values (?, ?, ?, ?, ?, ?)",
             {static_cast<std::int64_t>(unix_now()), app, version.version, platform->integer("id"),
              xml, version.plan_class});
-        return database.insert_id();
+        const std::int64_t id = database.insert_id();
+        store_c_library(database, id, version.c_library);
+        return id;
     });
 }
 

@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/publishing/c_library.hpp"
 
 namespace dedloc::server {
 
@@ -30,19 +33,23 @@ struct AppVersion {
     std::vector<AppFile> files{};
     bool needs_network = true;  ///< clients suspend it while networking is suspended
     bool dont_throttle = true;  ///< clients do not throttle its CPU time
+    /// Hosts with an older glibc get no jobs of it; nothing: no limit.
+    std::optional<CLibrary> c_library{};
 };
 
 /// Publishes `version` and returns its id. Repeating it with the same files changes nothing. The
 /// signatures come from the folder `signatures`, as sign_files() writes them, or, if that is empty,
-/// from the project's key on this machine.
+/// from the project's key on this machine. No change of the key goes on meanwhile (key_change.hpp).
+/// `begins` is told of each file.
 ///
 /// Errors  InputError (a file is absent, no main program, unknown platform, no key, a signature
 ///         that is absent or not of this file by the project's key, or this version exists with
-///         other files: volunteers may have them, so a version never changes), IoError,
-///         DatabaseError
+///         other files: volunteers may have them, so a version never changes), IoError (also when
+///         the key is being changed), DatabaseError
 std::int64_t add_app_version(Database& database, const ProjectConfig& config,
                              const AppVersion& version,
-                             const std::filesystem::path& signatures = {});
+                             const std::filesystem::path& signatures = {},
+                             const std::function<void(const std::string&)>& begins = {});
 
 /// Signs files on a machine that is not the project's: writes FOLDER/NAME.sig for each, where NAME
 /// is the file's permanent name. Returns the names. Errors: InputError (no such file, no key),

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -23,6 +24,8 @@ namespace dedloc::server {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxKeyFile = 4'096;  // bytes of a public key's file
 
 struct CloseFile {
     void operator()(FILE* file) const { std::fclose(file); }
@@ -67,12 +70,12 @@ void write_key(const fs::path& path, Key& key, mode_t permissions) {
     }
 }
 
-template <class Key>
-void read_key(const fs::path& path, Key& key) {
-    const File file = open_file(path, O_RDONLY, 0, "r");
-    if (scan_key_hex(file.get(), as_boinc_key(key), sizeof(key)) != 0) {
-        throw InputError(fmt::format("{} contains no BOINC key.", path.string()));
-    }
+constexpr std::string_view kSpace = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+    const auto first = std::min(text.find_first_not_of(kSpace), text.size());
+    text.remove_prefix(first);
+    return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
 }  // namespace
@@ -100,9 +103,10 @@ void make_key_pair(const fs::path& directory, const std::string& name) {
 }
 
 std::string read_public_key_text(const fs::path& path) {
-    std::string text = platform::read_text(path);
-    if (text.empty()) throw InputError(fmt::format("{} contains no BOINC key.", path.string()));
-    return text;
+    const std::string text = platform::read_text(path, kMaxKeyFile);
+    const std::string_view key = trimmed(text);
+    if (key.empty()) throw InputError(fmt::format("{} contains no BOINC key.", path.string()));
+    return std::string{key};
 }
 
 std::string md5_of_file(const fs::path& file) {
@@ -125,16 +129,26 @@ struct SigningKey::Key {
 };
 
 SigningKey::SigningKey(const fs::path& file) : key_(std::make_unique<Key>()) {
-    read_key(file, key_->boinc);
+    const File opened = open_file(file, O_RDONLY, 0, "r");
+    if (scan_key_hex(opened.get(), as_boinc_key(key_->boinc), sizeof(key_->boinc)) != 0) {
+        throw InputError(fmt::format("{} contains no BOINC key.", file.string()));
+    }
 }
 
 SigningKey::~SigningKey() = default;
 
 std::string SigningKey::sign_file(const fs::path& file) const {
+    return sign_md5(md5_of_file(file));
+}
+
+std::string SigningKey::sign_md5(const std::string& md5) const {
+    std::string copy = md5;
+    DATA_BLOCK input{reinterpret_cast<unsigned char*>(copy.data()),
+                     static_cast<unsigned int>(copy.size())};
     std::array<unsigned char, SIGNATURE_SIZE_BINARY> bytes{};
     DATA_BLOCK signature{bytes.data(), bytes.size()};
-    if (::sign_file(file.c_str(), key_->boinc, signature) != 0) {
-        throw IoError(fmt::format("Cannot sign {}.", file.string()));
+    if (encrypt_private(key_->boinc, input, signature) != 0) {
+        throw Error("OpenSSL cannot sign a checksum.");
     }
     std::array<char, SIGNATURE_SIZE_TEXT> text{};
     sprint_hex_data(text.data(), signature);
@@ -152,12 +166,18 @@ std::string SigningKey::sign_text(std::string_view text) const {
 
 struct VerifyingKey::Key {
     R_RSA_PUBLIC_KEY boinc{};
-    std::string text{};  ///< the file
+    std::string text{};  ///< trimmed
 };
 
-VerifyingKey::VerifyingKey(const fs::path& file) : key_(std::make_unique<Key>()) {
-    read_key(file, key_->boinc);
-    key_->text = read_public_key_text(file);
+VerifyingKey::VerifyingKey(const fs::path& file)
+    : VerifyingKey(read_public_key_text(file), file.string()) {}
+
+VerifyingKey::VerifyingKey(std::string_view text, const std::string& name)
+    : key_(std::make_unique<Key>()) {
+    key_->text = trimmed(text);
+    if (sscan_key_hex(key_->text.c_str(), as_boinc_key(key_->boinc), sizeof(key_->boinc)) != 0) {
+        throw InputError(fmt::format("{} contains no BOINC key.", name));
+    }
 }
 
 VerifyingKey::~VerifyingKey() = default;
@@ -173,12 +193,21 @@ bool VerifyingKey::verifies(std::string_view text, std::string_view signature) c
 }
 
 bool VerifyingKey::verifies_file(const fs::path& file, std::string_view signature) const {
+    return verifies_md5(md5_of_file(file), signature);
+}
+
+bool VerifyingKey::verifies_md5(const std::string& md5, std::string_view signature) const {
     // libboinc_crypt decodes into a buffer of the key's size without checking the length.
     if (signature.size() > SIGNATURE_SIZE_TEXT) return false;
     bool good = false;
-    const int failure = check_file_signature2(
-        md5_of_file(file).c_str(), std::string{signature}.c_str(), key_->text.c_str(), good);
+    const int failure = check_file_signature2(md5.c_str(), std::string{signature}.c_str(),
+                                              key_->text.c_str(), good);
     return failure == 0 && good;
+}
+
+bool VerifyingKey::is_half_of(const SigningKey& secret) const {
+    constexpr const char* kText = "text to sign";
+    return verifies(kText, secret.sign_text(kText));
 }
 
 }  // namespace dedloc::server

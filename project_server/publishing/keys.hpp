@@ -15,8 +15,8 @@ namespace dedloc::server {
 /// because clients trust the first one that they see.
 void make_key_pair(const std::filesystem::path& directory, const std::string& name);
 
-/// The text of a public key file, as a scheduler reply contains it. Errors: IoError, InputError
-/// when the file is empty.
+/// The text of a public key file, as a scheduler reply contains it: without white space around it.
+/// Errors: IoError, InputError when the file is empty.
 std::string read_public_key_text(const std::filesystem::path& file);
 
 /// Lower-case hex MD5, the checksum of BOINC's protocol.
@@ -36,6 +36,8 @@ class SigningKey {
     /// <xml_signature>. Errors: IoError (unreadable file), Error (OpenSSL).
     std::string sign_file(const std::filesystem::path& file) const;
     std::string sign_text(std::string_view text) const;
+    /// The signature of the file with this MD5.
+    std::string sign_md5(const std::string& md5) const;
 
   private:
     struct Key;
@@ -47,6 +49,8 @@ class VerifyingKey {
   public:
     /// Errors: as SigningKey.
     explicit VerifyingKey(const std::filesystem::path& file);
+    /// The key with this text; `name` says in an error where it is from. Errors: InputError.
+    VerifyingKey(std::string_view text, const std::string& name);
     ~VerifyingKey();
     VerifyingKey(const VerifyingKey&) = delete;
     VerifyingKey& operator=(const VerifyingKey&) = delete;
@@ -55,6 +59,10 @@ class VerifyingKey {
     bool verifies(std::string_view text, std::string_view signature) const;
     /// Whether `signature` is one of the file's bytes. Thread: any. Errors: IoError.
     bool verifies_file(const std::filesystem::path& file, std::string_view signature) const;
+    /// Whether `signature` is one of a file with this MD5. Thread: any.
+    bool verifies_md5(const std::string& md5, std::string_view signature) const;
+    /// Whether `secret` is the other half of this key. Thread: any.
+    bool is_half_of(const SigningKey& secret) const;
 
   private:
     struct Key;

@@ -24,6 +24,8 @@ struct Sum {
     std::int64_t contributions = 0;
     std::int64_t samples = 0;
     std::int64_t unowned = 0;
+    std::int64_t reduced_bytes = 0;
+    std::int64_t unowned_bytes = 0;
     double credit = 0;
 };
 
@@ -76,7 +78,7 @@ int Compaction::replace_batch(std::int64_t run) {
             database_.query_one("select compacted from dedloc_run where id = ?", {run});
         // The subqueries are read without locks: neither tickets nor results change their owners.
         const auto rows = database_.query(
-            "select c.step, c.peer_key, c.samples, c.credit, c.credit_state, "
+            "select c.step, c.peer_key, c.samples, c.reduced_bytes, c.credit, c.credit_state, "
             "floor(c.committed_at / ?) as day, coalesce((select nullif(t.userid, 0) from "
             "dedloc_ticket t where t.runid = c.runid and t.peer_key = c.peer_key), (select "
             "r.userid from result r where r.id = c.resultid), 0) as user, coalesce((select "
@@ -92,6 +94,7 @@ int Compaction::replace_batch(std::int64_t run) {
                                  : Day{0, 0, row.integer("day")}];
             ++sum.contributions;
             (is_credited ? sum.samples : sum.unowned) += row.integer("samples");
+            (is_credited ? sum.reduced_bytes : sum.unowned_bytes) += row.integer("reduced_bytes");
             sum.credit += row.real("credit");
             database_.execute(
                 "delete from dedloc_contribution where runid = ? and step = ? and peer_key = ?",
@@ -100,12 +103,15 @@ int Compaction::replace_batch(std::int64_t run) {
         for (const auto& [day, sum] : sums) {
             database_.execute(
                 "insert into dedloc_daily_credit (runid, userid, hostid, day, contributions, "
-                "samples, unowned, credit) values (?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
+                "samples, unowned, reduced_bytes, unowned_bytes, credit) values (?, ?, ?, ?, ?, "
+                "?, ?, ?, ?, ?) on duplicate key update "
                 "contributions = contributions + values(contributions), "
                 "samples = samples + values(samples), unowned = unowned + values(unowned), "
+                "reduced_bytes = reduced_bytes + values(reduced_bytes), "
+                "unowned_bytes = unowned_bytes + values(unowned_bytes), "
                 "credit = credit + values(credit)",
                 {run, std::get<0>(day), std::get<1>(day), std::get<2>(day), sum.contributions,
-                 sum.samples, sum.unowned, sum.credit});
+                 sum.samples, sum.unowned, sum.reduced_bytes, sum.unowned_bytes, sum.credit});
         }
         const bool is_full = rows.size() == static_cast<std::size_t>(batch_);
         next = is_full ? rows.back().integer("step") : 0;

@@ -24,15 +24,17 @@ struct Shift {
 void run_pass(purge::Purge& purge) {
     const auto report = purge.pass(std::time(nullptr));
     if (report.files + report.jobs + report.messages + report.tickets + report.seats +
-            report.contributions + report.evidence + report.deleted + report.hosts ==
+            report.contributions + report.evidence + report.deleted + report.hosts +
+            report.downloads ==
         0) {
         return;
     }
     log_info(
-        "deleted {} files, {} jobs, {} messages, {} tickets, {} seats, {} computers, {} files of "
+        "deleted {} uploads, {} downloads, {} jobs, {} messages, {} tickets, {} seats, {} "
+        "computers, {} files of "
         "evidence and {} rows about deleted accounts, summed {} contributions",
-        report.files, report.jobs, report.messages, report.tickets, report.seats, report.hosts,
-        report.evidence, report.deleted, report.contributions);
+        report.files, report.downloads, report.jobs, report.messages, report.tickets, report.seats,
+        report.hosts, report.evidence, report.deleted, report.contributions);
 }
 
 }  // namespace

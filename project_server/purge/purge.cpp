@@ -14,6 +14,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::purge {
 namespace {
@@ -38,11 +39,6 @@ constexpr const char* kIsOver =
     "w.mod_time < from_unixtime(?) and w.need_validate = 0 and not exists (select 1 from result r "
     "where r.workunitid = w.id and (r.server_state <> ? or r.mod_time >= from_unixtime(?)))";
 
-bool is_plain_name(std::string_view name) {
-    return !name.empty() && name.size() <= 255 && name.front() != '.' &&
-           name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
-}
-
 /// The result that an output file RESULT_rRANDOM_NUMBER belongs to; empty for any other name.
 std::string result_of(std::string name) {
     if (name.ends_with(kUnfinished))
@@ -55,25 +51,12 @@ std::string result_of(std::string name) {
 
 }  // namespace
 
-std::vector<std::string> output_file_names(std::string_view xml) {
-    constexpr std::string_view kOpen = "<file_name>";
-    constexpr std::string_view kClose = "</file_name>";
-    std::vector<std::string> names;
-    for (auto at = xml.find(kOpen); at != std::string_view::npos; at = xml.find(kOpen, at)) {
-        at += kOpen.size();
-        const auto end = xml.find(kClose, at);
-        if (end == std::string_view::npos) break;
-        const auto name = xml.substr(at, end - at);
-        if (is_plain_name(name)) names.emplace_back(name);
-    }
-    return names;
-}
-
 Purge::Purge(server::ProjectConfig project, server::Database& database, PurgeOptions options)
     : config_(std::move(project)),
       database_(database),
       options_(std::move(options)),
-      compaction_(database, options_.batch) {}
+      compaction_(database, options_.batch),
+      downloads_(config_, database, options_.app) {}
 
 PurgeReport Purge::pass(std::int64_t now) {
     PurgeReport report;
@@ -86,6 +69,7 @@ PurgeReport Purge::pass(std::int64_t now) {
         delete_messages(before, report);
         delete_deleted(std::min(before, now - kDeletedKept), report);
         delete_hosts(before, report);
+        report.downloads = downloads_.pass(now, before);
     }
     sweep_evidence(now, report);
     delete_tickets(before, report);
@@ -120,7 +104,7 @@ void Purge::delete_files(std::int64_t before, PurgeReport& report) {
         int state = kFilesDeleted;
         for (const auto& result : database_.query(
                  "select xml_doc_in from result where workunitid = ?", {job.integer("id")})) {
-            for (const auto& name : output_file_names(result.text("xml_doc_in"))) {
+            for (const auto& name : server::referenced_files(result.text("xml_doc_in"))) {
                 for (const auto& path : {path_of(name), fs::path{path_of(name) += kUnfinished}}) {
                     std::error_code failure;
                     if (fs::remove(path, failure)) ++report.files;

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/purge/compaction.hpp"
+#include "project_server/purge/download_purge.hpp"
 
 namespace dedloc::purge {
 
@@ -32,6 +32,7 @@ struct PurgeOptions {
 /// Numbers of things that a pass has deleted.
 struct PurgeReport {
     int files = 0;          ///< output files
+    int downloads = 0;      ///< files of ended runs and of app versions that are not sent any more
     int jobs = 0;           ///< workunits with their results
     int messages = 0;       ///< trickle-ups and trickle-downs
     int tickets = 0;        ///< rows of dedloc_ticket
@@ -41,9 +42,6 @@ struct PurgeReport {
     int hosts = 0;          ///< computers that have never had a job
     int contributions = 0;  ///< rows of dedloc_contribution that are now in daily sums
 };
-
-/// Names in the `<file_name>` elements of a result's xml_doc_in that are plain file names.
-std::vector<std::string> output_file_names(std::string_view xml);
 
 /// Deletes, a pass at a time. Thread: one.
 class Purge {
@@ -76,6 +74,7 @@ class Purge {
     server::Database& database_;
     const PurgeOptions options_;
     Compaction compaction_;
+    DownloadPurge downloads_;
     int next_folder_ = 0;              ///< the upload tree's next folder to search
     std::int64_t evidence_swept_ = 0;  ///< when, UTC seconds
     std::int64_t last_host_ = 0;       ///< the newest computer that was looked at

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "peer/platform/files.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {

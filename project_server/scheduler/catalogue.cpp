@@ -1,9 +1,11 @@
 #include "project_server/scheduler/catalogue.hpp"
 
 #include <map>
+#include <utility>
 
+#include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/plan_class.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 
@@ -30,13 +32,24 @@ double slot_bytes_of(std::string_view document) {
     return bytes;
 }
 
+namespace {
+
+std::optional<CLibrary> c_library_of(const Row& row) {
+    if (row.is_null("glibc_major")) return std::nullopt;
+    return CLibrary{row.integer("glibc_major"), row.integer("glibc_minor")};
+}
+
+}  // namespace
+
 Catalogue read_catalogue(Database& database) {
     Catalogue catalogue;
     for (const Row& row : database.query(
              "select v.id, v.appid, v.version_num, v.xml_doc, v.plan_class, v.min_core_version, "
              "v.max_core_version, a.name as app_name, a.user_friendly_name, a.non_cpu_intensive, "
-             "a.fraction_done_exact, p.name as platform from app_version v join app a "
-             "on a.id = v.appid join platform p on p.id = v.platformid where p.deprecated = 0 and "
+             "a.fraction_done_exact, p.name as platform, n.glibc_major, n.glibc_minor "
+             "from app_version v join app a "
+             "on a.id = v.appid join platform p on p.id = v.platformid "
+             "left join dedloc_app_version n on n.id = v.id where p.deprecated = 0 and "
              "v.deprecated = 0 and a.deprecated = 0 and v.version_num >= a.min_version "
              "order by v.version_num desc, v.id desc")) {
         if (!is_plan_class(row.text("plan_class"))) continue;
@@ -51,18 +64,41 @@ Catalogue read_catalogue(Database& database) {
                              .plan_class = row.text("plan_class"),
                              .min_client = row.integer("min_core_version"),
                              .max_client = row.integer("max_core_version"),
+                             .c_library = c_library_of(row),
                              .document = row.text("xml_doc"),
                              .slot_bytes = slot_bytes_of(row.text("xml_doc"))});
     }
     return catalogue;
 }
 
-std::shared_ptr<const Catalogue> CatalogueCache::get(Database& database, std::int64_t now) const {
+namespace {
+
+/// Versions and key of one moment. A change of the key is one transaction, so versions that were
+/// read between two readings of the same key are signed by it.
+SignedCatalogue read_signed(Database& database, const std::filesystem::path& key_directory) {
+    std::string key = present_key(database, key_directory);
+    for (;;) {
+        Catalogue versions = read_catalogue(database);
+        std::string again = present_key(database, key_directory);
+        if (key == again) return {std::move(versions), {key_directory, std::move(key)}};
+        key = std::move(again);
+    }
+}
+
+}  // namespace
+
+CatalogueCache::CatalogueCache(std::filesystem::path key_directory)
+    : key_directory_(std::move(key_directory)) {
+    read_public_key_text(key_directory_ / "code_sign_public");
+}
+
+std::shared_ptr<const SignedCatalogue> CatalogueCache::get(Database& database,
+                                                           std::int64_t now) const {
     const std::lock_guard lock{mutex_};
     // A clock that was set back must not keep an old catalogue.
     const bool is_fresh = catalogue_ && now >= read_at_ && now - read_at_ < kCatalogueSeconds;
     if (!is_fresh) {
-        catalogue_ = std::make_shared<const Catalogue>(read_catalogue(database));
+        catalogue_ = std::make_shared<const SignedCatalogue>(read_signed(database, key_directory_));
         read_at_ = now;
     }
     return catalogue_;

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "project_server/database/database.hpp"
+#include "project_server/publishing/c_library.hpp"
+#include "project_server/publishing/code_sign_keys.hpp"
 
 namespace dedloc::server {
 
@@ -22,9 +26,10 @@ struct PublishedVersion {
     std::int64_t number = 0;          ///< 107 is 1.7
     std::string platform;             ///< BOINC's name
     std::string plan_class;
-    std::int64_t min_client = 0;  ///< oldest client version, 72005 is 7.20.5; 0: any
-    std::int64_t max_client = 0;  ///< newest; 0: any
-    std::string document;         ///< xml_doc: <file_info> elements, then <app_version>
+    std::int64_t min_client = 0;          ///< oldest client version, 72005 is 7.20.5; 0: any
+    std::int64_t max_client = 0;          ///< newest; 0: any
+    std::optional<CLibrary> c_library{};  ///< oldest glibc of a host; nothing: any
+    std::string document;                 ///< xml_doc: <file_info> elements, then <app_version>
     double slot_bytes = 0;  ///< size of the files that the client copies into the job's folder
 };
 
@@ -37,16 +42,27 @@ Catalogue read_catalogue(Database& database);
 /// The size of the files that the document of an app version has copied into the slot, in bytes.
 double slot_bytes_of(std::string_view document);
 
+/// The catalogue, and the key by which all of its versions are signed.
+struct SignedCatalogue {
+    Catalogue versions;  ///< all of one moment
+    CodeSignKeys keys;   ///< the present key of that moment, and the ways to it
+};
+
 /// Keeps the catalogue for some seconds, because every request needs it and it rarely changes. A
-/// new version is offered at most kCatalogueSeconds after it was published. Thread: any.
+/// new version is offered, and a new key used, at most kCatalogueSeconds after it was published.
+/// Thread: any.
 class CatalogueCache {
   public:
-    /// The catalogue at `now`, Unix time in seconds. Errors: DatabaseError.
-    std::shared_ptr<const Catalogue> get(Database& database, std::int64_t now) const;
+    /// Errors: IoError, InputError (there is no public key).
+    explicit CatalogueCache(std::filesystem::path key_directory);
+
+    /// The catalogue at `now`, Unix time in seconds. Errors: DatabaseError, IoError, InputError.
+    std::shared_ptr<const SignedCatalogue> get(Database& database, std::int64_t now) const;
 
   private:
+    const std::filesystem::path key_directory_;
     mutable std::mutex mutex_;
-    mutable std::shared_ptr<const Catalogue> catalogue_;
+    mutable std::shared_ptr<const SignedCatalogue> catalogue_;
     mutable std::int64_t read_at_ = 0;
 };
 

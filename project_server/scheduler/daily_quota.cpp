@@ -4,12 +4,17 @@
 
 namespace dedloc::server {
 
-DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, const Host& host)
+void DailyQuota::add_select(Batch& batch, const Host& host) {
+    batch.add(
+        "select app_version_id, max_jobs_per_day, n_jobs_today from host_app_version "
+        "where host_id = ?",
+        {host.id});
+}
+
+DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, const Host& host,
+                       const Rows& rows)
     : database_(database), host_(host.id), initial_(config.daily_jobs_per_seat) {
-    for (const Row& row : database.query(
-             "select app_version_id, max_jobs_per_day, n_jobs_today from host_app_version "
-             "where host_id = ?",
-             {host.id})) {
+    for (const Row& row : rows) {
         Entry& read = entry(row.integer("app_version_id"));
         // 0 is the value of a row that was made without a quota.
         if (row.integer("max_jobs_per_day") > 0) read.per_seat = row.integer("max_jobs_per_day");
@@ -31,7 +36,7 @@ bool DailyQuota::allows(std::int64_t app_version, std::int64_t seats) {
 }
 
 void DailyQuota::add(std::int64_t app_version) {
-    database_.execute(
+    database_.defer(
         "insert ignore into host_app_version (host_id, app_version_id, max_jobs_per_day) "
         "values (?, ?, ?)",
         {host_, app_version, initial_});
@@ -39,7 +44,7 @@ void DailyQuota::add(std::int64_t app_version) {
 
 void DailyQuota::count(std::int64_t app_version) {
     ++entry(app_version).today;
-    database_.execute(
+    database_.defer(
         "insert into host_app_version (host_id, app_version_id, max_jobs_per_day, n_jobs_today) "
         "values (?, ?, ?, 1) on duplicate key update n_jobs_today = n_jobs_today + 1",
         {host_, app_version, initial_});
@@ -54,7 +59,7 @@ void DailyQuota::adjust(std::int64_t app_version, bool success) {
         of_version.per_seat =
             std::max<std::int64_t>(std::min(of_version.per_seat, initial_), 2) - 1;
     }
-    database_.execute(
+    database_.defer(
         "update host_app_version set max_jobs_per_day = ?, "
         "consecutive_valid = if(?, consecutive_valid, 0) where host_id = ? and app_version_id = ?",
         {of_version.per_seat, success, host_, app_version});

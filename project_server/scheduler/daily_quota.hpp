@@ -18,8 +18,10 @@ namespace dedloc::server {
 /// Before  a transaction is open and the host row is locked      Errors  DatabaseError
 class DailyQuota {
   public:
-    /// Reads them.
-    DailyQuota(Database& database, const ProjectConfig& config, const Host& host);
+    /// Adds the statement that selects them.
+    static void add_select(Batch& batch, const Host& host);
+    /// `rows` are the answer to it.
+    DailyQuota(Database& database, const ProjectConfig& config, const Host& host, const Rows& rows);
 
     /// Whether the host may get another job of this app version today, if it has `seats` seats for
     /// it. If not, spent() says so.

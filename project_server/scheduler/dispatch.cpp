@@ -28,13 +28,13 @@ class Dispatcher {
           account_(applicant.account),
           host_(applicant.host),
           request_(applicant.request),
-          held_(applicant.held),
+          held_(applicant.record.held),
           ready_(ready),
           now_(now),
           seats_(seats_of(config, request_)),
           choice_(catalogue, request_,
                   parse_project_preferences(account_.project_preferences, host_.venue)),
-          quota_(applicant.quota),
+          quota_(applicant.record.quota),
           jobs_left_(applicant.jobs_left),
           wanted_(wanted_jobs(config, request_, held_seats(held_, request_))) {}
 
@@ -119,20 +119,20 @@ class Dispatcher {
         return fastest;
     }
 
-    /// False if the job is in another state now, or if its workunit has ended. The workunit is
-    /// written before its result, in the order in which the transitioner locks them.
+    /// False if the job is in another state now, or if its workunit has ended, which the second
+    /// statement knows from the row count of the first. The workunit is written before its result,
+    /// in the order in which the transitioner locks them.
     bool send(const Job& job, const UsableVersion& usable, int expected_state) {
         const PublishedVersion& version = *usable.version;
         const std::int64_t deadline = now_ + job.delay_bound;
-        const auto open = database_.execute(
+        database_.defer(
             "update workunit set transition_time = least(transition_time, ?) where id = ? and "
             "error_mask = 0 and canonical_resultid = 0",
             {deadline, job.workunit});
-        if (open == 0) return false;
         const auto marked = database_.execute(
             "update result set server_state = ?, hostid = ?, userid = ?, teamid = ?, "
             "sent_time = ?, report_deadline = ?, app_version_id = ?, app_version_num = ?, "
-            "flops_estimate = ? where id = ? and server_state = ?",
+            "flops_estimate = ? where id = ? and server_state = ? and row_count() > 0",
             {RESULT_SERVER_STATE_IN_PROGRESS, host_.id, account_.id, account_.team_id, now_,
              deadline, version.id, version.number, usable.usage.flops, job.id, expected_state});
         if (marked == 0) return false;
@@ -176,8 +176,9 @@ Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Ca
     if (applicant.host.is_banned) {
         return {.messages = {"This computer gets no tasks; ask the project's administrator."}};
     }
-    if (const auto ban = ban_of(database, applicant.account.id, applicant.host.id)) {
-        return {.messages = {sentence_of(*ban)}};
+    if (applicant.may_be_banned) {
+        const auto ban = ban_of(database, applicant.account.id, applicant.host.id);
+        if (ban) return {.messages = {sentence_of(*ban)}};
     }
     return Dispatcher{database, config, catalogue, applicant, ready, now}.run();
 }

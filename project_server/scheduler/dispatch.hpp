@@ -8,7 +8,7 @@
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/scheduler/catalogue.hpp"
-#include "project_server/scheduler/daily_quota.hpp"
+#include "project_server/scheduler/host_record.hpp"
 #include "project_server/scheduler/ready_jobs.hpp"
 #include "project_server/scheduler/request.hpp"
 #include "project_server/scheduler/seats.hpp"
@@ -28,12 +28,12 @@ struct Dispatch {
 
 /// The host that wants jobs, and what it has.
 struct Applicant {
-    const Account& account;            ///< that the host belongs to
-    const Host& host;                  ///< whose row is locked
-    const SchedulerRequest& request;   ///< what its client says
-    const std::vector<HeldJob>& held;  ///< its jobs in progress
-    DailyQuota& quota;                 ///< the host's
-    std::int64_t jobs_left;            ///< new jobs that the account may get for it now
+    const Account& account;           ///< that the host belongs to
+    const Host& host;                 ///< whose row is locked
+    const SchedulerRequest& request;  ///< what its client says
+    bool may_be_banned;               ///< false: ban_of() has no ban of it or its account
+    HostRecord& record;               ///< its jobs in progress and its quota
+    std::int64_t jobs_left;           ///< new jobs that the account may get for it now
 };
 
 /// Chooses jobs for the free seats of a host (seats.hpp), for each job the version with the highest

@@ -1,5 +1,7 @@
 #include "project_server/scheduler/job_elements.hpp"
 
+#include "project_server/xml/xml.hpp"
+
 namespace dedloc::server {
 namespace {
 

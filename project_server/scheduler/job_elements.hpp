@@ -6,7 +6,7 @@
 
 #include "project_server/scheduler/ready_jobs.hpp"
 #include "project_server/scheduler/version_choice.hpp"
-#include "project_server/scheduler/xml_writer.hpp"
+#include "project_server/xml/xml_writer.hpp"
 
 namespace dedloc::server {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 

@@ -45,8 +45,7 @@ bool is_success(const ReportedResult& report) {
 bool store_report(Database& database, const Account& account, const Host& host,
                   const ReportedResult& report, const Reportable& result, std::int64_t now) {
     const bool success = is_success(report);
-    database.execute("update workunit set transition_time = ? where id = ?",
-                     {now, result.workunit});
+    database.defer("update workunit set transition_time = ? where id = ?", {now, result.workunit});
     return database.execute(
                "update result set server_state = ?, outcome = ?, client_state = ?, "
                "validate_state = ?, received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, "

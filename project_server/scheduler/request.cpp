@@ -6,7 +6,8 @@
 #include <functional>
 #include <unordered_map>
 
-#include "project_server/scheduler/xml.hpp"
+#include "peer/base/markup.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -138,7 +139,7 @@ void parse_coprocessors(SchedulerRequest& request, const XmlElement& coprocs) {
 
 void add_output_file(ReportedResult& result, const XmlElement& element) {
     if (result.output_files.size() + element.whole.size() > kMaxBlob) return;
-    result.output_files += valid_utf8(element.whole);
+    result.output_files += valid_text(element.whole);
     result.output_files += '\n';
 }
 
@@ -155,7 +156,7 @@ void parse_report(SchedulerRequest& request, const XmlElement& element) {
         {"final_peak_disk_usage", real(&R::peak_disk)},
         {"stderr_out",
          [](R& r, const XmlElement& e) {
-             r.standard_error = valid_utf8(e.body.substr(0, kMaxBlob));
+             r.standard_error = valid_text(e.body.substr(0, kMaxBlob));
          }},
         {"file_info", add_output_file},
     };
@@ -183,7 +184,7 @@ void parse_message(SchedulerRequest& request, const XmlElement& element) {
     if (const auto variety = find_element(body, "variety")) {
         message.variety = text_value(variety->body);
     }
-    message.body = valid_utf8(body);
+    message.body = valid_text(body);
     request.messages.push_back(std::move(message));
 }
 
@@ -234,7 +235,7 @@ const Fields<SchedulerRequest>& request_fields() {
         // They are copied into the reply to the same account, as they are.
         {"global_preferences",
          [](S& s, const XmlElement& e) {
-             if (e.whole.size() <= kMaxBlob) s.account_preferences = valid_utf8(e.whole);
+             if (e.whole.size() <= kMaxBlob) s.account_preferences = valid_text(e.whole);
          }},
         {"global_prefs_source_email_hash", text(&S::preferences_email_hash)},
         {"working_global_preferences",

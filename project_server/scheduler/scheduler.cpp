@@ -66,7 +66,26 @@ void add_host(XmlWriter& reply, const Host& host) {
     reply.add("host_create_time", host.create_time);
 }
 
-void add_key(XmlWriter& reply, const KeyNotice& notice) {
+/// The files of the host's jobs in progress with their signatures by the present key, for a client
+/// that is about to accept it: it checks a file when it has downloaded it, and may be doing so.
+void add_signatures(XmlWriter& reply, Database& database, const CodeSignKeys& keys,
+                    const Host& host) {
+    for (const Row& row : database.query(
+             "select xml_doc from app_version where id in (select app_version_id from result "
+             "where hostid = ? and server_state = 4) and exists (select 1 from "
+             "dedloc_code_sign_key where public_key = ?)",
+             {host.id, keys.present()})) {
+        XmlReader document{row.text("xml_doc")};
+        while (const auto element = document.next()) {
+            if (element->name == "file_info") reply.raw(element->whole);
+        }
+    }
+}
+
+/// Says what the client must know about the key that signs app versions.
+void add_key(XmlWriter& reply, Database& database, const CodeSignKeys& keys,
+             const std::string& client_key, const Host& host) {
+    const KeyNotice notice = keys.notice_for(client_key);
     if (notice.is_unknown) {
         reply.message("notice",
                       "This project's key for signing applications is another one than this client "
@@ -76,6 +95,13 @@ void add_key(XmlWriter& reply, const KeyNotice& notice) {
     reply.raw("<code_sign_key>\n" + notice.key + "\n</code_sign_key>\n");
     if (notice.signature.empty()) return;
     reply.raw("<code_sign_key_signature>\n" + notice.signature + "\n</code_sign_key_signature>\n");
+    if (notice.can_verify) {
+        add_signatures(reply, database, keys, host);
+    } else {
+        reply.message("low",
+                      "This client has missed changes of the project's key for signing "
+                      "applications. It learns the next one now, and gets tasks once it has all.");
+    }
 }
 
 /// Names the resources for which the project has no versions, so that clients do not ask for them.
@@ -108,6 +134,12 @@ bool changes_nothing(const SchedulerRequest& request, const Caller& caller, std:
            !has_newer_preferences(caller.account, request);
 }
 
+/// Whether the bans of the host that wants jobs must be read: it or its account is banned, or the
+/// request names another host.
+bool may_be_banned(const Caller& caller, const Host& host) {
+    return caller.is_banned || !caller.host || caller.host->id != host.id;
+}
+
 void add_links(XmlWriter& reply, const ProjectConfig& config) {
     reply.open("gui_urls");
     reply.open("gui_url");
@@ -122,8 +154,8 @@ void add_links(XmlWriter& reply, const ProjectConfig& config) {
 
 Scheduler::Scheduler(const ProjectConfig& config)
     : config_(config),
-      keys_(config.key_directory),
-      limits_(read_account_limits(config.directory)) {}
+      limits_(read_account_limits(config.directory)),
+      catalogue_(config.key_directory) {}
 
 std::string Scheduler::serve(Database& database, std::string_view text, const std::string& address,
                              double now) const {
@@ -140,7 +172,7 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
     const auto seconds = static_cast<std::int64_t>(now);
     const auto catalogue = catalogue_.get(database, seconds);
     if (changes_nothing(*request, *caller, seconds)) {
-        XmlWriter reply = describe(*catalogue, *request, caller->account, *caller->host);
+        XmlWriter reply = describe(database, *catalogue, *request, caller->account, *caller->host);
         add_aborts(reply, database, *request, caller->account);
         add_links(reply, config_);
         return close_reply(std::move(reply));
@@ -156,25 +188,24 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
     }
 }
 
-std::string Scheduler::serve_changes(Database& database, const Catalogue& catalogue,
+std::string Scheduler::serve_changes(Database& database, const SignedCatalogue& catalogue,
                                      const SchedulerRequest& request, const Caller& caller,
                                      const std::string& address, std::int64_t now) const {
-    const bool wants_jobs = total(requested(request)) > 0;
+    const bool wants_jobs = total(requested(request)) > 0 &&
+                            catalogue.keys.notice_for(request.code_sign_key).can_verify;
     ReadyJobs::Taking ready{ready_jobs_};
     return in_transaction(database, [&] {
         const Account& account = caller.account;
-        const Host host = identify_host(database, caller, request, address, now, limits_);
+        auto [host, record] = lock_host(database, config_, {caller, request, address, now}, limits_,
+                                        wants_jobs || !request.reports.empty());
         if (has_newer_preferences(account, request)) {
             store_preferences(database, account, request);
         }
-        XmlWriter reply = describe(catalogue, request, account, host);
-        std::vector<HeldJob> held;
-        std::optional<DailyQuota> quota;
-        if (wants_jobs || !request.reports.empty()) {
-            held = jobs_of(database, host);
-            quota.emplace(database, config_, host);
+        XmlWriter reply = describe(database, catalogue, request, account, host);
+        if (record) {
             add_named(reply, "result_ack",
-                      store_reports(database, account, host, request.reports, held, *quota, now));
+                      store_reports(database, account, host, request.reports, record->held,
+                                    record->quota, now));
         }
         // The acknowledgement is for all messages of the request: the client deletes them.
         if (!request.message_refusal.empty()) {
@@ -189,10 +220,11 @@ std::string Scheduler::serve_changes(Database& database, const Catalogue& catalo
             reply.raw(take_messages_for(database, host));
         }
         if (wants_jobs) {
-            const Dispatch jobs = dispatch_jobs(
-                database, config_, catalogue,
-                {account, host, request, held, *quota, jobs_left(database, account, host, limits_)},
-                ready, now);
+            const Dispatch jobs =
+                dispatch_jobs(database, config_, catalogue.versions,
+                              {account, host, request, may_be_banned(caller, host), *record,
+                               jobs_left(database, account, host, limits_)},
+                              ready, now);
             for (const std::string& sentence : jobs.messages) reply.message("low", sentence);
             reply.raw(jobs.elements);
         }
@@ -201,15 +233,16 @@ std::string Scheduler::serve_changes(Database& database, const Catalogue& catalo
     });
 }
 
-XmlWriter Scheduler::describe(const Catalogue& catalogue, const SchedulerRequest& request,
-                              const Account& account, const Host& host) const {
+XmlWriter Scheduler::describe(Database& database, const SignedCatalogue& catalogue,
+                              const SchedulerRequest& request, const Account& account,
+                              const Host& host) const {
     XmlWriter reply = open_reply(config_, static_cast<double>(config_.min_rpc_seconds));
     if (config_.next_rpc_seconds > 0) reply.add("next_rpc_delay", config_.next_rpc_seconds);
     add_account(reply, account);
     add_host(reply, host);
     reply.raw(preferences_for(account, request));
-    add_key(reply, keys_.notice_for(request.code_sign_key));
-    add_missing_resources(reply, catalogue);
+    add_key(reply, database, catalogue.keys, request.code_sign_key, host);
+    add_missing_resources(reply, catalogue.versions);
     return reply;
 }
 

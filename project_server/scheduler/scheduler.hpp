@@ -8,19 +8,18 @@
 #include "project_server/database/project_config.hpp"
 #include "project_server/scheduler/account_limits.hpp"
 #include "project_server/scheduler/catalogue.hpp"
-#include "project_server/scheduler/code_sign_keys.hpp"
 #include "project_server/scheduler/ready_jobs.hpp"
 #include "project_server/scheduler/request.hpp"
 #include "project_server/scheduler/volunteer.hpp"
-#include "project_server/scheduler/xml_writer.hpp"
+#include "project_server/xml/xml_writer.hpp"
 
 namespace dedloc::server {
 
 /// Answers the scheduler requests of a project.
 class Scheduler {
   public:
-    /// Reads the public code-signing keys and the account limits. `config` must outlive the
-    /// scheduler. Errors: IoError, InputError.
+    /// Reads the account limits. `config` must outlive the scheduler. Errors: IoError, InputError
+    /// (also if there is no public key that signs app versions).
     explicit Scheduler(const ProjectConfig& config);
 
     /// Serves one request: host row, reports, messages, jobs, all in one transaction. If nothing is
@@ -35,15 +34,15 @@ class Scheduler {
 
   private:
     /// Serves a request that changes something.
-    std::string serve_changes(Database& database, const Catalogue& catalogue,
+    std::string serve_changes(Database& database, const SignedCatalogue& catalogue,
                               const SchedulerRequest& request, const Caller& caller,
                               const std::string& address, std::int64_t now) const;
     /// The beginning of a reply, up to what the request changes.
-    XmlWriter describe(const Catalogue& catalogue, const SchedulerRequest& request,
-                       const Account& account, const Host& host) const;
+    XmlWriter describe(Database& database, const SignedCatalogue& catalogue,
+                       const SchedulerRequest& request, const Account& account,
+                       const Host& host) const;
 
     const ProjectConfig& config_;
-    const CodeSignKeys keys_;
     const AccountLimits limits_;
     CatalogueCache catalogue_;
     mutable ReadyJobs ready_jobs_;

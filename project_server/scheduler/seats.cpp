@@ -22,13 +22,17 @@ int total(const JobCounts& counts) {
     return sum;
 }
 
-std::vector<HeldJob> jobs_of(Database& database, const Host& host) {
+void add_held_jobs(Batch& batch, const Host& host) {
+    batch.add(
+        "select r.id, r.workunitid, r.app_version_id, r.name, v.plan_class from "
+        "result r left join app_version v on v.id = r.app_version_id "
+        "where r.hostid = ? and r.server_state = ?",
+        {host.id, RESULT_SERVER_STATE_IN_PROGRESS});
+}
+
+std::vector<HeldJob> held_jobs(const Rows& rows) {
     std::vector<HeldJob> jobs;
-    for (const Row& row :
-         database.query("select r.id, r.workunitid, r.app_version_id, r.name, v.plan_class from "
-                        "result r left join app_version v on v.id = r.app_version_id "
-                        "where r.hostid = ? and r.server_state = ?",
-                        {host.id, RESULT_SERVER_STATE_IN_PROGRESS})) {
+    for (const Row& row : rows) {
         jobs.push_back({.id = row.integer("id"),
                         .workunit = row.integer("workunitid"),
                         .app_version = row.integer("app_version_id"),

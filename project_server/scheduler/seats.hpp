@@ -29,8 +29,10 @@ struct HeldJob {
     Resource resource = Resource::kCpu;  ///< that of the plan class with which it was sent
 };
 
-/// The jobs in progress on a host. Errors: DatabaseError.
-std::vector<HeldJob> jobs_of(Database& database, const Host& host);
+/// Adds the statement that selects the jobs in progress on a host.
+void add_held_jobs(Batch& batch, const Host& host);
+/// The jobs in its answer.
+std::vector<HeldJob> held_jobs(const Rows& rows);
 
 /// The jobs among `recorded` that fill seats: those that the client has as well, if it lists its
 /// jobs, since others are resent. A client that does not list them is believed to have all.

@@ -2,6 +2,7 @@
 
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/account_limits.hpp"
+#include "project_server/scheduler/seats.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -37,16 +38,6 @@ void end_results_in_progress(Database& database, std::int64_t host, std::int64_t
         "update result set server_state = ?, outcome = ?, received_time = ? "
         "where hostid = ? and server_state = ?",
         {kOver, kClientDetached, now, host, kInProgress});
-}
-
-/// Locks the row of a host of whose details no more is stored now. False if they must be stored, or
-/// if another request has changed the row meanwhile.
-bool lock_recent(Database& database, const Host& host, const SchedulerRequest& request,
-                 std::int64_t now) {
-    if (!is_recent(host, now) || host.last_request / kDay != now / kDay) return false;
-    return database.execute(
-               "update host set rpc_seqno = ? where id = ? and rpc_seqno <= ? and rpc_time = ?",
-               {request.sequence, host.id, request.sequence, host.last_request}) > 0;
 }
 
 std::optional<Host> known_host(Database& database, const Account& account,
@@ -140,16 +131,35 @@ bool is_recent(const Host& host, std::int64_t now) {
     return age >= 0 && age < kHostRefresh;
 }
 
+bool is_stored(const Host& host, std::int64_t now) {
+    return is_recent(host, now) && host.last_request / kDay == now / kDay;
+}
+
+void add_lock(Batch& batch, const Host& host, const SchedulerRequest& request) {
+    batch.add("update host set rpc_seqno = ? where id = ? and rpc_seqno <= ? and rpc_time = ?",
+              {request.sequence, host.id, request.sequence, host.last_request});
+}
+
 std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request) {
+    // Bans are looked up for those that want jobs.
+    const char* const is_banned =
+        total(requested(request)) == 0
+            ? "0"
+            : "exists (select 1 from dedloc_revocation where kind = 'user' and "
+              "subject = cast(u.id as char)) or exists (select 1 from dedloc_revocation "
+              "where kind = 'host' and subject = cast(h.id as char))";
     const auto row = database.query_one(
-        "select u.id as account, u.create_time as account_time, u.name, u.email_addr, "
-        "u.cross_project_id, u.teamid, u.venue as account_venue, u.total_credit as account_credit, "
-        "u.expavg_credit as account_average, u.project_prefs, u.global_prefs, "
-        "t.name as team_name, h.id, h.create_time, h.rpc_seqno, h.rpc_time, h.venue, "
-        "h.total_credit, h.expavg_credit, h.max_results_day, exists (select 1 from msg_to_host m "
-        "where m.hostid = h.id and m.handled = 0) as has_messages from user u "
-        "left join team t on t.id = u.teamid left join host h on h.id = ? and h.userid = u.id "
-        "where u.authenticator = ?",
+        std::string{"select "} + is_banned +
+            " as is_banned, u.id as account, u.create_time as account_time, u.name, u.email_addr, "
+            "u.cross_project_id, u.teamid, u.venue as account_venue, u.total_credit as "
+            "account_credit, "
+            "u.expavg_credit as account_average, u.project_prefs, u.global_prefs, "
+            "t.name as team_name, h.id, h.create_time, h.rpc_seqno, h.rpc_time, h.venue, "
+            "h.total_credit, h.expavg_credit, h.max_results_day, exists (select 1 from msg_to_host "
+            "m "
+            "where m.hostid = h.id and m.handled = 0) as has_messages from user u "
+            "left join team t on t.id = u.teamid left join host h on h.id = ? and h.userid = u.id "
+            "where u.authenticator = ?",
         {request.host_id, request.authenticator});
     if (!row) return std::nullopt;
     Caller caller{.account = {.id = row->integer("account"),
@@ -164,7 +174,8 @@ std::optional<Caller> find_caller(Database& database, const SchedulerRequest& re
                               .project_preferences = row->text("project_prefs"),
                               .preferences = row->text("global_prefs"),
                               .venue = row->text("account_venue")},
-                  .has_messages = row->integer("has_messages") != 0};
+                  .has_messages = row->integer("has_messages") != 0,
+                  .is_banned = row->integer("is_banned") != 0};
     if (!row->is_null("id") && row->integer("rpc_seqno") <= request.sequence) {
         caller.host = as_host(*row);
     }
@@ -195,7 +206,6 @@ std::string preferences_for(const Account& account, const SchedulerRequest& requ
 
 Host identify_host(Database& database, const Caller& caller, const SchedulerRequest& request,
                    const std::string& address, std::int64_t now, const AccountLimits& limits) {
-    if (caller.host && lock_recent(database, *caller.host, request, now)) return *caller.host;
     const Account& account = caller.account;
     const auto known = known_host(database, account, request, now);
     if (!known) require_new_host(database, account, limits, now);

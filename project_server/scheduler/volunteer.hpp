@@ -46,6 +46,7 @@ struct Caller {
     /// old one; then identify_host() decides.
     std::optional<Host> host{};
     bool has_messages = false;  ///< trickle-downs wait for the host
+    bool is_banned = false;     ///< it wants jobs, and `host` or the account is banned
 };
 
 /// Finds the sender of a request with one statement; nothing if no account has its authenticator.
@@ -58,6 +59,13 @@ inline constexpr std::int64_t kHostRefresh = 60;
 /// Whether its last stored request came in the last kHostRefresh seconds.
 bool is_recent(const Host& host, std::int64_t now);
 
+/// Whether no more than the sequence number of a request must be stored: the host was stored in the
+/// last kHostRefresh seconds, and on the same day (UTC).
+bool is_stored(const Host& host, std::int64_t now);
+/// Adds the statement that stores the sequence number of a request and so locks the host's row. No
+/// row matches if another request has changed it meanwhile.
+void add_lock(Batch& batch, const Host& host, const SchedulerRequest& request);
+
 struct AccountLimits;
 
 /// Finds the host row of this request, updates it from the request and locks it until the
@@ -65,8 +73,7 @@ struct AccountLimits;
 /// an unknown id, and for a sequence number that goes backwards, which means that a client's folder
 /// was copied. A client that lost its id but has the name of a known host gets that row back, and
 /// the jobs that the row had in progress are over, unless several clients may run on the host. The
-/// first request of a day (UTC) sets the counts of the host's daily quota to zero. Of a host that
-/// was stored in the last kHostRefresh seconds only the sequence number is stored.
+/// first request of a day (UTC) sets the counts of the host's daily quota to zero.
 ///
 /// Before  a transaction is open
 /// Errors  TooManyHosts, DatabaseError

@@ -15,8 +15,10 @@
 #include <cstring>
 
 #include "peer/base/log.hpp"
+#include "peer/base/markup.hpp"
 #include "peer/platform/files.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/job_documents.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -36,14 +38,6 @@ std::uint64_t byte_count(std::string_view body) {
 }
 
 }  // namespace
-
-bool is_file_name(std::string_view name) {
-    if (name.empty() || name.size() > 200 || name.front() == '.') return false;
-    return std::ranges::all_of(name, [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' ||
-               c == '_' || c == '+';
-    });
-}
 
 UploadStore::UploadStore(const ProjectConfig& config)
     : config_(config),

@@ -35,10 +35,6 @@ class UploadStore {
     const std::unique_ptr<const VerifyingKey> key_;
 };
 
-/// Whether a client may use this file name: at most 200 letters, digits, ".", "-", "_" and "+", not
-/// starting with a dot.
-bool is_file_name(std::string_view name);
-
 /// One request, fed as it arrives. Uses bounded memory.
 class UploadRequest {
   public:

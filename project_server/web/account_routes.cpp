@@ -6,7 +6,7 @@
 #include "peer/base/log.hpp"
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_removal.hpp"
-#include "project_server/accounts/job_preferences.hpp"
+#include "project_server/accounts/preference_changes.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/people.hpp"
@@ -210,7 +210,8 @@ PageData::List job_forms(const ProjectChoices& choices) {
     PageData::List forms;
     const auto add = [&](const std::string& venue, const JobPreferences& jobs, bool has_own) {
         PageData form;
-        form.set("venue", venue)
+        form.set("area", "jobs")
+            .set("venue", venue)
             .set("part", venue.empty() ? "general" : venue)
             .set("has_own", has_own)
             .set("resource_share", jobs.resource_share)

@@ -5,8 +5,7 @@
 #include <charconv>
 #include <limits>
 
-#include "project_server/accounts/computing_choices.hpp"
-#include "project_server/accounts/job_preferences.hpp"
+#include "project_server/accounts/preference_changes.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
@@ -49,7 +48,8 @@ Page page_of(Database& database, std::int64_t user) {
     PageData::List forms;
     const auto add = [&](const std::string& venue, const ComputingValues& values, bool has_own) {
         PageData form;
-        form.set("venue", venue)
+        form.set("area", "computing")
+            .set("venue", venue)
             .set("part", venue.empty() ? "general" : venue)
             .set("has_own", has_own)
             .set("groups", groups_of(values));

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <list>
 #include <memory>
 #include <mutex>
-#include <semaphore>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,12 @@ class DatabasePool {
         return result;
     }
 
+    /// Requests that wait for a connection now.
+    std::size_t waiting() {
+        const std::lock_guard lock{mutex_};
+        return waiting_.size();
+    }
+
   private:
     using Clock = std::chrono::steady_clock;
     struct Idle {
@@ -46,14 +53,40 @@ class DatabasePool {
     /// A connection that has served a request a moment ago is live: to ask it costs a round trip.
     static constexpr std::chrono::seconds kUnchecked{1};
 
-    /// One of the kMaxConnections that may be in use.
+    /// A request that waits for one of the kMaxConnections. The members are guarded by mutex_.
+    struct Waiter {
+        std::condition_variable has_turn;
+        bool is_next = false;
+    };
+
+    /// One of the kMaxConnections that may be in use. Requests get them in the order in which they
+    /// came: a request that finished must not take the place of one that waits.
     class Turn {
       public:
         explicit Turn(DatabasePool& pool) : pool_(pool) {
-            if (pool_.turns_.try_acquire_for(kMaxWait)) return;
+            std::unique_lock lock{pool_.mutex_};
+            if (pool_.in_use_ < kMaxConnections) {
+                ++pool_.in_use_;
+                return;
+            }
+            Waiter self;
+            const auto place = pool_.waiting_.insert(pool_.waiting_.end(), &self);
+            if (self.has_turn.wait_for(lock, kMaxWait, [&] { return self.is_next; })) return;
+            pool_.waiting_.erase(place);
             throw DatabaseError{"All connections to the database are in use", 0};
         }
-        ~Turn() { pool_.turns_.release(); }
+        ~Turn() {
+            const std::lock_guard lock{pool_.mutex_};
+            if (pool_.waiting_.empty()) {
+                --pool_.in_use_;
+                return;
+            }
+            // The turn is handed on, so no request that comes now can take it.
+            Waiter& next = *pool_.waiting_.front();
+            pool_.waiting_.pop_front();
+            next.is_next = true;
+            next.has_turn.notify_one();
+        }
         Turn(const Turn&) = delete;
         Turn& operator=(const Turn&) = delete;
 
@@ -79,8 +112,9 @@ class DatabasePool {
     }
 
     const DatabaseSettings settings_;
-    std::counting_semaphore<> turns_{kMaxConnections};
     std::mutex mutex_;
+    std::size_t in_use_ = 0;      ///< turns; all of them while a request waits
+    std::list<Waiter*> waiting_;  ///< in the order of their arrival
     std::vector<Idle> idle_;
 };
 

@@ -9,6 +9,7 @@
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/templates.hpp"
+#include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -20,6 +21,7 @@ using httplib::Response;
 constexpr std::size_t kDownloadPiece = 256 * 1024;  // bytes read at once
 constexpr std::size_t kMaxIgnored = 16 << 20;       // bytes of a refused upload that are read
 constexpr const char* kCss = "text/css; charset=utf-8";
+constexpr const char* kIcon = "image/svg+xml";
 constexpr const char* kScript = "text/javascript; charset=utf-8";
 
 void send_file(const fs::path& path, Response& response,
@@ -50,12 +52,13 @@ void add_library(Site& site, const std::string& path, const char* file, const ch
     });
 }
 
-/// The style and the scripts of pages/, compiled in.
+/// The style, the scripts and the icon of pages/, compiled in.
 void add_page_files(Site& site) {
     for (const PageFile& file : page_files()) {
-        const char* const type = file.name.ends_with(".css")  ? kCss
-                                 : file.name.ends_with(".js") ? kScript
-                                                              : nullptr;
+        const char* const type = file.name.ends_with(".css")   ? kCss
+                                 : file.name.ends_with(".js")  ? kScript
+                                 : file.name.ends_with(".svg") ? kIcon
+                                                               : nullptr;
         if (type == nullptr) continue;
         site.get('/' + std::string{file.name}, [file, type](const Request&, Response& response) {
             response.set_header("Cache-Control", "public, max-age=300");

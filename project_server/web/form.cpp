@@ -4,7 +4,7 @@
 #include <array>
 
 #include "peer/base/bytes.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "peer/base/markup.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -34,7 +34,7 @@ std::optional<std::string> decoded(std::string_view text) {
         }
     }
     std::erase(out, '\r');
-    return valid_utf8(out);
+    return valid_text(out);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
-#include "project_server/scheduler/xml.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/news_list.hpp"
 #include "project_server/web/data/people.hpp"
@@ -13,6 +12,7 @@
 #include "project_server/web/live_runs.hpp"
 #include "project_server/web/metrics.hpp"
 #include "project_server/web/routes.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "peer/base/log.hpp"
+#include "peer/base/markup.hpp"
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
-#include "project_server/scheduler/xml.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
@@ -89,8 +89,7 @@ void answer_account(Site& site, const Request& request, Response& response,
             log_error("{}: {}", request.path, error.what());
             reply = account_error(ERR_PROJECT_DOWN, kNoDatabase);
         }
-        if (reply.find("<authenticator>") != reply.npos)
-            site.throttle.signed_in(asked.email, address, now);
+        if (has_account_key(reply)) site.throttle.signed_in(asked.email, address, now);
         if (is_wrong_password(reply)) site.throttle.count(asked.email, address, now);
     }
     response.set_content(reply, kXml);

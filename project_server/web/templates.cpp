@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "peer/base/check.hpp"
+#include "peer/base/markup.hpp"
 #include "project_server/web/pages.hpp"
 
 namespace dedloc::server {
@@ -20,10 +21,11 @@ using List = kainjow::mustache::list;
 
 constexpr double kDay = 86'400;
 
-std::string with_commas(double value) {
-    std::string digits = fmt::format("{:.0f}", value);
+std::string with_commas(double value, int decimals = 0) {
+    std::string digits = fmt::format("{:.{}f}", value, decimals);
     const std::size_t first = digits.starts_with('-') ? 1 : 0;
-    for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+    const std::size_t end = std::min(digits.find('.'), digits.size());
+    for (std::size_t at = end; at > first + 3;) digits.insert(at -= 3, ",");
     return digits;
 }
 
@@ -59,7 +61,7 @@ Fields number(double value, std::string plain) {
     fields.set("plain", std::move(plain));
     fields.set("count", with_commas(value));
     fields.set("f1", fmt::format("{:.1f}", value));
-    fields.set("f2", fmt::format("{:.2f}", value));
+    fields.set("f2", with_commas(value, 2));
     fields.set("f4", fmt::format("{:.4f}", value));
     fields.set("percent", fmt::format("{:.2f} %", 100 * value));
     fields.set("date", date(value));
@@ -99,12 +101,13 @@ Fields converted(const PageData& data) {
 }
 
 /// Templates that others include as {{>name}}.
-constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",   "pager",
-                                  "badge_list", "fault_note",  "news_items"};
+constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",    "pager",
+                                  "badge_list", "fault_note",  "news_items", "venue_form"};
 
 std::string render(std::string_view name, const Fields& fields) {
     Mustache page{std::string{page_file(name)}};
     DEDLOC_CHECK(page.is_valid(), "a template must be well formed", name, page.error_message());
+    page.set_custom_escape([](const std::string& text) { return escape_markup(text); });
     return page.render(fields);
 }
 

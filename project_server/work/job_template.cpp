@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::work {
 namespace {
@@ -13,43 +16,57 @@ struct Block {
     std::size_t end = 0;
 };
 
-/// The last element of this name, including its indentation and line end.
-Block last_element(std::string_view text, std::string_view name) {
-    const auto open = text.rfind(fmt::format("<{}>", name));
-    const std::string close = fmt::format("</{}>", name);
-    const auto end = open == std::string_view::npos ? open : text.find(close, open);
-    if (end == std::string_view::npos) {
-        throw InputError(fmt::format("The input template has no <{}>.", name));
+/// The last element of this name directly inside `body`, a part of `text`, including its
+/// indentation and line end in `text`.
+Block last_element(std::string_view text, std::string_view body, std::string_view name) {
+    std::optional<server::XmlElement> last;
+    server::XmlReader reader{body};
+    while (const auto element = reader.next()) {
+        if (element->name == name) last = element;
     }
-    const auto line = text.rfind('\n', open);
-    const auto after = text.find('\n', end);
+    if (!last) throw InputError(fmt::format("The input template has no <{}>.", name));
+    const auto begin = static_cast<std::size_t>(last->whole.data() - text.data());
+    const auto line = text.rfind('\n', begin);
+    const auto after = text.find('\n', begin + last->whole.size());
     return {.begin = line == std::string_view::npos ? 0 : line + 1,
             .end = after == std::string_view::npos ? text.size() : after + 1};
+}
+
+/// The body of the first element of this name directly inside `body`.
+std::string_view body_of(std::string_view body, std::string_view name) {
+    const auto element = server::find_element(body, name);
+    if (!element) throw InputError(fmt::format("The input template has no <{}>.", name));
+    return element->body;
 }
 
 }  // namespace
 
 std::string input_template_for(std::string_view one_shard, std::size_t shards) {
     DEDLOC_CHECK(shards >= 1, "a run must have at least one shard");
-    std::string text{one_shard};
-    // Edit the later element first, so that the position of the earlier one does not change.
-    const Block reference = last_element(text, "file_ref");
-    const std::string reference_text =
-        text.substr(reference.begin, reference.end - reference.begin);
+    const std::string_view root = body_of(one_shard, "input_template");
+    const Block info = last_element(one_shard, root, "file_info");
+    const Block reference = last_element(one_shard, body_of(root, "workunit"), "file_ref");
+    if (info.end > reference.begin) {
+        throw InputError("A <file_info> of the input template is not on lines before <file_ref>.");
+    }
+    const auto text_of = [&](const Block& block) {
+        return std::string{one_shard.substr(block.begin, block.end - block.begin)};
+    };
+    const std::string reference_text = text_of(reference);
     const auto name = reference_text.find("shard_0");
     if (name == std::string::npos) {
         throw InputError("The last <file_ref> of the input template is not shard_0.");
     }
-    std::string more;
+    std::string infos;
+    std::string references;
     for (std::size_t i = 1; i < shards; ++i) {
-        more += std::string{reference_text}.replace(name, 7, fmt::format("shard_{}", i));
+        infos += text_of(info);
+        references += std::string{reference_text}.replace(name, 7, fmt::format("shard_{}", i));
     }
-    text.insert(reference.end, more);
-    const Block info = last_element(text, "file_info");
-    const std::string info_text = text.substr(info.begin, info.end - info.begin);
-    more.clear();
-    for (std::size_t i = 1; i < shards; ++i) more += info_text;
-    text.insert(info.end, more);
+    std::string text{one_shard};
+    // The later element first, so that the position of the earlier one does not change.
+    text.insert(reference.end, references);
+    text.insert(info.end, infos);
     return text;
 }
 

@@ -14,15 +14,33 @@
 
 namespace dedloc::work {
 
-void stage_file(const server::ProjectConfig& config, const std::filesystem::path& source,
-                const std::string& name) {
+namespace {
+
+/// Makes the folder if it `creates`.
+std::filesystem::path place_of(const server::ProjectConfig& config, const std::string& name,
+                               bool creates) {
     std::array<char, 4096> place{};
     if (dir_hier_path(name.c_str(), config.download_directory.c_str(), config.directory_fanout,
-                      place.data(), true) != 0) {
+                      place.data(), creates) != 0) {
         throw IoError(
             fmt::format("Cannot make a folder in {}.", config.download_directory.string()));
     }
-    const std::filesystem::path target{place.data()};
+    return place.data();
+}
+
+}  // namespace
+
+std::filesystem::path staged_place(const server::ProjectConfig& config, const std::string& name) {
+    return place_of(config, name, false);
+}
+
+std::string staged_name_of(const formats::RunFile& run) {
+    return fmt::format("run_{}_{}.json", run.name, formats::run_id(run).hex().substr(0, 16));
+}
+
+void stage_file(const server::ProjectConfig& config, const std::filesystem::path& source,
+                const std::string& name) {
+    const auto target = place_of(config, name, true);
     if (std::filesystem::exists(target)) return;
     // Shards may be larger than memory, so the system copies them.
     const std::filesystem::path copy = target.string() + ".tmp";

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "peer/formats/run_file.hpp"
 #include "project_server/database/project_config.hpp"
 
 namespace dedloc::work {
@@ -13,5 +14,12 @@ namespace dedloc::work {
 /// stands for the same bytes. Errors: IoError.
 void stage_file(const server::ProjectConfig& config, const std::filesystem::path& source,
                 const std::string& name);
+
+/// The place of a file in the download tree. Errors: IoError.
+std::filesystem::path staged_place(const server::ProjectConfig& config, const std::string& name);
+
+/// The name of a run's file there: a name must always stand for the same bytes, so it contains the
+/// run's id.
+std::string staged_name_of(const formats::RunFile& run);
 
 }  // namespace dedloc::work

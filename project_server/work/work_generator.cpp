@@ -19,6 +19,7 @@
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/folder_lock.hpp"
 #include "project_server/database/host_blacklist.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
@@ -62,9 +63,7 @@ double bytes_of(const std::vector<formats::ShardReference>& shards) {
 std::vector<std::string> stage_inputs(const server::ProjectConfig& project, const fs::path& folder,
                                       const formats::RunFile& run,
                                       const std::vector<formats::ShardReference>& shards) {
-    // A name must always stand for the same bytes, so the run file's name contains the run's id.
-    std::vector<std::string> names{
-        fmt::format("run_{}_{}.json", run.name, formats::run_id(run).hex().substr(0, 16))};
+    std::vector<std::string> names{staged_name_of(run)};
     stage_file(project, folder / "run.json", names.front());
     for (const auto& shard : shards) {
         stage_file(project, folder / "shards" / shard.name, shard.name);
@@ -99,9 +98,10 @@ WorkReport WorkGenerator::pass() {
     const auto app = database_.query_one("select id from app where name = ?", {options_.app});
     if (!app) return report;
     app_ = app->integer("id");
-    for (const auto& run : database_.query("select id, name, state from dedloc_run")) {
+    for (const auto& run :
+         database_.query("select id, name, state, seats_ready, lease_hours from dedloc_run")) {
         if (run.text("state") == "running") {
-            create_jobs(run.integer("id"), run.text("name"), report);
+            create_jobs(run, report);
         } else {
             cancel_jobs(run.integer("id"), report);
         }
@@ -115,16 +115,20 @@ WorkReport WorkGenerator::pass() {
     return report;
 }
 
-void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkReport& report) {
+void WorkGenerator::create_jobs(const server::Row& run, WorkReport& report) {
+    const auto id = run.integer("id");
     const auto row = database_.query_one(kCountReadyJobs,
-                                         {app_, run, ASSIMILATE_INIT, RESULT_SERVER_STATE_UNSENT});
-    for (auto ready = row->integer("ready"); ready < options_.seats_ready; ++ready) {
-        create_job(run, name);
+                                         {app_, id, ASSIMILATE_INIT, RESULT_SERVER_STATE_UNSENT});
+    const auto own_seats = run.integer("seats_ready");
+    const auto own_hours = run.integer("lease_hours");
+    const auto seats = own_seats > 0 ? own_seats : options_.seats_ready;
+    for (auto ready = row->integer("ready"); ready < seats; ++ready) {
+        create_job(id, run.text("name"), own_hours > 0 ? own_hours : options_.lease_hours);
         ++report.created;
     }
 }
 
-void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
+void WorkGenerator::create_job(std::int64_t run, const std::string& name, std::int64_t hours) {
     const fs::path folder = server::state_folder(config_.directory) / "runs" / name;
     const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
     // Both numbers only grow, although old jobs are deleted: dedloc-purge keeps the newest one.
@@ -135,6 +139,9 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     const auto shards =
         formats::shards_of_job(file, static_cast<std::uint64_t>(next->integer("jobs")));
     if (shards.empty()) throw InputError(fmt::format("The run {} has no shard.", name));
+    // dedloc-purge deletes no file between its staging and the job that needs it.
+    const platform::FolderLock lock{config_.download_directory,
+                                    platform::FolderLock::Sharing::kAwaited};
     const auto names = stage_inputs(config_, folder, file, shards);
     std::vector<const char*> inputs;
     for (const auto& input : names) inputs.push_back(input.c_str());
@@ -144,7 +151,7 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     job->clear();
     job->appid = app_;
     job->opaque = static_cast<double>(run);
-    job->rsc_fpops_est = options_.lease_hours * 3'600 * kReferenceFlops;
+    job->rsc_fpops_est = static_cast<double>(hours) * 3'600 * kReferenceFlops;
     job->rsc_memory_bound =
         static_cast<double>(formats::trainer_machine_bytes(file, kKeptAverages));
     job->rsc_disk_bound = kSlotBytes + bytes_of(shards) + static_cast<double>(options_.app_bytes);
@@ -152,7 +159,7 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     job_name.copy(job->name, sizeof job->name - 1);
     const std::string output = (config_.directory / kOutputTemplateFile).string();
     const std::string input = input_template_for(kInputTemplate, shards.size());
-    const std::string arguments = fmt::format("--hours {}", options_.lease_hours);
+    const std::string arguments = fmt::format("--hours {}", hours);
     if (boinc_db.ping() != 0) server::open_boinc_database(config_);
     const int status =
         ::create_work(*job, input.c_str(), kOutputTemplateFile, output.c_str(), inputs.data(),

@@ -16,6 +16,7 @@ namespace dedloc::work {
 /// Settings of a WorkGenerator.
 struct WorkOptions {
     std::string app = "dedloc_train";  ///< BOINC app of the jobs
+    // The two defaults, for runs whose row in dedloc_run has no number of its own.
     /// Unsent jobs kept for each running run: enough for those who come between two passes.
     int seats_ready = 16;
     /// Hours after which a job leaves the swarm and reports; the host then gets the next one.
@@ -46,8 +47,8 @@ class WorkGenerator {
     WorkReport pass();
 
   private:
-    void create_jobs(std::int64_t run, const std::string& name, WorkReport& report);
-    void create_job(std::int64_t run, const std::string& name);
+    void create_jobs(const server::Row& run, WorkReport& report);
+    void create_job(std::int64_t run, const std::string& name, std::int64_t hours);
     void cancel_jobs(std::int64_t run, WorkReport& report);
 
     const server::ProjectConfig config_;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,9 +19,23 @@ class PlayedRuntime final : public VolunteerRuntime {
         : name_(std::move(name)), account_(std::move(account)) {}
     void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
     void ask_to_quit() { must_quit_ = true; }
+    void limit(const HostLimits& limits) {
+        const std::lock_guard lock(mutex_);
+        limits_ = limits;
+    }
+    std::uint64_t sent() const { return sent_; }
+    std::uint64_t received() const { return received_; }
 
     HostWish wish() override {
         return {.is_suspended = is_suspended_, .must_quit = must_quit_, .is_aborted = false};
+    }
+    HostLimits limits() override {
+        const std::lock_guard lock(mutex_);
+        return limits_;
+    }
+    void report_traffic(Bytes sent, Bytes received) override {
+        sent_ = sent.value();
+        received_ = received.value();
     }
     std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
     std::string result_name() const override { return name_; }
@@ -27,6 +43,8 @@ class PlayedRuntime final : public VolunteerRuntime {
     unsigned granted_cpus() const override { return 1; }
     std::optional<unsigned> granted_gpu() const override { return std::nullopt; }
     std::chrono::seconds time_before() const override { return std::chrono::seconds{0}; }
+    std::optional<AccountCredit> credit() const override { return std::nullopt; }
+    void offer_page(const std::string&) override {}
     void report_progress(double) override {}
     void begin_writing() override {}
     void end_writing() override {}
@@ -41,6 +59,10 @@ class PlayedRuntime final : public VolunteerRuntime {
   private:
     const std::string name_;
     const std::optional<Account> account_;
+    std::mutex mutex_;
+    HostLimits limits_;
+    std::atomic<std::uint64_t> sent_ = 0;
+    std::atomic<std::uint64_t> received_ = 0;
     std::atomic<bool> is_suspended_ = false;
     std::atomic<bool> must_quit_ = false;
 };

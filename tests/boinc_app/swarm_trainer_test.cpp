@@ -1,7 +1,10 @@
 // The training thread: its answers, and that it computes only after a work command.
 #include "boinc_app/training/swarm_trainer.hpp"
 
+#include <time.h>
+
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -219,6 +222,42 @@ TEST_CASE("a pause ends a micro-batch of many seconds at once", "[training]") {
         CHECK(std::holds_alternative<event::SnapshotTaken>(inbox.next_event()));
     }
     trainer.work(StepIndex{0});  // and the destructor
+}
+
+/// Processor time of this process.
+std::chrono::nanoseconds processor_time() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+TEST_CASE("a trainer that may compute a fifth of the time rests in the other", "[training]") {
+    Fixture world;
+    world.load();
+    world.trainer.limit(0.2);
+    world.trainer.work(StepIndex{0});
+    world.inbox.next<event::Progressed>();
+    const auto begin = std::chrono::steady_clock::now();
+    const auto processor_begin = processor_time();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::seconds{3}) {
+        world.inbox.next<event::Progressed>();
+    }
+    const auto time = std::chrono::steady_clock::now() - begin;
+    // One turn of work may lie at each end.
+    CHECK(processor_time() - processor_begin < time / 5 + std::chrono::milliseconds{250});
+}
+
+TEST_CASE("a trainer at rest answers a freeze and a pause at once", "[training]") {
+    Fixture world;
+    world.load();
+    world.trainer.limit(0.0001);  // a rest takes 1,000 s, longer than the inbox waits
+    CHECK(world.contribute(StepIndex{0}).samples.value() > 0);
+    world.trainer.work(StepIndex{0});
+    world.inbox.next<event::Progressed>();
+    world.trainer.pause();
+    world.load();
+    world.trainer.limit(1);
+    CHECK(world.contribute(StepIndex{0}).samples.value() > 0);
 }
 
 TEST_CASE("a trainer with another state than the requested one contributes nothing", "[training]") {

@@ -61,6 +61,11 @@ class PlayedGateway {
         const std::lock_guard lock(mutex_);
         refusal_ = sentence;
     }
+    /// The gateway's clock is ahead of this one's by so much.
+    void set_ahead(std::chrono::seconds ahead) {
+        const std::lock_guard lock(mutex_);
+        ahead_ = ahead;
+    }
     bool await_questions(int count) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, 20s, [&] { return asked_ >= count; });
@@ -75,8 +80,8 @@ class PlayedGateway {
         const formats::Ticket ticket{.run = {},
                                      .peer = request.key,
                                      .seat = {.user = 1, .host = 1, .result = 1},
-                                     .issued = now(),
-                                     .expires = now() + 1h};
+                                     .issued = now() + ahead_,
+                                     .expires = now() + ahead_ + 1h};
         return formats::write_enrolment_reply(
             {.ticket = formats::sign(ticket, project_),
              .address = "127.0.0.1",
@@ -92,6 +97,7 @@ class PlayedGateway {
     std::condition_variable changed_;
     int asked_ = 0;
     std::string refusal_;
+    std::chrono::seconds ahead_{0};
     std::thread thread_;
 };
 
@@ -132,6 +138,26 @@ TEST_CASE("a ticket is renewed until the gateway refuses", "[boinc]") {
     const int asked = gateway.asked();
     std::this_thread::sleep_for(1500ms);
     CHECK(gateway.asked() == asked);
+}
+
+TEST_CASE("a computer whose clock is wrong is told, and not refused for good", "[boinc]") {
+    PlayedGateway gateway;
+    Tickets tickets;
+    gateway.set_ahead(1h);
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    {
+        TicketKeeper keeper(gateway.options(), tickets.sink());
+        while (!keeper.news().failure && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(10ms);
+        }
+        CHECK(keeper.news().failure ==
+              "this computer's clock is 60 minutes behind the project's: peers would take no "
+              "ticket");
+        CHECK_FALSE(keeper.news().refusal);
+    }
+    gateway.set_ahead(0s);
+    TicketKeeper keeper(gateway.options(), tickets.sink());
+    CHECK(tickets.await(1));
 }
 
 TEST_CASE("a paused keeper sends no requests, and sends a due one when resumed", "[boinc]") {

@@ -1,18 +1,21 @@
-// What a client asks of an account: three lines, the e-mail address, the hash and the name.
+// What clients and browsers send about accounts: requests, forms, and the header with cookies.
 #include <array>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "peer/base/check.hpp"
+#include "peer/base/markup.hpp"
 #include "project_server/accounts/account_request.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/web/form.hpp"
+#include "project_server/xml/xml.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dedloc::fuzz {
+namespace {
 
-void run(std::span<const std::byte> input) {
-    std::string_view rest{reinterpret_cast<const char*>(input.data()), input.size()};
+/// Three lines: the e-mail address, the hash and the name.
+void check_request(std::string_view rest) {
     std::array<std::string, 3> lines;
     for (std::string& line : lines) {
         const std::size_t end = rest.find('\n');
@@ -22,8 +25,8 @@ void run(std::span<const std::byte> input) {
     const server::AccountRequest request =
         server::cleaned({.email = lines[0], .password_hash = lines[1], .name = lines[2]});
     DEDLOC_CHECK(server::clean_email(request.email) == request.email, "clean stays clean");
-    DEDLOC_CHECK(server::valid_utf8(request.email) == request.email, "an e-mail is valid UTF-8");
-    DEDLOC_CHECK(server::valid_utf8(request.name) == request.name, "a name is valid UTF-8");
+    DEDLOC_CHECK(valid_text(request.email) == request.email, "an e-mail is valid text");
+    DEDLOC_CHECK(valid_text(request.name) == request.name, "a name is valid text");
     DEDLOC_CHECK(request.name.size() <= server::kMaxAccountName, "a name keeps its limit");
     if (const auto fault = server::fault_of(request)) {
         const auto error = server::find_element(*fault, "error");
@@ -35,6 +38,34 @@ void run(std::span<const std::byte> input) {
     DEDLOC_CHECK(request.email.find_first_of("<>\"'& \t\r\n") == std::string::npos,
                  "an e-mail address is no markup", request.email);
     DEDLOC_CHECK(request.password_hash.size() == 32, "a hash is an MD5");
+}
+
+void check_cookie(std::string_view header) {
+    const std::string cookie = server::cookie_value(header, "dedloc_session");
+    DEDLOC_CHECK(cookie.empty() || header.find(cookie) != std::string_view::npos,
+                 "a cookie's value is a part of the header");
+    DEDLOC_CHECK(cookie.find(';') == std::string::npos, "a cookie ends at a semicolon");
+}
+
+void check_form(std::string_view body) {
+    const auto form = server::Form::parse(body);
+    if (!form) return;
+    DEDLOC_CHECK(body.size() <= server::kMaxFormBytes, "a form keeps its limit");
+    for (const std::string_view name : {"name", "next", "form_token", ""}) {
+        const std::string value = form->value(name);
+        DEDLOC_CHECK(value.size() <= body.size(), "decoding does not lengthen");
+        DEDLOC_CHECK(valid_text(value) == value, "a value is valid text");
+        DEDLOC_CHECK(value.find('\r') == std::string::npos, "a value has no carriage return");
+    }
+}
+
+}  // namespace
+
+void run(std::span<const std::byte> input) {
+    const std::string_view text{reinterpret_cast<const char*>(input.data()), input.size()};
+    check_request(text);
+    check_cookie(text);
+    check_form(text);
 }
 
 }  // namespace dedloc::fuzz

@@ -7,8 +7,9 @@
 #include <string_view>
 
 #include "peer/base/check.hpp"
+#include "peer/base/markup.hpp"
 #include "project_server/scheduler/request.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dedloc::fuzz {
@@ -17,7 +18,7 @@ namespace {
 /// As every column takes it.
 void check_text(const std::string& text, std::size_t limit = 254) {
     DEDLOC_CHECK(text.size() <= limit, "a text keeps its limit", text.size());
-    DEDLOC_CHECK(server::valid_utf8(text) == text, "a text is valid UTF-8", text);
+    DEDLOC_CHECK(valid_text(text) == text, "a text is valid UTF-8", text);
 }
 
 void check_elements(std::string_view text) {
@@ -32,7 +33,7 @@ void check_elements(std::string_view text) {
                      "an element holds its name and its body");
         check_text(server::text_value(element->body));
         DEDLOC_CHECK(std::isfinite(server::real_value(element->body)), "a number is finite");
-        const std::string escaped = server::escape_markup(element->body);
+        const std::string escaped = escape_markup(element->body);
         DEDLOC_CHECK(escaped.find_first_of("<>\"'") == std::string::npos, "no markup is left");
     }
 }

@@ -9,8 +9,9 @@
 #include "peer/base/check.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/publishing/keys.hpp"
-#include "project_server/scheduler/xml.hpp"
 #include "project_server/transfer/upload.hpp"
+#include "project_server/xml/job_documents.hpp"
+#include "project_server/xml/xml.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 #include "tests/temporary_directory.hpp"
 

@@ -27,18 +27,20 @@ inline ledger::Trust fuzz_trust() {
     return trust;
 }
 
-/// The record after `head`; its members are test_key(1) … test_key(count).
-inline CommitRecord record_after(const Head& head, std::uint8_t count) {
+/// The record after `head`; its members are test_key(1) … test_key(count), and the first of them
+/// by key has reduced the vector.
+inline CommitRecord record_after(const Head& head, std::uint8_t count, std::uint64_t elements = 8) {
     CommitRecord record;
     record.generation = head.generation;
     record.step = head.step;
     record.previous_record = head.record;
     record.average.bytes.fill(static_cast<std::byte>(head.step.value()));
     for (std::uint8_t n = 1; n <= count; ++n) {
-        record.members.push_back({key_pair(n).public_key(), Samples{n * 8u}, n * 50.0});
+        record.members.push_back({key_pair(n).public_key(), Samples{n * 8u}, n * 50.0, 0});
     }
     std::sort(record.members.begin(), record.members.end(),
               [](const CommitLine& a, const CommitLine& b) { return a.peer < b.peer; });
+    record.members.front().reduced = elements;
     record.scalars = {0x3a000000u, 0x3f800000u};
     return record;
 }

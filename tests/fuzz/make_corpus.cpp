@@ -40,6 +40,7 @@ Buffer packed_members(const CommitRecord& record) {
         out.append(line.peer.bytes);
         out.write(line.samples.value());
         out.write(line.loss_sum);
+        out.write(line.reduced);
     }
     return std::move(out).finish();
 }

@@ -128,11 +128,8 @@ void PeerWorld::answer(const Heard& heard, const wire::Join& join) {
     const std::uint32_t own = plan.members[0].peer == heard.message.sender ? 0 : 1;
     const auto chunks = (plan.elements + plan.chunk_elements - 1) / plan.chunk_elements;
     plan.ranges = {{PeerIndex{own}, 0, static_cast<std::uint32_t>(chunks)}};
-    plan_ = plan;
-    average_.clear();
     say(heard.link, heard.message.generation, heard.message.step, plan);
-    const Heard again{heard.link, heard.message};
-    answer(again, plan);
+    answer(heard, plan);
 }
 
 /// Sends what the plan wants of the stranger: its contribution, and the averages of its chunks.

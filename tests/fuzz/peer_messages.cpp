@@ -40,6 +40,7 @@ void PeerWorld::say(LinkId id, std::uint64_t generation, StepIndex step, wire::B
                                 .sender = key.public_key(),
                                 .body = std::move(body)};
     if (!wire::is_within_bounds(message)) return;
+    if (const auto* plan = std::get_if<wire::Plan>(&message.body)) plan_ = *plan;
     const bool is_relayed = wire::may_be_relayed(message.body);
     const bool is_odd = mixes_forms_ && pick(8) == 7;
     const bool is_signed = (is_relayed || it->second.proven == 0) != is_odd;
@@ -375,9 +376,7 @@ void PeerWorld::say_anything() {
     if (any_link(id) == nullptr) return;
     const std::uint64_t generation = pick(8) == 7 ? pick(3) : head_.generation;
     const StepIndex step = any_step();
-    wire::Body body = any_body();
-    if (const auto* plan = std::get_if<wire::Plan>(&body)) plan_ = *plan;
-    say(id, generation, step, std::move(body));
+    say(id, generation, step, any_body());
 }
 
 }  // namespace dedloc::fuzz

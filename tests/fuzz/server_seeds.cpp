@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <initializer_list>
 #include <iterator>
 #include <utility>
@@ -55,10 +57,6 @@ void write_accounts(const std::filesystem::path& root) {
     const Corpus corpus(root, "account");
     corpus.add("whole", bytes_of("Ann@Example.org\n0123456789abcdef0123456789abcdef\nAnn\n"));
     corpus.add("no_name", bytes_of("ann@example.org\n0123456789abcdef0123456789abcdef\n"));
-}
-
-void write_forms(const std::filesystem::path& root) {
-    const Corpus corpus(root, "form");
     corpus.add("form", bytes_of("name=Ann+Lee&country=%C3%85land&form_token=00&next=%0D%0Ax"));
     corpus.add("cookies", bytes_of("dedloc_form=0123; dedloc_session=89ab; other"));
 }
@@ -132,16 +130,113 @@ void write_control(const std::filesystem::path& root) {
                                                       .snapshot = control::sample_snapshot()})));
 }
 
+void write_job_documents(const std::filesystem::path& root) {
+    const Corpus corpus(root, "job_documents");
+    const auto add = [&](const std::string& name, const std::string& text) {
+        corpus.add(name, bytes_of(text));
+    };
+    add("result",
+        "<file_info>\n<name>demo_5_0_r77_0</name>\n<max_nbytes>1000</max_nbytes>\n</file_info>\n"
+        "<result>\n<file_ref>\n<file_name>demo_5_0_r77_0</file_name>\n"
+        "<open_name>receipt</open_name>\n</file_ref>\n<!-- <file_ref> --></result>\n");
+    add("version",
+        "<file_info><name>dedloc_train_1.0</name><executable/><nbytes>12.000000</nbytes>"
+        "</file_info><app_version><file_ref><file_name>dedloc_train_1.0</file_name><main_program/>"
+        "</file_ref></app_version>");
+    add("message", "<result_name>demo_5_0</result_name>\n<time>1</time>\n<![CDATA[<x>]]>&#195;");
+    add("hostile", "<b class=\"x\">'&amp;&#39;\xC3\xA9\xFF\x01\xEF\xBF\xBE]]>-->");
+}
+
+/// As fuzz_preferences.cpp reads them: venue and value, what is stored, what a manager sends.
+void write_preferences(const std::filesystem::path& root) {
+    const Corpus corpus(root, "preferences");
+    const std::string jobs =
+        "<project_preferences>\n<resource_share>50</resource_share>\n<no_cuda>1</no_cuda>\n"
+        "<project_specific>\n<x>1</x>\n</project_specific>\n<venue name=\"home\">\n<no_cpu/>\n"
+        "</venue>\n</project_preferences>";
+    const std::string computing =
+        "<global_preferences>\n<mod_time>1700000000</mod_time>\n<run_on_batteries/>\n"
+        "<max_ncpus_pct>55.000000</max_ncpus_pct>\n<max_bytes_sec_up>2048</max_bytes_sec_up>\n"
+        "<day_prefs>\n<day_of_week>1</day_of_week>\n</day_prefs>\n<venue name=\"work\">\n"
+        "<cpu_usage_limit>12.5</cpu_usage_limit>\n</venue>\n</global_preferences>";
+    const auto add = [&](const std::string& name, char choice, const std::string& text) {
+        corpus.add(name, bytes_of(choice + text));
+    };
+    add("jobs", 1, jobs);
+    add("computing", 3, computing);
+    add("without_venue", 5, computing);
+    add("managed", 8, jobs + "\n%%\n" + jobs);
+    add("managed_computing", 10, "\n%%\n" + computing);
+}
+
+void write_config_files(const std::filesystem::path& root) {
+    const Corpus corpus(root, "config_xml");
+    const auto add = [&](const std::string& name, char choice, const std::string& text) {
+        corpus.add(name, bytes_of(choice + text));
+    };
+    add("config", 1,
+        "<?xml version=\"1.0\" ?>\n<boinc>\n  <config>\n    <long_name>A &amp; B</long_name>\n"
+        "    <!-- <x> -->\n  </config>\n  <daemons>\n    <daemon><cmd>feeder -d 3</cmd></daemon>\n"
+        "  </daemons>\n  <tasks/>\n</boinc>\n");
+    add("empty_daemons", 2, "<boinc>\r\n\t<daemons a='>'/>\r\n</boinc>\r\n");
+    add("sections", 0, "<boinc><![CDATA[</boinc>]]>text<?pi?><b>x</b><!-- > --></boinc>");
+}
+
+/// A header of a tar archive, and the contents.
+std::string tar_file(const std::string& name, const std::string& text) {
+    std::string header(512, '\0');
+    const auto put = [&](std::size_t at, const std::string& field) {
+        header.replace(at, field.size(), field);
+    };
+    put(0, name);
+    put(100, "0000600");
+    put(124, fmt::format("{:011o}", text.size()));
+    put(136, "00000000000");
+    put(148, "        ");
+    put(156, "0");
+    put(257, std::string{"ustar\0"
+                         "00",
+                         8});
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    put(148, fmt::format("{:06o}", sum) + '\0');
+    return header + text + std::string((512 - text.size() % 512) % 512, '\0');
+}
+
+/// As fuzz_archive.cpp reads them.
+void write_archives(const std::filesystem::path& root) {
+    const Corpus corpus(root, "archive");
+    const auto piece = [](const std::string& text) {
+        return static_cast<char>(text.size()) + text;
+    };
+    corpus.add("tar",
+               bytes_of('\0' + tar_file("a/b", "one\n") +
+                        tar_file("SHA256SUMS",
+                                 "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806"
+                                 "  a/b\n") +
+                        std::string(1024, '\0')));
+    corpus.add("whole", bytes_of('\1' + piece("") + piece("a/b") + piece("one") + piece("c") +
+                                 piece("two")));
+    corpus.add("damaged",
+               bytes_of('\1' + piece(std::string{"\0\x30\x08", 3}) + piece("a") + piece("one")));
+    corpus.add("unsafe", bytes_of('\1' + piece("") + piece("../a") + piece("one")));
+    corpus.add("two_slashes", bytes_of('\1' + piece("") + piece("a/b") + piece("one") +
+                                       piece("a//b") + piece("two")));
+}
+
 }  // namespace
 
 void write_server_seeds(const std::filesystem::path& root) {
     write_scheduler_requests(root);
     write_uploads(root);
     write_accounts(root);
-    write_forms(root);
     write_gateway(root);
     write_model_folders(root);
     write_control(root);
+    write_job_documents(root);
+    write_preferences(root);
+    write_config_files(root);
+    write_archives(root);
 }
 
 }  // namespace dedloc::fuzz

@@ -29,7 +29,7 @@ bible_text >"$folder/text"
 "$dedloc" run create --project "$project" --name away --corpus "$folder/corpus" --model tiny \
     --overlap --steps "$steps" >/dev/null
 grep -q '"overlap":true' "$project/runs/away/run.json" || fail_test "no overlap in run.json"
-url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
+url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null
 pid_file=$project/pids/dedloc-backbone-away.pid
 log=$project/log/dedloc-backbone-away.log
@@ -43,7 +43,6 @@ step() {
     echo "${last:-0}"
 }
 has_step() { [[ $(step) -ge $1 ]]; }
-milliseconds() { date +%s%3N; }
 is_backbone_new() { [[ -s $pid_file && $(<"$pid_file") != "$1" ]]; }
 
 # returns EVENT COMMAND...: the backbone is away and COMMAND restarts it; then commits continue

@@ -36,7 +36,7 @@ says 0 'stopped.tar.zst: .* files, ' \
     "$dedloc" project backup "$project" --to "$folder/stopped.tar.zst"
 "$dedloc" project start "$project" >/dev/null
 
-url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
+url=$(config master_url)
 hash=$(printf 'secret%s' v@example.org | md5sum | cut -d ' ' -f 1)
 query="email_addr=v@example.org&user_name=v&passwd_hash=$hash"
 account=$(curl -fs "${url}create_account.php?$query" \
@@ -65,16 +65,11 @@ done
 steps() { grep -o ' step [0-9]*: loss' "$log" 2>/dev/null | tail -n 1 | tr -dc '0-9'; }
 has_step() { [[ $(steps || true) -ge $1 ]]; }
 await 90 "the first steps" has_step 3
-# What the gateway writes when it issues a ticket.
-config() { sed -n "s|.*<$1>\(.*\)</$1>.*|\1|p" "$project/config.xml"; }
-sql() {
-    MYSQL_PWD=$(config db_passwd) mariadb --no-defaults --socket "$project/db/mariadb.sock" \
-        --user "$(config db_user)" --batch --skip-column-names "$(config db_name)" --execute "$1"
-}
 has_contributions() {
     [[ $(sql 'select count(distinct peer_key) from dedloc_contribution where samples > 0') -ge 2 ]]
 }
 await 30 "contributions in the database" has_contributions
+# What the gateway writes when it issues a ticket.
 sql 'insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issued, expires)
     select distinct runid, peer_key, 0, 1, 1, 1, 4000000000 from dedloc_contribution
     where samples > 0'
@@ -82,6 +77,8 @@ sql 'insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issue
 # While it runs.
 "$dedloc" project backup "$project" --to "$backup" --json >"$folder/answer"
 jq -e '.files > 10 and .bytes > 0' "$folder/answer" >/dev/null || fail_test "$(<"$folder/answer")"
+last=$("$dedloc" project status "$project" --json | jq -c '[.last_backup.file, .warnings]')
+[[ $last == "[\"$backup\",[]]" ]] || fail_test "status knows another backup: $last"
 [[ $(stat -c %a "$backup") == 600 ]] || fail_test "others can read the backup"
 mkdir "$folder/unpacked"
 tar --zstd -xf "$backup" -C "$folder/unpacked"

@@ -64,3 +64,16 @@ await() {
         sleep 0.1
     done
 }
+
+# config NAME: a setting in the config.xml of $project.
+config() { sed -n "s|.*<$1>\(.*\)</$1>.*|\1|p" "$project/config.xml"; }
+# sql [STATEMENT]: the rows, as the database of $project has them. Without one it reads statements.
+sql() {
+    MYSQL_PWD=$(config db_passwd) mariadb --no-defaults --skip-column-names \
+        --socket "$project/db/mariadb.sock" --user "$(config db_user)" "$(config db_name)" \
+        ${1:+--execute "$1"}
+}
+
+milliseconds() { date +%s%3N; }
+# ticks PID: processor time of a process in hundredths of a second.
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }

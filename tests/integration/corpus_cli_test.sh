@@ -88,7 +88,7 @@ says 2 'there is no language' build --language xx --out "$folder/c"
 says 2 'not in' build --documents chapters --out "$folder/c"
 touch "$folder/empty"
 says 2 'contains no sentence' "$dedloc" corpus build --text "$folder/empty" --out "$folder/c"
-says 2 'is not a JSON object' build --documents jsonl --out "$folder/c"
+says 2 'is not JSON: ' build --documents jsonl --out "$folder/c"
 [[ ! -e $folder/c && -z $(left) ]] || fail_test "a refused text left something"
 
 echo "lines of JSON"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A project whose database is on an existing MariaDB server, with an account that has rights in one
-# database only: what cannot be used is refused in one sentence; the project works, also after the
-# server was killed and started again; its backup becomes a project with a MariaDB of its own.
+# database only and must use TLS: what cannot be used is refused in one sentence; the project works,
+# also after the server was killed and started again; its backup becomes a project with a MariaDB of
+# its own, or one in another database of the server, which it reaches by the socket.
 # Usage: external_database_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -12,6 +13,18 @@ project=$folder/project
 restored=$folder/restored
 output=$folder/server.log # which a failure prints
 
+# An authority, the server's certificate for the name localhost, and an authority that it is not of.
+make_key() { # NAME OPTIONS...
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$1" \
+        -keyout "$folder/$1.key" "${@:2}" 2>/dev/null
+}
+make_key ca -x509 -days 2 -out "$folder/ca.pem"
+make_key other -x509 -days 2 -out "$folder/other.pem"
+make_key server -out "$folder/request.pem"
+openssl x509 -req -in "$folder/request.pem" -CA "$folder/ca.pem" -CAkey "$folder/ca.key" \
+    -CAcreateserial -days 2 -extfile <(echo "subjectAltName=DNS:localhost") \
+    -out "$folder/server.pem" 2>/dev/null
+
 # The existing server.
 user=$(id -un)
 mariadb-install-db --no-defaults --skip-test-db --auth-root-authentication-method=socket \
@@ -19,7 +32,8 @@ mariadb-install-db --no-defaults --skip-test-db --auth-root-authentication-metho
 serve() {
     /usr/sbin/mariadbd --no-defaults --user="$user" --datadir="$folder/data" \
         --socket="$folder/sock" --bind-address=127.0.0.1 --port="$port" --skip-log-bin \
-        --pid-file="$folder/pid" --innodb-buffer-pool-size=32M >>"$output" 2>&1 &
+        --pid-file="$folder/pid" --innodb-buffer-pool-size=32M --ssl-ca="$folder/ca.pem" \
+        --ssl-cert="$folder/server.pem" --ssl-key="$folder/server.key" >>"$output" 2>&1 &
     server=$!
 }
 sql() { mariadb --no-defaults --socket "$folder/sock" --user "$user" --execute "$1"; }
@@ -37,7 +51,9 @@ starts() { # until a port is free
 starts || starts || starts || fail_test "the server does not start"
 sql "create database boinc; create database full; create table full.t (id integer);
     create user 'd'@'%' identified by 'pass word'; grant all on boinc.* to 'd'@'%';
-    grant select on full.* to 'd'@'%'; create database poor; grant select on poor.* to 'd'@'%'"
+    grant select on full.* to 'd'@'%'; create database poor; grant select on poor.* to 'd'@'%';
+    create database second; create user 'secure'@'%' identified by 'pass word' require ssl;
+    grant all on boinc.* to 'secure'@'%'"
 printf 'pass word\n' >"$folder/password"
 printf 'wrong\n' >"$folder/wrong"
 chmod 600 "$folder/password" "$folder/wrong"
@@ -56,9 +72,14 @@ says 2 'Unknown.* host' create mysql://d@nowhere.invalid/boinc "$folder/password
 says 2 'wants mysql://USER@HOST:PORT/NAME' create mysql://127.0.0.1/boinc "$folder/password"
 chmod 644 "$folder/wrong"
 says 2 'readable by its owner only' create "$url/boinc" "$folder/wrong"
+says 2 'Access denied' create "mysql://secure@127.0.0.1:$port/boinc" "$folder/password"
+secure=mysql://secure@localhost:$port/boinc
+says 2 'Cannot connect.*[Cc]ertificate' create "$secure?ssl-ca=$folder/other.pem" "$folder/password"
+says 2 'Cannot connect.*(SSL|TLS|[Vv]alidation)' create \
+    "mysql://secure@127.0.0.1:$port/boinc?ssl-ca=$folder/ca.pem" "$folder/password"
 [[ ! -e $project ]] || fail_test "a refused database left a project"
 
-says 0 'project "External"' create "$url/boinc" "$folder/password"
+says 0 'project "External"' create "$secure?ssl-ca=$folder/ca.pem" "$folder/password"
 [[ ! -e $project/db/data ]] || fail_test "the project has a MariaDB of its own"
 [[ $(stat -c %a "$project/config.xml") == 600 ]] || fail_test "others can read the password"
 for word in {1..400}; do
@@ -67,10 +88,11 @@ done >"$folder/text"
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" --vocabulary 100 >/dev/null
 "$dedloc" run create --project "$project" --name r --corpus "$folder/corpus" --model tiny \
     --target-batch 12 --steps 100000 --evaluate-every 0 >/dev/null
+sql "insert into boinc.app (name) values ('dedloc_train')" # so that there are jobs
 "$dedloc" project start "$project" >/dev/null
 [[ ! -e $project/pids/mariadbd.pid ]] || fail_test "the project has started a MariaDB"
 
-web=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
+web=$(config master_url)
 query="email_addr=v@example.org&user_name=v&passwd_hash=$(printf '%032d' 7)"
 account=$(curl -fs "${web}create_account.php?$query" \
     | sed -n 's|.*<authenticator>\(.*\)</authenticator>.*|\1|p')
@@ -89,6 +111,12 @@ member=$!
 step() { "$dedloc" run list --project "$project" --json 2>/dev/null | jq '.runs[0].step'; }
 has_step() { [[ $(step) -ge $1 ]]; }
 await 90 "steps in the database" has_step 3
+rows() { mariadb --no-defaults --socket "$folder/sock" --user "$user" -Ne "$1"; }
+has_jobs() { [[ $(rows "select count(*) from $1") -gt 0 ]]; } # TABLE CONDITION
+await 30 "jobs" has_jobs boinc.result
+[[ $(rows "select count(*) from information_schema.processlist where user = 'secure'") -gt 8 ]] \
+    || fail_test "the daemons have no connections with TLS"
+! grep -lz 'pass word' /proc/[0-9]*/cmdline 2>/dev/null || fail_test "arguments show the password"
 
 # The server is killed, and the project goes on without it.
 before=$(step)
@@ -106,6 +134,23 @@ says 0 'files' "$dedloc" project backup "$project" --to "$folder/backup"
 "$dedloc" project restore "$folder/backup" "$restored" >/dev/null
 "$dedloc" user show --project "$restored" v@example.org >/dev/null
 [[ -e $restored/db/data ]] || fail_test "the restored project has no MariaDB of its own"
+! grep -q dedloc_db_ "$restored/config.xml" || fail_test "its MariaDB is reached by TLS"
+
+# The same backup in another database of the server, by its socket, without a password.
+second="mysql://$user@localhost/second?socket=$folder/sock"
+into() { "$dedloc" project restore "$folder/backup" "$folder/second" --database "$1"; }
+says 2 'full is not empty' into "mysql://$user@localhost/full?socket=$folder/sock"
+says 2 'is not empty' "$dedloc" project restore "$folder/backup" "$folder/second" \
+    --database "$secure?ssl-ca=$folder/ca.pem" --database-password-file "$folder/password"
+into "$second" >/dev/null
+[[ ! -e $folder/second/db/data ]] || fail_test "the second project has a MariaDB of its own"
+"$dedloc" user show --project "$folder/second" v@example.org >/dev/null
+"$dedloc" project start "$folder/second" >/dev/null
+[[ $("$dedloc" run list --project "$folder/second" --json | jq '.runs[0].step') -ge $before ]] \
+    || fail_test "the second project has lost steps"
+"$dedloc" run jobs --project "$folder/second" --name r --ready 40 --hours 1 >/dev/null
+await 90 "jobs of the second project" has_jobs "second.result where id > 1000000"
+"$dedloc" project stop "$folder/second" >/dev/null
 kill "$server"
 wait "$server" || true
 none_left "the project"

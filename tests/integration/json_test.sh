@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every command of dedloc that reads prints with --json one object with the fields that
-# project_server/cli/README.md lists. An account, a computer, a ban, news and a run with steps are
-# made for it.
+# Every command of dedloc prints with --json one object with the fields that
+# project_server/cli/README.md lists; a command that is not listed there fails the test. An account,
+# a computer, a ban, news and runs with steps are made for it.
 # Usage: json_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -15,14 +15,37 @@ output=$folder/answer # which a failure prints
 for word in {1..400}; do
     echo "It was day $word. The people of town $((word % 7)) went home."
 done >"$folder/text"
-"$dedloc" project create "$project" --name JSON >/dev/null
-"$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" --vocabulary 100 >/dev/null
-"$dedloc" run create --project "$project" --name r --corpus "$folder/corpus" --model tiny \
-    --target-batch 4 --steps 100000 --evaluate-every 0 >/dev/null
-"$dedloc" project start "$project" >/dev/null
+# keep COMMAND...: what a command that cannot be repeated prints, in a file for its row. A program
+# reads only the standard output, but there is no progress on the other one either.
+keep() {
+    "$dedloc" "$@" --json >"$folder/$1 $2.json" 2>"$folder/said" \
+        || fail_test "$1 $2: $(<"$folder/said")"
+    [[ ! -s $folder/said ]] || fail_test "$1 $2 says: $(<"$folder/said")"
+}
+keep project create "$project" --name JSON
+keep corpus build --text "$folder/text" --out "$folder/corpus" --vocabulary 100
+keep run create --project "$project" --name r --corpus "$folder/corpus" --model tiny \
+    --target-batch 4 --steps 100000 --evaluate-every 0
+"$dedloc" run create --project "$project" --name short --corpus "$folder/corpus" --model tiny \
+    --target-batch 4 --steps 2 --evaluate-every 0 >/dev/null
+keep app key "$folder/signing"
+keep app sign --key "$project/keys/code_sign_private" --out "$folder/signatures" --binary /bin/true
+keep app add --project "$project" --binary /bin/true --name tool
+"$dedloc" app rekey --project "$project" --request "$folder/request" 2>/dev/null >/dev/null
+"$dedloc" app key "$folder/new keys" >/dev/null
+keep app endorse --request "$folder/request" --key "$project/keys/code_sign_private" \
+    --new-keys "$folder/new keys" --out "$folder/endorsed"
+keep app rekey --project "$project"
+keep app require --project "$project" 1.0 --name tool --client 7.20.5
+keep app withdraw --project "$project" 1.0 --name tool
+keep project upgrade "$project"
+keep project stop "$project"
+keep project start "$project"
+keep news add --project "$project" --title Old --text Text
+keep news remove --project "$project" --id 1
 "$dedloc" news add --project "$project" --title News --text Text >/dev/null
 
-url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
+url=$(config master_url)
 hash=$(printf 'secret%s' v@example.org | md5sum | cut -d ' ' -f 1)
 query="email_addr=v@example.org&user_name=v&passwd_hash=$hash"
 account=$(curl -fs "${url}create_account.php?$query" \
@@ -37,6 +60,14 @@ request 0 1 | curl -fs --data-binary @- "${url}cgi/scheduler" | grep -q '<hostid
 
 "$peer" ticket "$project/runs/r/run.json" --project-key "$project/keys/project.key" \
     --key "$folder/key" --ticket "$folder/ticket" --user 1 --host 1 >/dev/null
+"$peer" ticket "$project/runs/short/run.json" --project-key "$project/keys/project.key" \
+    --key "$folder/key" --ticket "$folder/short" --user 1 --host 1 >/dev/null
+"$peer" join "$project/runs/short/run.json" --key "$folder/key" --ticket "$folder/short" \
+    --samples-per-second 20 --quiet >/dev/null 2>"$folder/short.log" || true
+is_finished() {
+    [[ $("$dedloc" run list --project "$project" --json | jq -r '.runs[1].state') == finished ]]
+}
+await 60 "the end of the short run" is_finished
 "$peer" join "$project/runs/r/run.json" --key "$folder/key" --ticket "$folder/ticket" \
     --samples-per-second 20 --quiet >/dev/null 2>"$folder/peer.log" &
 member=$!
@@ -45,16 +76,26 @@ has_step() {
 }
 await 60 "steps" has_step
 
-config() { sed -n "s|.*<$1>\(.*\)</$1>.*|\1|p" "$project/config.xml"; }
-MYSQL_PWD=$(config db_passwd) mariadb --no-defaults --socket "$project/db/mariadb.sock" \
-    --user "$(config db_user)" "$(config db_name)" <<END
-insert into team (userid, name, name_lc) values (1, 'Team', 'team');
-insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
-values ('ticket', 1, 1, 1, 'many keys', 1, 2)
-END
+sql "insert into team (userid, name, name_lc) values (1, 'Team', 'team'), (1, 'Old', 'old');
+    insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
+    values ('ticket', 1, 1, 1, 'many keys', 1, 2)"
+
+"$programs/dedloc-credit" --project "$project" --once 2>/dev/null # its next pass is in minutes
+keep run wait --project "$project" --name short --timeout 60
+keep host ban --project "$project" attic
+keep host unban --project "$project" attic
+keep key ban --project "$project" "$(printf '%064d' 7)"
+keep key unban --project "$project" "$(printf '%064d' 7)"
+keep team close --project "$project" 2
+keep team rename --project "$project" 1 Crew
+keep run export --project "$project" --name r "$folder/model"
+keep run jobs --project "$project" --name r --ready 3 --hours 2
+keep run appoint --project "$project" --name r --file "$folder/voter"
+keep run dismiss --project "$project" --name r "$(jq -r .key "$folder/run appoint.json")"
 
 # print_json COMMAND: the command with its arguments.
 print_json() {
+    [[ ! -e $folder/$1.json ]] || { cat "$folder/$1.json"; return; }
     local run=(--project "$project" --json --name r)
     case $1 in
         "user show") "$dedloc" user show --project "$project" --json v@example.org ;;
@@ -69,9 +110,8 @@ print_json() {
             rm -f "$folder/backup"
             "$dedloc" project backup "$project" --to "$folder/backup" --json ;;
         "project restore") # once for both rows
-            [[ -d $folder/restored ]] || "$dedloc" project restore "$folder/backup" \
-                "$folder/restored" --json >"$folder/restored.json"
-            cat "$folder/restored.json" ;;
+            "$dedloc" project restore "$folder/backup" "$folder/restored" --json \
+                | tee "$folder/project restore.json" ;;
         "run list") "$dedloc" run list --project "$project" --json ;;
         project\ *) "$dedloc" $1 "$project" --json ;;
         run\ *) "$dedloc" run "${1#run }" "${run[@]}" ;;
@@ -80,12 +120,14 @@ print_json() {
 }
 "$dedloc" key ban --project "$project" --reason spam "$(printf '%064d' 7)" >/dev/null
 "$dedloc" user ban --project "$project" --reason rude 1 >/dev/null
-rows=0
+rows=0 listed=" "
 while IFS='|' read -r _ command path fields _; do
     [[ $command =~ \`(.*)\` ]] || continue
     command=${BASH_REMATCH[1]}
     [[ $path =~ \`(\..*)\` ]] || continue
     path=${BASH_REMATCH[1]}
+    listed+="$command, "
+    [[ $command != install ]] || continue # tests/project_server/official has such a project
     print_json "$command" >"$output"
     [[ $(wc -l <"$output") == 1 ]] || fail_test "$command prints more than one line"
     # Fails also where a list is empty.
@@ -95,7 +137,24 @@ while IFS='|' read -r _ command path fields _; do
     [[ $command != "user unban" ]] || "$dedloc" user ban --project "$project" 1 >/dev/null
     rows=$((rows + 1))
 done <"$readme"
-[[ $rows -ge 20 ]] || fail_test "only $rows rows in the README"
+[[ $rows -ge 60 ]] || fail_test "only $rows rows in the README"
+
+# check_commands WORD...: of all commands below these words.
+commands=0
+check_commands() {
+    local help names name
+    help=$("$dedloc" "$@" --help)
+    names=$(sed '1,/^Subcommands:/d' <<<"$help" | sed -n 's/^  \([a-z]\+\) .*/\1/p')
+    if [[ -n $names ]]; then
+        for name in $names; do check_commands "$@" "$name"; done
+        return
+    fi
+    grep -q -- '--json' <<<"$help" || fail_test "$* has no --json"
+    [[ $listed == *" $*, "* ]] || fail_test "the README does not say what $* --json prints"
+    commands=$((commands + 1))
+}
+check_commands
+[[ $commands -ge 45 ]] || fail_test "only $commands commands were found"
 "$dedloc" user show --project "$project" v >"$output"
 grep -q '^is banned *yes' "$output" || fail_test "no text for people"
 
@@ -103,4 +162,4 @@ kill "$member"
 wait "$member" || true
 "$dedloc" project stop "$project" >/dev/null
 none_left "the project"
-echo "passed: $rows rows"
+echo "passed: $rows rows, $commands commands"

@@ -25,17 +25,10 @@ done >"$folder/text"
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null
 "$dedloc" run create --project "$project" --name kills --corpus "$folder/corpus" --model tiny \
     --target-batch 32 --steps 100000 --evaluate-every 20 --evaluate-samples 8 >/dev/null
-url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
+url=$(config master_url)
 log=$project/log/dedloc-backbone-kills.log
 output=$log # which a failure prints
 "$dedloc" project start "$project" >/dev/null
-
-# sql STATEMENT: the rows, as the database has them.
-config() { sed -n "s|.*<$1>\(.*\)</$1>.*|\1|p" "$project/config.xml"; }
-sql() {
-    MYSQL_PWD=$(config db_passwd) mariadb --no-defaults --skip-column-names \
-        --socket "$project/db/mariadb.sock" --user "$(config db_user)" "$(config db_name)" -e "$1"
-}
 
 # --- Clients that note what the server has acknowledged, in files of $folder/acknowledged.
 mkdir "$folder/acknowledged"

@@ -23,13 +23,12 @@ for run in first second third; do
 done
 "$dedloc" project start "$project" >/dev/null
 
-milliseconds() { date +%s%3N; }
 logged() { grep -c ' step [0-9]*: loss' "$project/log/dedloc-backbone-$1.log" || true; }
 state() {
     "$dedloc" run status --project "$project" --name "$1" --json | grep -o '"state":"[a-z]*"'
 }
 # The database's word, without a client of its own: the server's page reads it.
-url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
+url=$(config master_url)
 
 # scheduler_request HOST SEQUENCE MORE: the reply to a BOINC client of the only account.
 scheduler_request() {

@@ -78,11 +78,6 @@ shows '.daemons[] | select(.name == "dedloc-purge") | .restarts' 1
 echo "tables of an earlier version"
 says 2 'is running: dedloc project stop' "$dedloc" project upgrade "$project"
 await 20 "the backbone to answer" "$dedloc" run pause --project "$project" --name earlier
-config() { sed -n "s|.*<$1>\(.*\)</$1>.*|\1|p" "$project/config.xml"; }
-sql() {
-    MYSQL_PWD=$(config db_passwd) mariadb --no-defaults --skip-column-names \
-        --socket "$project/db/mariadb.sock" --user "$(config db_user)" "$(config db_name)"
-}
 is_paused() { [[ $(sql <<<"select state from dedloc_run") == paused ]]; }
 await 20 "the pause to be recorded" is_paused
 sql <<<"create table kept_run as select id, name, run_id, state, spec, target_batch, steps,

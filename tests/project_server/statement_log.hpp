@@ -39,7 +39,7 @@ class StatementLog {
         for (const auto& row : administrator_.query(
                  "select convert(argument using utf8mb4) as sql_ from mysql.general_log where "
                  "command_type = 'Query'")) {
-            const std::string sql = row.text("sql_");
+            const std::string sql = first_of(row.text("sql_"));
             std::string verb = sql.substr(0, 6);
             for (char& c : verb) c = static_cast<char>(std::tolower(c));
             if (verb != "select" && verb != "update" && verb != "delete") continue;
@@ -63,6 +63,23 @@ class StatementLog {
   private:
     static constexpr std::int64_t kMaxLimit = 200;  ///< rows; tests have more
 
+    /// A statement without those that came behind it in the same message; each of them has an
+    /// entry of its own.
+    static std::string first_of(const std::string& message) {
+        char quote = '\0';
+        for (std::size_t i = 0; i < message.size(); ++i) {
+            const char c = message[i];
+            if (quote != '\0') {
+                if (c == '\\') ++i;
+                if (c == quote) quote = '\0';
+            } else if (c == '\'' || c == '"' || c == '`') {
+                quote = c;
+            } else if (c == ';') {
+                return message.substr(0, i);
+            }
+        }
+        return message;
+    }
     /// The statement without its values.
     static std::string kind_of(const std::string& sql) {
         static const std::regex values{"'(?:[^'\\\\]|\\\\.)*'|[0-9]+(?:, ?[0-9]+)*"};

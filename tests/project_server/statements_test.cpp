@@ -161,10 +161,7 @@ TEST_CASE("no statement in a loop reads a table that grows as a whole", "[server
     project.make_jobs();
     project.serve_clients();
     project.make_jobs();
-    {
-        validation::BoincConnection connection{project.config().directory};
-        validation::Validator{connection, {}}.pass();
-    }
+    validation::Validator{project.database(), project.config(), {}}.pass();
     project.world().add_seat();  // a ticket of the gateway
     for (int step = 0; step < 3; ++step) project.world().commit({{project.world().key(0), 8}});
     project.world().record();

@@ -25,15 +25,16 @@ inline constexpr std::int64_t kFirstCommit = 1'700'000'001;
 /// are in teams 1 and 2 by turns.
 class CreditWorld {
   public:
-    explicit CreditWorld(double credit_per_sample, int hosts_of_user = 1)
+    explicit CreditWorld(double credit_per_sample, int hosts_of_user = 1,
+                         double credit_per_gigabyte = 0)
         : hosts_of_user_(hosts_of_user) {
         database().execute("insert into app (id, name) values (7, 'dedloc_train')");
         database().execute("insert into team (id, name) values (1, 'odd'), (2, 'even')");
         database().execute(
             "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, "
-            "flops_per_sample, credit_per_sample, created) values (3, 'demo', ?, '{}', 96, 100000, "
-            "1e6, ?, 0)",
-            {run_.hex(), credit_per_sample});
+            "flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, created) values (3, "
+            "'demo', ?, '{}', 96, 100000, 1e6, ?, ?, 0)",
+            {run_.hex(), credit_per_sample, credit_per_gigabyte});
     }
 
     /// A key with a job in progress and a ticket from the gateway. Returns the seat's number.
@@ -74,15 +75,21 @@ class CreditWorld {
                               now);
     }
 
-    /// Commits the next step to the ledger.
-    void commit(std::vector<std::pair<PeerKey, std::uint64_t>> samples) {
+    /// Commits the next step to the ledger. The first key has reduced the vector, of one element.
+    void commit(const std::vector<std::pair<PeerKey, std::uint64_t>>& samples) {
+        std::vector<CommitLine> lines;
+        for (const auto& [key, count] : samples) {
+            lines.push_back({.peer = key, .samples = Samples{count}, .loss_sum = 1});
+        }
+        lines.front().reduced = 1;
+        commit(std::move(lines));
+    }
+    void commit(std::vector<CommitLine> lines) {
         CommitRecord record;
         record.generation = ledger_.head().generation;
         record.step = ledger_.head().step;
         record.previous_record = ledger_.head().record;
-        for (const auto& [key, count] : samples) {
-            record.members.push_back({.peer = key, .samples = Samples{count}, .loss_sum = 1});
-        }
+        record.members = std::move(lines);
         std::ranges::sort(record.members, {}, &CommitLine::peer);
         const std::chrono::seconds at{kFirstCommit +
                                       static_cast<std::int64_t>(record.step.value())};
@@ -109,8 +116,7 @@ class CreditWorld {
         recorder.stop();
     }
     CreditReport pass(CreditorOptions options = {}) {
-        BoincConnection connection{project_.root()};
-        return Creditor{connection, std::move(options)}.pass();
+        return Creditor{database(), std::move(options)}.pass();
     }
 
     std::string one(const std::string& sql) {

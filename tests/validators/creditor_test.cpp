@@ -27,10 +27,10 @@ bool pass_until(CreditWorld& world, int places, int batch) {
     const pid_t child = ::fork();
     if (child == 0) {
         int passed = 0;
-        BoincConnection connection{world.project().root()};
-        Creditor creditor{connection, {.batch = batch, .passing = [&](std::string_view) {
-                                           if (++passed == places) ::_exit(77);
-                                       }}};
+        server::Database own{world.project().config().database};
+        Creditor creditor{own, {.batch = batch, .passing = [&](std::string_view) {
+                                    if (++passed == places) ::_exit(77);
+                                }}};
         creditor.heed_messages();
         creditor.pass();
         ::_exit(0);
@@ -42,19 +42,33 @@ bool pass_until(CreditWorld& world, int places, int batch) {
     return WEXITSTATUS(status) == 0;
 }
 
-/// Whether users, hosts, teams, results and contributions have exactly the credit of these samples.
-void check_sums(CreditWorld& world, double rate,
-                const std::map<int, std::uint64_t>& samples_of_user) {
-    const auto is_sum = [&](double credit, std::uint64_t samples) {
-        const double exact = static_cast<double>(samples) * rate;
-        return rate == 0.25 ? credit == exact : std::abs(credit - exact) <= 1e-13 * exact;
+/// What a user has done.
+struct Work {
+    std::uint64_t samples = 0;
+    std::uint64_t reduced_bytes = 0;
+};
+
+/// Credit of a sample, and of 10⁹ reduced bytes.
+struct Rates {
+    double sample = 0;
+    double gigabyte = 0;
+    bool is_exact = false;  ///< a double represents every sum of credits
+};
+
+/// Whether users, hosts, teams, results and contributions have exactly the credit of this work.
+void check_sums(CreditWorld& world, const Rates& rates, const std::map<int, Work>& work_of_user) {
+    const auto is_sum = [&](double credit, const Work& work) {
+        const double exact = static_cast<double>(work.samples) * rates.sample +
+                             static_cast<double>(work.reduced_bytes) * (rates.gigabyte / 1e9);
+        return rates.is_exact ? credit == exact : std::abs(credit - exact) <= 1e-13 * exact;
     };
-    std::uint64_t total = 0;
-    for (const auto& [user, samples] : samples_of_user) {
-        total += samples;
+    Work total;
+    for (const auto& [user, work] : work_of_user) {
+        total.samples += work.samples;
+        total.reduced_bytes += work.reduced_bytes;
         CHECK(
             is_sum(world.number(fmt::format("select total_credit x from user where id = {}", user)),
-                   samples));
+                   work));
     }
     for (const std::string sum :
          {"sum(total_credit) x from user", "sum(total_credit) x from host",
@@ -64,6 +78,52 @@ void check_sums(CreditWorld& world, double rate,
     CHECK(world.one("select max(abs(granted_credit - (select sum(credit) from dedloc_contribution "
                     "where resultid = result.id))) < 1e-9 x from result") == "1");
 }
+
+/// Random steps of all seats, and what they are worth to each user (of five seats).
+struct Drawn {
+    Drawn(const CreditWorld& of, int seat_count) : world_(of), seats_(seat_count) {}
+
+    /// The project's backbone reduces, and has no ticket. The last ten seats are aggregators: they
+    /// reduce only. Of the others some reduce nothing, and some have no samples.
+    std::vector<CommitLine> step() {
+        std::vector<CommitLine> lines{
+            {.peer = backbone_, .samples = Samples{0}, .loss_sum = 0, .reduced = 1'000'000}};
+        std::uint64_t contributors = 0;
+        for (int seat = 0; seat < seats_; ++seat) {
+            const bool has_samples = seat < 50 || (seat < seats_ - 10 && draw(8) > 0);
+            const std::uint64_t samples = has_samples ? 1 + draw(4'096) : 0;
+            const bool reduces = seat >= seats_ - 10 || draw(2) == 0;
+            lines.push_back({.peer = world_.key(seat),
+                             .samples = Samples{samples},
+                             .loss_sum = 0,
+                             .reduced = reduces ? draw(1'000'000) : 0});
+            contributors += has_samples ? 1 : 0;
+        }
+        for (int seat = 0; seat < seats_; ++seat) {
+            const CommitLine& line = lines.at(static_cast<std::size_t>(seat) + 1);
+            const std::uint64_t samples = line.samples.value();
+            const std::uint64_t bytes = 4 * line.reduced * (contributors - (samples > 0 ? 1 : 0));
+            work_of_user[seat / 5 + 1].samples += samples;
+            work_of_user[seat / 5 + 1].reduced_bytes += bytes;
+            contributions += samples + bytes > 0 ? 1 : 0;
+        }
+        return lines;
+    }
+
+    std::map<int, Work> work_of_user;
+    std::uint64_t contributions = 0;  ///< without those of the backbone
+
+  private:
+    std::uint64_t draw(std::uint64_t end) {
+        state_ = state_ * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
+        return (state_ >> 33) % end;
+    }
+
+    const CreditWorld& world_;
+    const int seats_;
+    const PeerKey backbone_ = KeyPair::generate().public_key();
+    std::uint64_t state_ = 22;
+};
 
 }  // namespace
 
@@ -134,6 +194,32 @@ TEST_CASE("jobs that were aborted, reset, refused or lost are credited like othe
     }
 }
 
+TEST_CASE("bytes reduced are credited at the run's rate, also to a seat without samples",
+          "[validation][integration]") {
+    CreditWorld world{0.25, 1, 0x1p-10 * 1e9};
+    const int trainer = world.add_seat();
+    const int aggregator = world.add_seat();
+    const PeerKey backbone = KeyPair::generate().public_key();
+    const auto line = [](const PeerKey& key, std::uint64_t samples, std::uint64_t reduced) {
+        return CommitLine{
+            .peer = key, .samples = Samples{samples}, .loss_sum = 0, .reduced = reduced};
+    };
+    // One contributor: it sends 256 elements to the aggregator, and nothing to itself.
+    world.commit({line(world.key(trainer), 8, 512), line(world.key(aggregator), 0, 256),
+                  line(backbone, 0, 256)});
+    world.record();
+    const auto report = world.pass();
+    CHECK(report.credit == 3.0);
+    CHECK(report.unowned == 1);
+    CHECK(credited(world, 1) == "2 2 2");
+    CHECK(credited(world, 2) == "1 1 1");
+    CHECK(world.one("select group_concat(samples, ' ', reduced_bytes, ' ', credit_state, ' ', "
+                    "credit order by samples desc, credit_state) x from dedloc_contribution") ==
+          "8 0 1 2,0 1024 1 1,0 1024 3 0");
+    world.record();
+    CHECK(world.pass().contributions == 0);
+}
+
 TEST_CASE("a key belongs to the first job that got a ticket for it", "[validation][integration]") {
     CreditWorld world{0.25};
     const int seat = world.add_seat();
@@ -194,8 +280,9 @@ TEST_CASE(
     CHECK(report.withheld == 2);
     CHECK(world.pass().withheld == 0);
     CHECK(world.one("select group_concat(total_credit order by id) x from user") == "4,4");
-    CHECK(world.one("select concat_ws(' ', kind, subject, since, contributions, samples) x from "
-                    "dedloc_withheld") == fmt::format("{} {} 2 16", who, kFirstCommit + 2));
+    CHECK(world.one("select concat_ws(' ', kind, subject, since, contributions, samples, "
+                    "reduced_bytes) x from dedloc_withheld") ==
+          fmt::format("{} {} 2 16 8", who, kFirstCommit + 2));
     server::forgive(world.database(), revoked);
     CHECK(world.pass().credit == 4.0);
     CHECK(world.pass().credit == 0.0);
@@ -215,10 +302,7 @@ TEST_CASE("a job's message brings its credit forward, and says nothing that coun
             "insert into msg_from_host (hostid, variety, handled, xml) values (?, ?, 0, ?)",
             {host, variety, xml});
     };
-    const auto heed = [&] {
-        BoincConnection connection{world.project().root()};
-        return Creditor{connection, {}}.heed_messages();
-    };
+    const auto heed = [&] { return Creditor{world.database(), {}}.heed_messages(); };
     const std::string true_text =
         "<result_name>demo_1_0</result_name>\n<time>1</time>\n<samples>1000000</samples>\n";
     SECTION("the job's own") {
@@ -254,24 +338,15 @@ TEST_CASE(
     constexpr int kSeats = 100;
     constexpr int kSteps = 100;
     constexpr int kRecordEvery = 10;
-    // With the first rate a double represents every sum exactly.
-    const double rate = GENERATE(0.25, 0.012345678901234567);
-    CreditWorld world{rate, 5};
+    const Rates rates = GENERATE(Rates{.sample = 0.25, .gigabyte = 0x1p-20 * 1e9, .is_exact = true},
+                                 Rates{.sample = 0.012345678901234567, .gigabyte = 20});
+    CreditWorld world{rates.sample, 5, rates.gigabyte};
     for (int seat = 0; seat < kSeats; ++seat) world.add_seat();
-    const PeerKey stranger = KeyPair::generate().public_key();
-    std::map<int, std::uint64_t> samples_of_user;
-    std::uint64_t state = 22;
+    Drawn drawn{world, kSeats};
     int crashes = 0;
     int place = 0;
     for (int step = 0; step < kSteps; ++step) {
-        std::vector<std::pair<PeerKey, std::uint64_t>> lines{{stranger, 8}};
-        for (int seat = 0; seat < kSeats; ++seat) {
-            state = state * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
-            const std::uint64_t samples = 1 + (state >> 33) % 4'096;
-            lines.emplace_back(world.key(seat), samples);
-            samples_of_user[seat / 5 + 1] += samples;
-        }
-        world.commit(std::move(lines));
+        world.commit(drawn.step());
         if (step % kRecordEvery != kRecordEvery - 1) continue;
         world.record();
         if (step == 49) {
@@ -301,8 +376,9 @@ TEST_CASE(
     CHECK(crashes > 100);
     CHECK(world.one("select concat_ws(' ', sum(credit_state = 0), sum(credit_state = 1), "
                     "sum(credit_state = 3)) x from dedloc_contribution") ==
-          fmt::format("0 {} {}", kSeats * kSteps, kSteps));
-    check_sums(world, rate, samples_of_user);
+          fmt::format("0 {} {}", drawn.contributions, kSteps));
+    CHECK(drawn.contributions > 9'000);
+    check_sums(world, rates, drawn.work_of_user);
 }
 
 TEST_CASE("no statement of a pass reads a whole table", "[validation][integration]") {
@@ -339,10 +415,7 @@ TEST_CASE("no statement of a pass reads a whole table", "[validation][integratio
             {i % 2 == 0 ? "dedloc_credit" : "other", i < 390 ? 1 : 0});
     }
     world.database().query("analyze table msg_from_host");
-    {
-        BoincConnection connection{world.project().root()};
-        Creditor{connection, {}}.heed_messages();
-    }
+    Creditor{world.database(), {}}.heed_messages();
     const auto findings = log.explain(world.database(), {"dedloc_run", "d", "w"});
     CHECK(findings.kinds > 10);
     CHECK(findings.scans == std::vector<std::string>{});

@@ -99,7 +99,7 @@ class World {
                                                       .peer = who.key.public_key(),
                                                       .lines = std::move(lines)},
                                                      who.key);
-        const auto path = output_file_path(output_name(who));
+        const auto path = output_file_path(project(), output_name(who));
         std::filesystem::create_directories(path.parent_path());
         std::ofstream file{path, std::ios::binary};
         file.write(reinterpret_cast<const char*>(bytes.data()),
@@ -107,8 +107,7 @@ class World {
     }
 
     PassReport pass(ValidatorOptions options = {}) {
-        BoincConnection connection{project_.root()};
-        return Validator{connection, std::move(options)}.pass();
+        return Validator{database(), project_.config(), std::move(options)}.pass();
     }
     std::string one(const std::string& sql) {
         const auto row = project_.database().query_one(sql);
@@ -133,7 +132,7 @@ class World {
             "(select sum(granted_credit) from result) x");
     }
     server::Database& database() { return project_.database(); }
-    const std::filesystem::path& root() const { return project_.root(); }
+    const server::ProjectConfig& project() const { return project_.config(); }
 
   private:
     static std::string output_name(const Volunteer& who) { return who.result_name() + "_r123_0"; }
@@ -209,8 +208,9 @@ TEST_CASE("a false receipt is refused and the job is sent to another host",
         world.contribute(other, 1, 8);
         world.upload(other, {line(1, 8)});
         const auto name = [](const Volunteer& v) { return v.result_name() + "_r123_0"; };
-        std::filesystem::create_directories(output_file_path(name(who)).parent_path());
-        std::filesystem::copy_file(output_file_path(name(other)), output_file_path(name(who)));
+        const auto copy = output_file_path(world.project(), name(who));
+        std::filesystem::create_directories(copy.parent_path());
+        std::filesystem::copy_file(output_file_path(world.project(), name(other)), copy);
     }
     CHECK(world.pass().invalid == 1);
     CHECK(world.one("select concat_ws(' ', validate_state, outcome) x from result where id = 1") ==
@@ -274,12 +274,12 @@ TEST_CASE("a crash at any place neither loses nor doubles a verdict", "[validati
         const pid_t child = ::fork();
         if (child == 0) {
             int passed = 0;
-            BoincConnection connection{world.root()};
+            server::Database own{world.project().database};
             ValidatorOptions options;
             options.passing = [&](std::string_view) {
                 if (++passed == place) ::_exit(77);
             };
-            Validator{connection, options}.pass();
+            Validator{own, world.project(), options}.pass();
             ::_exit(0);
         }
         int status = 0;
@@ -301,11 +301,6 @@ TEST_CASE("a crash at any place neither loses nor doubles a verdict", "[validati
     CHECK(reached_the_end);
 }
 
-TEST_CASE("a folder that is no project is refused in one sentence", "[validation][integration]") {
-    const TemporaryDirectory empty;
-    CHECK_THROWS_WITH((BoincConnection{empty.path()}), Catch::Contains("is no project"));
-}
-
 TEST_CASE("a refused receipt is kept as evidence, one file for each account and fault",
           "[validation][server]") {
     World world;
@@ -315,7 +310,7 @@ TEST_CASE("a refused receipt is kept as evidence, one file for each account and 
     const auto honest = world.add_volunteer();
     world.contribute(honest, 0, 5);
     world.upload(honest, {{.step = StepIndex{0}, .samples = Samples{5}}});
-    const auto folder = world.root() / "evidence";
+    const auto folder = world.project().directory / "evidence";
     const auto keep = [&](const RefusedReceipt& receipt) {
         keep_evidence(world.database(), folder, receipt);
     };

@@ -40,7 +40,7 @@ std::string sentence_of(const HttpAnswer& answer) {
                             : sentence;
 }
 
-/// The valid reply of a final answer. Errors: EnrolmentRefused.
+/// The valid reply of a final answer. Errors: EnrolmentRefused; IoError if the clocks differ.
 formats::EnrolmentReply checked(const HttpAnswer& answer, const EnrolmentOptions& options) {
     if (answer.status != kOk) throw EnrolmentRefused(sentence_of(answer));
     try {
@@ -53,8 +53,8 @@ formats::EnrolmentReply checked(const HttpAnswer& answer, const EnrolmentOptions
         }
         const auto ahead = std::chrono::system_clock::now() - ticket.issued;
         if (std::chrono::abs(ahead) > kClocksDiffer) {
-            throw EnrolmentRefused(fmt::format(
-                "this computer's clock is {} minutes {} the project's",
+            throw IoError(fmt::format(
+                "this computer's clock is {} minutes {} the project's: peers would take no ticket",
                 std::chrono::round<std::chrono::minutes>(std::chrono::abs(ahead)).count(),
                 ahead.count() > 0 ? "ahead of" : "behind"));
         }

@@ -34,8 +34,8 @@ struct EnrolmentOptions {
 /// Asks for a ticket. Retries when there is no answer, on server errors and on "too many requests".
 /// Nothing when `is_unwanted`, polled about once a second or more often, returns true.
 ///
-/// Errors   EnrolmentRefused; IoError with the last failure after the timeout; InputError: not an
-///          http or https URL
+/// Errors   EnrolmentRefused; IoError with the last failure after the timeout, or at once if this
+///          computer's clock is wrong; InputError: not an http or https URL
 /// Thread   any; blocks
 std::optional<formats::EnrolmentReply> enrol(const EnrolmentOptions& options,
                                              const std::function<bool()>& is_unwanted);

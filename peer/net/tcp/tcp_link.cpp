@@ -28,10 +28,11 @@ constexpr int kLively = 3;
 
 }  // namespace
 
-TcpLink::TcpLink(LinkId id, Connection connection, const LinkLimits& limits, const EventSink& sink,
-                 Owner owner)
+TcpLink::TcpLink(LinkId id, Connection connection, const LinkLimits& limits, LinkTraffic& traffic,
+                 const EventSink& sink, Owner owner)
     : id_(id),
       limits_(limits),
+      traffic_(traffic),
       sink_(sink),
       owner_(std::move(owner)),
       decoder_(std::move(connection.codec.decoder)),
@@ -128,10 +129,12 @@ void TcpLink::enqueue(FrameKind kind, Frame body, std::uint32_t detail) {
 
 /// Posted, so that frames queued by the current handler are written together.
 void TcpLink::write_soon() {
-    asio::post(socket_.get_executor(), [self = shared_from_this()] { self->write(); });
+    asio::post(socket_.get_executor(),
+               [self = shared_from_this()] { self->write(self->traffic_.upload.allowance()); });
 }
 
-void TcpLink::write() {
+/// Writes until the socket would block, the turn is over, or `allowed` bytes are written.
+void TcpLink::write(std::size_t allowed) {
     for (std::size_t turn = 0; !is_over_;) {
         while (!queue_.empty() && encoder_->has_space()) {
             encoder_->add(std::move(queue_.front()));
@@ -139,26 +142,37 @@ void TcpLink::write() {
         }
         is_writing_ = !encoder_->is_empty();
         if (!is_writing_) return;
+        if (turn >= allowed) return write_when_allowed();
         if (turn >= kTurnBytes) return write_soon();
         std::array<asio::const_buffer, FrameEncoder::kMaxPieces> pieces;
         std::size_t count = 0;
         std::size_t offered = 0;
         for (const auto& piece : encoder_->next()) {
-            pieces[count++] = asio::const_buffer(piece.data(), piece.size());
-            offered += piece.size();
+            const std::size_t size = std::min(piece.size(), allowed - turn - offered);
+            if (size == 0) break;
+            pieces[count++] = asio::const_buffer(piece.data(), size);
+            offered += size;
         }
         error_code error;
         const std::size_t written = socket_.write_some(std::span{pieces}.first(count), error);
         if (error && error != asio::error::would_block) return cut();
         turn += written;
+        traffic_.sent += written;
+        traffic_.upload.spend(written);
         if (written > 0) count_written(written);
         if (written < offered) return write_when_possible();
     }
 }
 
 void TcpLink::write_when_possible() {
-    socket_.async_wait(tcp::socket::wait_write,
-                       [self = shared_from_this()](const error_code&) { self->write(); });
+    socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](const error_code&) {
+        self->write(self->traffic_.upload.allowance());
+    });
+}
+
+void TcpLink::write_when_allowed() {
+    traffic_.upload.when_allowed(
+        [self = shared_from_this()](std::size_t allowed) { self->write(allowed); });
 }
 
 /// Accounts for the frames that the last write has completed.
@@ -177,20 +191,33 @@ void TcpLink::tell_written() {
 
 // --- reading -----------------------------------------------------------------
 
-std::array<asio::mutable_buffer, 2> TcpLink::places() {
+std::array<asio::mutable_buffer, 2> TcpLink::places(std::size_t allowed) {
     const FrameDecoder::Places places = decoder_->next();
-    wanted_ = places[0].size() + places[1].size();
-    return {asio::mutable_buffer(places[0].data(), places[0].size()),
-            asio::mutable_buffer(places[1].data(), places[1].size())};
+    const std::size_t first = std::min(places[0].size(), allowed);
+    const std::size_t second = std::min(places[1].size(), allowed - first);
+    wanted_ = first + second;
+    return {asio::mutable_buffer(places[0].data(), first),
+            asio::mutable_buffer(places[1].data(), second)};
 }
 
-/// Reads as soon as data is there, and restarts the silence timeout.
+/// Reads as soon as data is there and may be read.
 void TcpLink::read_more() {
+    const std::size_t allowed = traffic_.download.allowance();
+    if (allowed > 0) return read(allowed);
+    awaits_allowance_ = true;
+    traffic_.download.when_allowed([self = shared_from_this()](std::size_t later) {
+        self->awaits_allowance_ = false;
+        if (!self->is_over_) self->read(later);
+    });
+}
+
+/// Reads at most so many bytes as soon as data is there, and restarts the silence timeout.
+void TcpLink::read(std::size_t allowed) {
     // A link that carries frames makes both ends ping often: the earlier announcement is void.
     const auto next = pause_ == limits_.ping_interval ? pause_ : promised_;
     silent_at_ = Clock::now() + next + (limits_.silence_timeout - limits_.ping_interval);
     socket_.async_read_some(
-        places(), [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+        places(allowed), [self = shared_from_this()](const error_code& error, std::size_t bytes) {
             self->received(error, bytes);
         });
 }
@@ -198,11 +225,15 @@ void TcpLink::read_more() {
 void TcpLink::received(error_code error, std::size_t bytes) {
     for (std::size_t turn = bytes; !is_over_; turn += bytes) {
         if (error == asio::error::would_block) return read_more();
+        traffic_.received += bytes;
+        traffic_.download.spend(bytes);
         if (error || !decode(bytes)) return cut();
         if (decoder_->is_in_frame()) liven();
         if (!is_closing_ && holds_back()) return hold_back(true);
         if (bytes < wanted_ || turn >= kTurnBytes) return read_more();
-        bytes = socket_.read_some(places(), error);
+        const std::size_t allowed = traffic_.download.allowance();
+        if (allowed == 0) return read_more();
+        bytes = socket_.read_some(places(allowed), error);
     }
 }
 
@@ -294,7 +325,7 @@ void TcpLink::ping() {
 
 void TcpLink::tick_again() {
     auto next = is_closing_ ? close_by_ : sent_at_ + pause_;
-    if (!is_held_back_) next = std::min(next, silent_at_);
+    if (is_reading()) next = std::min(next, silent_at_);
     tick_.expires_at(next);
     tick_.async_wait([self = shared_from_this()](const error_code& error) {
         if (!error) self->ticked();
@@ -304,7 +335,7 @@ void TcpLink::tick_again() {
 void TcpLink::ticked() {
     if (is_over_) return;
     const auto now = Clock::now();
-    const bool is_silent = !is_held_back_ && now >= silent_at_;
+    const bool is_silent = is_reading() && now >= silent_at_;
     if (is_silent || now >= close_by_) return cut();
     if (!is_closing_ && now >= sent_at_ + pause_) ping();
     tick_again();

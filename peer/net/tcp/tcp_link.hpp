@@ -23,6 +23,7 @@
 #include "peer/net/session/frame_codec.hpp"
 #include "peer/net/session/link_refusal.hpp"
 #include "peer/net/session/link_window.hpp"
+#include "peer/net/tcp/rate_limit.hpp"
 #include "peer/net/tcp/tcp_socket.hpp"
 #include "peer/net/tcp/transport_options.hpp"
 #include "peer/trainer.hpp"
@@ -52,9 +53,10 @@ class TcpLink final : public std::enable_shared_from_this<TcpLink> {
         LinkWindow window;  ///< knows the round trip of the handshake
     };
 
-    /// `sink` must outlive this link. It may block, and then blocks the transport's thread.
-    TcpLink(LinkId id, Connection connection, const LinkLimits& limits, const EventSink& sink,
-            Owner owner);
+    /// `traffic` and `sink` must outlive this link. `sink` may block, and then blocks the
+    /// transport's thread.
+    TcpLink(LinkId id, Connection connection, const LinkLimits& limits, LinkTraffic& traffic,
+            const EventSink& sink, Owner owner);
     TcpLink(const TcpLink&) = delete;
     TcpLink& operator=(const TcpLink&) = delete;
 
@@ -81,15 +83,18 @@ class TcpLink final : public std::enable_shared_from_this<TcpLink> {
     void enqueue(FrameKind kind, Frame body, std::uint32_t detail = 0);
     void say_goodbye(LinkRefusal reason);
     void write_soon();
-    void write();
+    void write(std::size_t allowed);
+    void write_when_allowed();
     void write_when_possible();
     void count_written(std::size_t bytes);
     void tell_written();
 
     void read_more();
+    void read(std::size_t allowed);
     void received(error_code error, std::size_t bytes);
     bool decode(std::size_t bytes);
-    std::array<asio::mutable_buffer, 2> places();
+    std::array<asio::mutable_buffer, 2> places(std::size_t allowed);
+    bool is_reading() const { return !is_held_back_ && !awaits_allowance_; }
     bool holds_back() const;
     void hold_back(bool now);
 
@@ -107,6 +112,7 @@ class TcpLink final : public std::enable_shared_from_this<TcpLink> {
 
     const LinkId id_;
     const LinkLimits limits_;
+    LinkTraffic& traffic_;
     const EventSink& sink_;
     const Owner owner_;
     const std::unique_ptr<FrameDecoder> decoder_;
@@ -128,6 +134,7 @@ class TcpLink final : public std::enable_shared_from_this<TcpLink> {
     std::size_t wanted_ = 0;           ///< size of the buffers that places() returned
     bool is_read_to_end_ = false;      ///< after a goodbye or an invalid receipt
     bool is_held_back_ = false;        ///< reading waits for taken()
+    bool awaits_allowance_ = false;    ///< reading waits for traffic_.download
     std::deque<std::size_t> untaken_;  ///< sizes of delivered frames that were not taken yet
     std::size_t untaken_bytes_ = 0;
 

@@ -75,11 +75,16 @@ class TcpTransport::Impl {
     std::size_t frame_limit() const { return options_.limits.frame_bytes; }
     std::uint16_t port() const { return port_; }
     void set_port(std::uint16_t port) { port_ = port; }
+    const LinkTraffic& traffic() const { return traffic_; }
 
     // On the thread.
     void dial(const Endpoint& remote, const std::optional<PeerKey>& expected);
     void present(const formats::SignedTicket& ticket);
     void revoke(const formats::Revocations& latest);
+    void limit(std::optional<Bandwidth> upload, std::optional<Bandwidth> download) {
+        traffic_.upload.set(upload);
+        traffic_.download.set(download);
+    }
     std::shared_ptr<TcpLink> find(LinkId id) const;
 
   private:
@@ -124,6 +129,7 @@ class TcpTransport::Impl {
     // Used by the thread only.
     asio::io_context context_{1};  ///< outlives the members below, which use it
     asio::executor_work_guard<Executor> work_{context_.get_executor()};
+    LinkTraffic traffic_{RateLimit{context_.get_executor()}, RateLimit{context_.get_executor()}};
     std::vector<Task> tasks_;  ///< taken from the inbox by drain()
     std::unordered_map<LinkId, Entry> links_;
     AddressGroups unproven_;  ///< incoming links that prove nothing, by LinkId
@@ -363,7 +369,7 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
         opened.link,
         TcpLink::Connection{std::move(socket), std::move(codec),
                             LinkWindow{options_.limits.path_bytes, round_trip}},
-        options_.limits, sink_,
+        options_.limits, traffic_, sink_,
         TcpLink::Owner{.on_ticket = [this](LinkId id, auto shown) { return renewed(id, shown); },
                        .on_held_back = [this](bool now) { held_back(now); },
                        .on_first_frame = [this](LinkId id) { silent_.remove(id.value()); },
@@ -449,6 +455,18 @@ void TcpTransport::revoke(const formats::Revocations& revoked) {
 
 void TcpTransport::set_listening_port(std::uint16_t port) {
     impl_->set_port(port);
+}
+
+void TcpTransport::limit(std::optional<Bandwidth> upload, std::optional<Bandwidth> download) {
+    impl_->submit([impl = impl_.get(), upload, download] { impl->limit(upload, download); });
+}
+
+Bytes TcpTransport::sent() const {
+    return Bytes{impl_->traffic().sent};
+}
+
+Bytes TcpTransport::received() const {
+    return Bytes{impl_->traffic().received};
 }
 
 void TcpTransport::send(LinkId link, Frame frame) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "peer/net/tcp/transport_options.hpp"
 #include "peer/net/transport.hpp"
@@ -39,6 +40,13 @@ class TcpTransport final : public Transport {
     /// Sets listening_port(): the port of a router that forwards to ours, or 0 if peers cannot dial
     /// us. Thread: any.
     void set_listening_port(std::uint16_t port);
+    /// Caps what all links together send and receive, in bytes a second; nothing: no cap. Thread:
+    /// any.
+    void limit(std::optional<Bandwidth> upload, std::optional<Bandwidth> download);
+    /// Bytes that all links have sent since the transport began. Thread: any.
+    Bytes sent() const;
+    /// Bytes that all links have received since the transport began. Thread: any.
+    Bytes received() const;
     /// Requires a frame that is not empty and has at most options.limits.frame_bytes
     /// (DEDLOC_CHECK).
     void send(LinkId link, Frame frame) override;

@@ -145,8 +145,8 @@ PageData::List run_list(Database& database) {
 std::optional<PageData> run_data(Database& database, RunHistories& histories,
                                  const std::string& name, double now) {
     const auto run = database.query_one(
-        "select id, name, state, steps, target_batch, credit_per_sample, final_digest "
-        "from dedloc_run where name = ?",
+        "select id, name, state, steps, target_batch, credit_per_sample, "
+        "credit_per_gigabyte_reduced, final_digest from dedloc_run where name = ?",
         {name});
     if (!run) return std::nullopt;
     const std::int64_t id = run->integer("id");
@@ -162,6 +162,7 @@ std::optional<PageData> run_data(Database& database, RunHistories& histories,
         .set("steps", run->integer("steps"))
         .set("target_batch", run->integer("target_batch"))
         .set("credit_per_sample", run->real("credit_per_sample"))
+        .set("credit_per_gigabyte_reduced", run->real("credit_per_gigabyte_reduced"))
         .set("final_digest", run->text("final_digest"))
         .set("has_steps", last.has_value())
         .set("step", last ? last->integer("step") : 0)

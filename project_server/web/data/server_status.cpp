@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "project_server/scheduler/xml.hpp"
+#include "peer/base/markup.hpp"
 
 namespace dedloc::server {
 namespace {

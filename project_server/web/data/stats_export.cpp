@@ -11,11 +11,11 @@
 #include <string_view>
 
 #include "peer/base/error.hpp"
+#include "peer/base/markup.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/database/badges.hpp"
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/publishing/keys.hpp"
-#include "project_server/scheduler/xml.hpp"
 
 namespace dedloc::server {
 namespace {

@@ -84,7 +84,8 @@ std::optional<PageData> task_data(Database& database, std::int64_t task, std::in
     if (!row) return std::nullopt;
     PageData data = brief(*row);
     const auto samples = database.query_one(
-        "select coalesce(sum(samples), 0) as samples, count(distinct step) as steps "
+        "select coalesce(sum(samples), 0) as samples, coalesce(sum(reduced_bytes), 0) as bytes, "
+        "count(distinct step) as steps "
         "from dedloc_contribution where resultid = ?",
         {task});
     data.set("app", row->text("app"))
@@ -92,6 +93,7 @@ std::optional<PageData> task_data(Database& database, std::int64_t task, std::in
         .set("processor_hours", row->real("cpu_time") / 3600)
         .set("peak_memory", row->real("peak_working_set_size"))
         .set("samples", samples->integer("samples"))
+        .set("reduced_bytes", samples->integer("bytes"))
         .set("steps", samples->integer("steps"));
     return data;
 }

@@ -10,7 +10,7 @@ const percent = (share) => `${number(100 * share, 2)} %`;
 
 function dataset(label, points, colour, options = {}) {
   return {label, data: points, borderColor: colour, backgroundColor: colour, borderWidth: 2,
-    pointRadius: 0, tension: 0.2, ...options};
+    pointRadius: ({dataset: {data}}) => (data.length === 1 ? 3 : 0), tension: 0.2, ...options};
 }
 
 function axis(text, options = {}) {
@@ -42,6 +42,11 @@ function drawCurves(run) {
     element('run-note').textContent = 'The curves need Chart.js, which this server does not have.';
     return;
   }
+  const isEmpty = !(run.curve || []).length && !(run.held_out_curve || []).length;
+  element('loss-chart').parentElement.hidden = isEmpty;
+  element('rate-chart').parentElement.hidden = isEmpty;
+  element('run-empty').hidden = !isEmpty;
+  if (isEmpty) return;
   const column = (curve, at) => (curve || []).map((point) => ({x: point[0], y: point[at]}));
   draw('loss-chart', [
     dataset('training loss, as volunteers report it', column(run.curve, 1), style('--accent')),

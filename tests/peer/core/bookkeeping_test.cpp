@@ -95,15 +95,23 @@ TEST_CASE("a keeper asks another voter each time, with a pause between", "[core]
     CHECK_FALSE(missed.peer_to_ask(at(999ms), {}));
     asked.insert(*missed.peer_to_ask(at(1000ms), {}));
     CHECK(asked == std::set<PeerKey>{a, b});
-    // A full answer: the next query follows at once.
-    for (std::size_t k = 0; k < wire::kMaxCommitsPerQuery; ++k) missed.received(at(1100ms));
-    CHECK(missed.peer_to_ask(at(1100ms), {}));
+    // A full answer: the next query follows as soon as it would be answered.
+    for (std::size_t k = 0; k < wire::kMaxCommitsPerQuery; ++k) missed.received();
+    CHECK_FALSE(missed.peer_to_ask(at(1020ms), {}));
+    CHECK(missed.next_deadline() == at(1040ms));
+    CHECK(missed.peer_to_ask(at(1040ms), {}));
     // At step 5 only b is ahead.
     missed.head_moved(StepIndex{5});
     CHECK(missed.peer_to_ask(at(2100ms), {}) == b);
+    // All that was known to be missing is here: the next peer that is ahead is asked at once.
+    missed.head_moved(StepIndex{7});
+    CHECK(missed.next_deadline() == kNever);
+    missed.note_ahead(b, StepIndex{8});
+    CHECK_FALSE(missed.peer_to_ask(at(2139ms), {}));
+    CHECK(missed.peer_to_ask(at(2140ms), {}) == b);
     missed.lost(b);
     const std::vector<PeerKey> others{a};
-    CHECK(missed.peer_to_ask(at(3100ms), others) == a);
+    CHECK(missed.peer_to_ask(at(3140ms), others) == a);
 }
 
 TEST_CASE("a keeper that asks without end is answered at most fifty times a second", "[core]") {

@@ -153,7 +153,8 @@ TEST_CASE("a keeper of history asks for the commits that it has missed and never
     CHECK(peer.acted<action::Committed>().empty());
     for (std::size_t k = 0; k < wire::kMaxCommitsPerQuery; ++k) beside.hear_commit(decisions[k]);
     CHECK(steps_of(peer.acted<action::Committed>()) == steps(0, wire::kMaxCommitsPerQuery));
-    // As many as come at once, so there may be more: it asks on without a pause.
+    // As many as come at once, so there may be more: it asks on as soon as it would be answered.
+    peer.pass(50ms);
     const auto queries = peer.said_to<wire::CommitQuery>(*beside.backbone);
     CHECK(queries.size() == 2);
     CHECK(spoken(peer.actions).back().message.step.value() <= 20);

@@ -45,7 +45,7 @@ class WrittenHistory {
                             .average = {},
                             .scalars = {}};
         record.members.push_back(
-            {.peer = voters_.front().public_key(), .samples = Samples{samples}});
+            {.peer = voters_.front().public_key(), .samples = Samples{samples}, .reduced = 8});
         const Decision decision{.record = record, .certificate = certify(record)};
         head_ = membership::head_after(head_, record);
         return decision;

@@ -54,8 +54,10 @@ class History {
             record.members.push_back(
                 {.peer = keys[i].public_key(),
                  .samples = Samples{i == backbone_ ? 1 : 8 * (20 + random_.below(20))},
-                 .loss_sum = options_.short_losses ? static_cast<float>(loss) : loss});
+                 .loss_sum = options_.short_losses ? static_cast<float>(loss) : loss,
+                 .reduced = random_.below(2) == 0 ? 0 : random_.below(1'000'000)});
         }
+        record.members.back().reduced += 1;
         before = head;
         head = membership::head_after(head, record);
         return record;

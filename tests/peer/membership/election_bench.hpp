@@ -49,6 +49,7 @@ struct ElectionBench {
         config.backbone = options.backbone;
         config.listening_port = options.port;
         config.rules.elements = 1;
+        config.rules.last_step = StepIndex{100};
         SignedGeneration generation{
             .record = {.generation = 1, .step = StepIndex{3}, .state = {}, .voters = {}},
             .signature = {}};
@@ -76,7 +77,8 @@ struct ElectionBench {
         wire::Heartbeat heartbeat;
         heartbeat.may_vote = may_vote;
         heartbeat.term = term;
-        (void)links.receive(now, end.says(1, head().step, heartbeat), actions);
+        const auto frame = end.says(head().generation, head().step, heartbeat);
+        (void)links.receive(now, frame, actions);
         if (term.coordinator == end.peer()) election.on_coordinator(term, out);
     }
     void close(const OtherEnd& end) {
@@ -114,7 +116,8 @@ struct ElectionBench {
                             .members = {},
                             .average = {},
                             .scalars = {}};
-        record.members.push_back({.peer = test_key(50).public_key(), .samples = Samples{variant}});
+        record.members.push_back(
+            {.peer = test_key(50).public_key(), .samples = Samples{variant}, .reduced = 1});
         return record;
     }
     wire::Promise promise(const Term& term) const {
@@ -132,6 +135,41 @@ struct ElectionBench {
     Actions actions;
     std::uint64_t last_link = 0;
     std::vector<std::unique_ptr<OtherEnd>> ends;
+};
+
+/// The first of three voters; the two others are linked and able to vote.
+struct Trio {
+    explicit Trio(std::size_t self = 0) : keys(voter_keys(3)), bench(keys, keys[self]) {
+        for (std::size_t k = 0; k < 3; ++k) {
+            if (k != self) bench.introduce(keys[k]);
+        }
+        one = bench.ends[0].get();
+        two = bench.ends[1].get();
+        hear();
+    }
+    void hear() {
+        bench.hear(*one);
+        bench.hear(*two);
+    }
+    /// Lets it stand, and drops its messages.
+    Term stand() {
+        REQUIRE(bench.stands_within(10s));
+        const Term term = bench.said<wire::Elect>().front().term;
+        bench.out = {};
+        return term;
+    }
+    Term lead() {
+        const Term term = stand();
+        bench.election.on_promise(one->peer(), bench.head().step, bench.promise(term), bench.out);
+        REQUIRE(bench.leads());
+        bench.out = {};
+        return term;
+    }
+
+    std::vector<KeyPair> keys;
+    ElectionBench bench;
+    OtherEnd* one = nullptr;
+    OtherEnd* two = nullptr;
 };
 
 inline Term term_of(std::uint64_t number, const KeyPair& key) {

@@ -15,41 +15,6 @@ namespace {
 
 using Bench = ElectionBench;
 
-/// The first of three voters; the two others are linked and able to vote.
-struct Trio {
-    explicit Trio(std::size_t self = 0) : keys(voter_keys(3)), bench(keys, keys[self]) {
-        for (std::size_t k = 0; k < 3; ++k) {
-            if (k != self) bench.introduce(keys[k]);
-        }
-        one = bench.ends[0].get();
-        two = bench.ends[1].get();
-        hear();
-    }
-    void hear() {
-        bench.hear(*one);
-        bench.hear(*two);
-    }
-    /// Lets it stand, and drops its messages.
-    Term stand() {
-        REQUIRE(bench.stands_within(10s));
-        const Term term = bench.said<wire::Elect>().front().term;
-        bench.out = {};
-        return term;
-    }
-    Term lead() {
-        const Term term = stand();
-        bench.election.on_promise(one->peer(), bench.head().step, bench.promise(term), bench.out);
-        REQUIRE(bench.leads());
-        bench.out = {};
-        return term;
-    }
-
-    std::vector<KeyPair> keys;
-    Bench bench;
-    OtherEnd* one = nullptr;
-    OtherEnd* two = nullptr;
-};
-
 }  // namespace
 
 TEST_CASE("the only voter leads at once", "[membership]") {
@@ -426,39 +391,6 @@ TEST_CASE("a candidate asks the other voters and no member, and stands again if 
     CHECK((bench.now - start >= pause && bench.now - start <= 2 * pause + 50ms));
     // The promise of the term before comes too late.
     bench.election.on_promise(trio.one->peer(), bench.head().step, bench.promise(first), bench.out);
-    CHECK_FALSE(bench.leads());
-}
-
-TEST_CASE("claim 2: a candidate stands above every term that it has heard of", "[membership]") {
-    Trio trio;
-    Bench& bench = trio.bench;
-    SECTION("from a voter that refuses") {
-        const Term term = trio.stand();
-        const wire::Promise refused{
-            .term = term, .granted = false, .promised = term_of(40, trio.keys[1])};
-        bench.election.on_promise(trio.one->peer(), bench.head().step, refused, bench.out);
-    }
-    SECTION("from a coordinator that is lost") {
-        bench.hear(*trio.one, term_of(40, trio.keys[1]));
-        bench.hear(*trio.one);
-    }
-    SECTION("by its own promise") {
-        (void)bench.voter.promise(term_of(40, trio.keys[1]));
-    }
-    CHECK(trio.stand() == term_of(41, trio.keys[0]));
-}
-
-TEST_CASE("claim 2: a candidate that has promised a higher term does not lead", "[membership]") {
-    Trio trio;
-    Bench& bench = trio.bench;
-    const Term term = trio.stand();
-    const Term higher = term_of(term.number + 1, trio.keys[1]);
-    bench.election.on_elect(bench.now, trio.one->peer(), bench.head().step, {.term = higher},
-                            bench.out);
-    REQUIRE(bench.voter.promised() == higher);
-    for (OtherEnd* end : {trio.one, trio.two}) {
-        bench.election.on_promise(end->peer(), bench.head().step, bench.promise(term), bench.out);
-    }
     CHECK_FALSE(bench.leads());
 }
 

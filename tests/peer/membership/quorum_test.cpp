@@ -51,7 +51,8 @@ struct History {
                   .scalars = {}};
         // The members are not the voters: certificates do not depend on the members.
         for (unsigned k = 1; k <= 3; ++k) {
-            record.members.push_back({.peer = key(k), .samples = Samples{8}, .loss_sum = 1.5});
+            record.members.push_back(
+                {.peer = key(k), .samples = Samples{8}, .loss_sum = 1.5, .reduced = 4});
         }
     }
     std::vector<Vote> votes(unsigned bits, std::span<const std::byte> bytes) const {
@@ -243,6 +244,11 @@ TEST_CASE("only a record that follows the head extends it", "[membership]") {
     }));
     CHECK(refused([](auto& record) { record.members[0].samples = Samples{~std::uint64_t{0}}; }));
     CHECK(refused([](auto& record) { record.members[0].samples = Samples{wire::kMaxSamples}; }));
+    CHECK(refused([](auto& record) {
+        for (auto& line : record.members) line.reduced = 0;
+    }));
+    CHECK(refused([](auto& record) { record.members[0].reduced = wire::kMaxElements; }));
+    CHECK(refused([](auto& record) { record.members[0].reduced = ~std::uint64_t{0} - 3; }));
 }
 
 TEST_CASE("a record leads to the next step of the same generation and voters", "[membership]") {

@@ -41,6 +41,7 @@ inline PeerConfig config_for(const std::vector<KeyPair>& voters) {
     config.project = key_of(99).public_key();
     config.backbone = key_of(98).public_key();
     config.rules.elements = 1;
+    config.rules.last_step = StepIndex{100};
     config.generation = generation_of(1, StepIndex{4}, voters);
     config.voter = first_memory(0, false);
     return config;
@@ -55,7 +56,8 @@ inline CommitRecord record_after(const Head& head, std::uint64_t variant) {
                         .members = {},
                         .average = {},
                         .scalars = {}};
-    record.members.push_back({.peer = key_of(50).public_key(), .samples = Samples{variant + 1}});
+    record.members.push_back(
+        {.peer = key_of(50).public_key(), .samples = Samples{variant + 1}, .reduced = 1});
     return record;
 }
 

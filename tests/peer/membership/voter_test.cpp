@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "peer/membership/quorum.hpp"
+#include "peer/wire/limits.hpp"
 #include "tests/peer/membership/voter_bench.hpp"
 
 using namespace dedloc;
@@ -339,8 +340,31 @@ TEST_CASE("a state is proven by a majority, or as the first one of the generatio
     voter.check_invariants();
 }
 
+TEST_CASE("not even all voters move the head beyond the run's last step", "[membership]") {
+    const auto keys = voter_keys(3);
+    PeerConfig config = config_for(keys);
+    config.rules.last_step = StepIndex{40};
+    Voter voter{config, keys[0]};
+    const Term term = term_of(2, keys[1]);
+    const Digest state{{std::byte{8}}};
+    Head ahead = voter.head();
+    for (const std::uint64_t step : {std::uint64_t{41}, wire::kMaxStep}) {
+        ahead.step = StepIndex{step};
+        CHECK_FALSE(voter.is_proven(state_certificate(ahead, state, keys)));
+    }
+    ahead.step = StepIndex{40};
+    const auto last = state_certificate(ahead, state, keys);
+    REQUIRE(voter.is_proven(last));
+    voter.adopt(last);
+    const auto record = record_after(voter.head(), 1);
+    CHECK_FALSE(voter.extends_head(record));
+    CHECK_FALSE(voter.is_decided(record, certify(record, term, keys)));
+    CHECK_FALSE(voter.accept(term, record));
+}
+
 TEST_CASE("at step 0 only the state that the run file names is proven", "[membership]") {
     PeerConfig config;
+    config.rules.last_step = StepIndex{100};
     config.project = key_of(99).public_key();
     const KeyPair backbone = key_of(98);
     config.backbone = backbone.public_key();

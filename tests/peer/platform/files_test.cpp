@@ -171,7 +171,13 @@ TEST_CASE("only one process at a time can lock a folder", "[platform]") {
         CHECK_THROWS_WITH(FolderLock(folder.path()),
                           folder.path().string() + " is in use by another process");
     }
+    {
+        const FolderLock one(folder.path(), FolderLock::Sharing::kShared);
+        const FolderLock other(folder.path(), FolderLock::Sharing::kShared);
+        CHECK_THROWS_WITH(FolderLock(folder.path()), Catch::Contains("in use"));
+    }
     const FolderLock again(folder.path());
+    CHECK_THROWS_AS(FolderLock(folder.path(), FolderLock::Sharing::kShared), IoError);
     CHECK_THROWS_AS(FolderLock(folder.path() / "absent"), IoError);
 }
 

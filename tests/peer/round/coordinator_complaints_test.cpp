@@ -66,3 +66,25 @@ TEST_CASE("who does not reduce misses no contributors", "[round]") {
     bench.advance(1s);
     CHECK(bench.said<wire::Plan>().empty());
 }
+
+TEST_CASE("a member that gets a part and stalls has reduced nothing in the record", "[round]") {
+    Planned round;
+    REQUIRE(std::ranges::count(reducers_of(round.first), key_of(12)) > 0);
+    wire::Stalled complaint;
+    complaint.reducers = {round.index_of(key_of(12))};
+    round.stall(key_of(11), complaint);
+    round.stall(key_of(13), complaint);
+    round.advance(1s);
+    const auto amended = round.amended();
+    REQUIRE(amended);
+    for (const PeerKey& peer : members_of(*amended)) round.be_ready(peer);
+    REQUIRE(round.said<wire::Propose>().size() == 1);
+    const auto decision = round.accept(1, round.said<wire::Propose>().front().digest);
+    REQUIRE(decision);
+    const CommitLine* const line = line_of(decision->record, key_of(12));
+    CHECK((line == nullptr || line->reduced == 0));
+    CHECK(reduced_in(decision->record) == round.config.rules.elements);
+    for (const CommitLine& other : decision->record.members) {
+        CHECK((other.reduced > 0) == (std::ranges::count(reducers_of(*amended), other.peer) > 0));
+    }
+}

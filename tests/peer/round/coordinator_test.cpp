@@ -382,7 +382,9 @@ TEST_CASE("claim 2: what a majority has accepted in a lower term is proposed bef
                           .step = round.step(),
                           .previous_record = round.voter.head().record,
                           .previous_state = {},
-                          .members = {{.peer = key_of(50), .samples = Samples{7}}},
+                          .members = {{.peer = key_of(50),
+                                       .samples = Samples{7},
+                                       .reduced = round.config.rules.elements}},
                           .average = {},
                           .scalars = {}};
     round.election.step_down(round.out, "a test");

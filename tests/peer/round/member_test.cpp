@@ -7,154 +7,13 @@
 #include <variant>
 #include <vector>
 
-#include "peer/round/member.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/loss_bound.hpp"
+#include "tests/peer/round/member_bench.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
-
-namespace {
-
-constexpr std::uint32_t kElements = 16;
-
-/// A backbone without links that also computes. The other contributor only sends.
-struct Bench {
-    explicit Bench(Codec codec = Codec::kFp32, float number = 6.0F)
-        : config(config_for(key, codec)),
-          voter(config, key),
-          member(config, key.public_key(), voter) {
-        begin(number);
-    }
-    /// Brings the member to the head's state with a frozen sum of this number.
-    void begin(float number) {
-        member.state_reached({.step = step(), .digest = {}}, out);
-        member.called(step(), {.term = term(1)}, out);
-        auto sum = std::make_shared<FloatVector>(kElements, number);
-        member.frozen(
-            {.step = step(), .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
-            out);
-        out.messages.clear();
-        out.actions.clear();
-    }
-    StepIndex step() const { return voter.head().step; }
-    static PeerConfig config_for(const KeyPair& key, Codec codec) {
-        PeerConfig config;
-        config.backbone = key.public_key();
-        config.role = Role::kBackbone;
-        config.listening_port = 1;
-        config.rules.elements = kElements;
-        config.rules.codec = codec;
-        config.rules.last_step = StepIndex{100};
-        config.voter = first_memory(0, true);
-        return config;
-    }
-    Term term(std::uint64_t number) const {
-        return {.number = number, .coordinator = key.public_key()};
-    }
-    /// Its answer to a call.
-    wire::Join join() {
-        member.called(step(), {.term = term(1)}, out);
-        return std::get<wire::Join>(out.messages.back().body);
-    }
-    std::uint32_t contribution_id() { return join().contribution_id; }
-    std::uint8_t exponent() { return join().exponent; }
-    wire::Plan plan(std::uint64_t term_number, bool with_other) {
-        wire::Plan plan{.term = term(term_number),
-                        .attempt = 1,
-                        .elements = kElements,
-                        .chunk_elements = kElements,
-                        .scalars = {},
-                        .members = {{.peer = key.public_key(),
-                                     .samples = Samples{2},
-                                     .loss_sum = 1,
-                                     .contribution_id = contribution_id(),
-                                     .receives = true,
-                                     .exponent = exponent()}},
-                        .ranges = {},
-                        .reducers = {},
-                        .relays = {},
-                        .expected = {}};
-        if (with_other) {
-            plan.members.push_back({.peer = other, .samples = Samples{1}, .contribution_id = 9});
-            if (other < key.public_key()) std::swap(plan.members[0], plan.members[1]);
-        }
-        const bool is_first = plan.members[0].peer == key.public_key();
-        plan.ranges = {
-            {.member = PeerIndex{is_first ? 0U : 1U}, .first_chunk = 0, .last_chunk = 1}};
-        return plan;
-    }
-    void follow(const wire::Plan& plan) { member.planned(TimePoint{}, step(), plan, out); }
-    void receive_from_other(float number = 9.0F) {
-        member.chunk(TimePoint{}, other, step(),
-                     {.phase = wire::Phase::kScatter,
-                      .sum_id = 9,
-                      .chunk = 0,
-                      .chunk_elements = kElements,
-                      .elements = FloatVector(kElements, number)},
-                     out);
-    }
-    /// All messages of one kind since the last call of this function; drops the others.
-    template <class Body>
-    std::vector<Body> said() {
-        std::vector<Body> all;
-        for (const OutgoingMessage& message : out.messages) {
-            if (const auto* body = std::get_if<Body>(&message.body)) all.push_back(*body);
-        }
-        out.messages.clear();
-        return all;
-    }
-    template <class Kind>
-    std::size_t acted() const {
-        return static_cast<std::size_t>(std::ranges::count_if(
-            out.actions,
-            [](const Action& action) { return std::holds_alternative<Kind>(action); }));
-    }
-    /// A record of this plan as a commit of its coordinator, without the record.
-    wire::Commit commit_of(const wire::Plan& plan, const Digest& average) const {
-        return {.digest = digest_of(record_of(plan, average, {}, voter.head())),
-                .certificate = {.term = plan.term, .votes = {}},
-                .attempt = plan.attempt,
-                .average = average,
-                .previous_state = {},
-                .record = {}};
-    }
-    wire::Propose propose_of(const wire::Plan& plan, const Digest& average) const {
-        return {.term = plan.term,
-                .attempt = plan.attempt,
-                .digest = digest_of(record_of(plan, average, {}, voter.head())),
-                .average = average,
-                .previous_state = {},
-                .record = {}};
-    }
-    /// The digest in its newest Ready; nothing if it has sent none.
-    std::optional<Digest> ready() {
-        std::optional<Digest> average;
-        for (const OutgoingMessage& message : out.messages) {
-            if (const auto* told = std::get_if<wire::Ready>(&message.body)) average = told->average;
-        }
-        out.messages.clear();
-        return average;
-    }
-    /// Decides the record of this plan. Returns the average that is applied, if any.
-    SharedFloats decide(const wire::Plan& plan, const Digest& average) {
-        out.actions.clear();
-        member.decided(record_of(plan, average, {}, voter.head()), {}, out);
-        for (const Action& action : out.actions) {
-            if (const auto* apply = std::get_if<action::Apply>(&action)) return apply->average;
-        }
-        return nullptr;
-    }
-
-    const KeyPair key = KeyPair::generate();
-    const PeerKey other = KeyPair::generate().public_key();
-    const PeerConfig config;
-    Outbox out;
-    membership::Voter voter;
-    Member member;
-};
-
-}  // namespace
+using Bench = MemberBench;
 
 TEST_CASE("a member keeps its former average when a later coordinator averages again",
           "[averaging]") {
@@ -239,6 +98,7 @@ TEST_CASE("only a contribution that was averaged changes the residual", "[averag
     SECTION("decided without us") {
         wire::Plan others = bench.plan(1, true);
         std::erase_if(others.members, [&](const auto& m) { return m.peer != bench.other; });
+        others.ranges.front().member = PeerIndex{0};
         bench.decide(others, average);
         REQUIRE(*bench.member.residual() == owed);
     }
@@ -412,87 +272,4 @@ TEST_CASE("a sender of pieces that cannot be averaged is reported once in each a
     bench.follow(bench.plan(2, false));
     bench.member.check_invariants();
     CHECK(bench.ready());
-}
-
-TEST_CASE("a voter votes for the record of its plan and its own state", "[averaging]") {
-    Bench bench;
-    const wire::Plan plan = bench.plan(1, false);
-    bench.follow(plan);
-    const Digest average = bench.ready().value();
-    wire::Propose propose = bench.propose_of(plan, average);
-    const auto votes = [&] {
-        bench.out.messages.clear();
-        bench.member.proposed(bench.step(), propose, bench.out);
-        return bench.said<wire::Accept>();
-    };
-    SECTION("it signs the record") {
-        const auto accepts = votes();
-        REQUIRE(accepts.size() == 1);
-        CHECK(accepts[0].digest == propose.digest);
-        CHECK(verify(bench.key.public_key(),
-                     vote_bytes(bench.config.run, plan.term, propose.digest),
-                     accepts[0].signature));
-    }
-    SECTION("not for another attempt") {
-        ++propose.attempt;
-        CHECK(votes().empty());
-    }
-    SECTION("not for the plan of another term") {
-        ++propose.term.number;
-        CHECK(votes().empty());
-    }
-    SECTION("not with a digest that does not follow from the plan") {
-        propose.digest.bytes[0] ^= std::byte{1};
-        CHECK(votes().empty());
-    }
-    SECTION("not on another state") {
-        propose.previous_state.bytes[0] ^= std::byte{1};
-        propose.digest =
-            digest_of(record_of(plan, average, propose.previous_state, bench.voter.head()));
-        CHECK(votes().empty());
-    }
-    SECTION("not on another step") {
-        bench.out.messages.clear();
-        bench.member.proposed(bench.step().next(), propose, bench.out);
-        CHECK(bench.out.messages.empty());
-    }
-    SECTION("a record accepted in an earlier term is signed with any state") {
-        propose.record = record_of(plan, average, Digest{{std::byte{9}}}, bench.voter.head());
-        propose.digest = digest_of(*propose.record);
-        propose.attempt = 0;
-        CHECK(votes().size() == 1);
-    }
-    SECTION("not while it may not vote") {
-        bench.voter.stop_voting();
-        CHECK(votes().empty());
-    }
-}
-
-TEST_CASE("the record of a commit without one follows from its plan", "[averaging]") {
-    Bench bench;
-    const wire::Plan plan = bench.plan(1, false);
-    const Digest average{{std::byte{4}}};
-    const CommitRecord record = record_of(plan, average, {}, bench.voter.head());
-    CHECK_FALSE(bench.member.record_of(bench.commit_of(plan, average)));  // no plan is here
-    bench.follow(plan);
-    CHECK(bench.member.record_of(bench.commit_of(plan, average)) == record);
-    const auto refused = [&](auto change) {
-        wire::Commit commit = bench.commit_of(plan, average);
-        change(commit);
-        return !bench.member.record_of(commit);
-    };
-    CHECK(refused([](auto& commit) { commit.digest.bytes[0] ^= std::byte{1}; }));
-    CHECK(refused([](auto& commit) { commit.average.bytes[0] ^= std::byte{1}; }));
-    CHECK(refused([](auto& commit) { commit.previous_state.bytes[0] ^= std::byte{1}; }));
-    CHECK(refused([](auto& commit) { ++commit.attempt; }));
-    CHECK(refused([](auto& commit) { ++commit.certificate.term.number; }));
-    CHECK(refused([&](auto& commit) {
-        commit.record = record;
-        commit.record->members[0].samples = Samples{3};
-    }));
-    // A commit with its record needs no plan.
-    wire::Commit whole = bench.commit_of(plan, average);
-    whole.record = record;
-    whole.attempt = 99;
-    CHECK(bench.member.record_of(whole) == record);
 }

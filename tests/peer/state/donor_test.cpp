@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "kernels/digest.hpp"
+#include "peer/state/packed_average.hpp"
 #include "tests/peer/state/transfer_world.hpp"
 
 namespace {
@@ -203,9 +205,13 @@ TEST_CASE("a state is served to four peers at once, then to the longest waiting"
     desk.donor.requested(desk.now, asker(9), {.root = desk.history.state_digest(k5), .leaf = 0});
     CHECK(desk.donor.next_deadline() < desk.now + desk.rules.heartbeat);
     desk.donor.lost(asker(6));
+    // A turn without a request lasts a heartbeat and half a second, which a leaf takes.
     desk.now += desk.rules.heartbeat / 2;
     desk.advance();
-    CHECK(desk.offered() == std::vector{asker(5), asker(3), asker(4)});
+    CHECK(desk.offered() == std::vector{asker(5)});
+    desk.now += 500ms;
+    desk.advance();
+    CHECK(desk.offered() == std::vector{asker(3), asker(4)});
     CHECK(desk.donor.next(desk.now, asker(9)));
     CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.failure_timeout);
 }
@@ -424,4 +430,33 @@ TEST_CASE("a snapshot without a certificate does not block a certified one", "[s
     CHECK(desk.offered() == std::vector{asker(2)});
     desk.certify(StepIndex{6});
     CHECK(desk.offered() == std::vector{asker(1)});
+}
+
+TEST_CASE("a donor that retains more rounds packs the older ones", "[state]") {
+    for (const Codec codec : {Codec::kFp32, Codec::kBf16}) {
+        Desk desk;
+        desk.rules.codec = codec;
+        desk.history.round_to_bf16 = true;
+        desk.donor.retain(5);
+        for (std::uint64_t s = 5; s < 12; ++s) desk.keep(StepIndex{s});
+        for (std::uint64_t s = 0; s < 12; ++s) {
+            INFO("round " << s);
+            desk.now += desk.rules.heartbeat;
+            desk.query(kAsker, StepIndex{s}, true);
+            const auto* offer = desk.said<wire::RoundOffer>();
+            REQUIRE((offer != nullptr) == (s >= 7));
+            if (offer == nullptr) continue;
+            CHECK(offer->record == desk.history.record(StepIndex{s}));
+            const auto leaf = desk.leaf(offer->record.average, 0);
+            REQUIRE(leaf);
+            REQUIRE(leaf->data.size() == state::packed_bytes(codec, kElements));
+            FloatVector values(kElements);
+            if (codec == Codec::kFp32) {
+                std::memcpy(values.data(), leaf->data.data(), leaf->data.size());
+            } else {
+                REQUIRE(state::unpack(codec, leaf->data, values));
+            }
+            CHECK(values == *desk.history.average(StepIndex{s}));
+        }
+    }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/digest.hpp"
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
@@ -20,6 +21,8 @@ Overloaded(F...) -> Overloaded<F...>;
 
 /// Far more events than any scenario has at one moment.
 constexpr int kMaxEventsAtOnce = 100'000;
+/// Steps whose bytes advance() keeps: more than any peer retains.
+constexpr StepIndex kRemembered{40};
 
 }  // namespace
 
@@ -43,7 +46,8 @@ History::Step History::make(const Step* before) {
     }
     auto average = std::make_shared<FloatVector>(static_cast<std::size_t>(elements_));
     for (std::size_t i = 0; i < average->size(); i += 1'000) {
-        (*average)[i] = static_cast<float>(random_.uniform());
+        const auto value = static_cast<float>(random_.uniform());
+        (*average)[i] = round_to_bf16 ? kernels::to_float(kernels::to_bfloat16(value)) : value;
     }
     for (const auto& leaf : kernels::leaf_digests(*bytes)) next.leaves.push_back(Digest{leaf});
     next.state_digest = state::state_digest(number, next.leaves, size);
@@ -54,6 +58,13 @@ History::Step History::make(const Step* before) {
     next.record.previous_state = next.state_digest;
     next.record.average = state::average_digest(*average);
     return next;
+}
+
+void History::forget_before(StepIndex step) {
+    for (std::uint64_t s = step.value(); s-- > 0 && steps_[s]->state;) {
+        steps_[s]->state.reset();
+        steps_[s]->average.reset();
+    }
 }
 
 History::Step& History::at(StepIndex step) {
@@ -120,7 +131,8 @@ TransferWorld::TransferWorld(std::uint64_t elements, std::uint64_t seed, std::ui
                            .step = m->own.step,
                            .has_state = m->own.has_state,
                            .state = m->own.state,
-                           .is_voter = m->is_voter});
+                           .is_voter = m->is_voter,
+                           .is_backbone = m->is_backbone});
         }
         return all;
     };
@@ -180,6 +192,7 @@ void TransferWorld::advance() {
         flush_member(*m, out);
         certify(*m, newest);
     }
+    if (newest > kRemembered) history.forget_before(newest - kRemembered);
     aim_at(newest);
 }
 
@@ -385,6 +398,7 @@ void TransferWorld::send_leaves(Member& member) {
     if (!leaf || !spend(member)) return;
     if (member.tamper) member.tamper(*leaf);
     ++member.leaves_sent;
+    leaf_bytes += leaf->data.size();
     member.is_sending = true;
     const double seconds = static_cast<double>(leaf->data.size() + 100) / member.bytes_per_second;
     const auto time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));

@@ -40,6 +40,11 @@ class History {
     static Digest origin() { return Digest{{std::byte{9}}}; }
     event::SnapshotTaken snapshot(StepIndex step);
 
+    /// Drops the bytes of states and averages before `step`, which are not asked for any more.
+    void forget_before(StepIndex step);
+
+    bool round_to_bf16 = false;  ///< averages that are made from now on are bfloat16 numbers
+
   private:
     struct Step {
         SharedBytes state;
@@ -69,6 +74,7 @@ struct Member {
     Duration latency = 10ms;
     bool is_alive = true;
     bool is_voter = false;
+    bool is_backbone = false;
     bool is_mute = false;                        ///< receives messages and sends nothing
     std::function<void(wire::Leaf&)> tamper;     ///< changes the leaves that it sends
     std::function<void(wire::Body&)> twist;      ///< changes the offers that it sends
@@ -120,6 +126,7 @@ class TransferWorld {
     Duration apply_time = 5ms;
     std::uint64_t refuse_loads = 0;  ///< number of next loads that the trainer refuses
     std::vector<StepIndex> rounds;   ///< steps of the rounds that were applied, in order
+    std::uint64_t leaf_bytes = 0;    ///< bytes of all leaves that were sent
     std::vector<std::string> notes;
 
   private:

@@ -80,7 +80,9 @@ void check_record_bounds(Put put) {
     const auto members = [](std::size_t count) {
         return [count](CommitRecord& r) {
             r.members.clear();
-            for (const PeerKey& key : ascending_keys(count)) r.members.push_back({key, Samples{0}});
+            for (const PeerKey& key : ascending_keys(count)) {
+                r.members.push_back({.peer = key, .samples = Samples{0}, .reduced = 1});
+            }
         };
     };
     REQUIRE(with([](CommitRecord&) {}));
@@ -91,9 +93,21 @@ void check_record_bounds(Put put) {
     REQUIRE_FALSE(with([](CommitRecord& r) { r.members.push_back({PeerKey{}, Samples{0}}); }));
     REQUIRE(with([](CommitRecord& r) { r.members[0].samples = Samples{kMaxSamples}; }));
     REQUIRE_FALSE(with([](CommitRecord& r) { r.members[0].samples = Samples{kMaxSamples + 1}; }));
+    const auto with_parts = [&](std::uint64_t first, std::uint64_t others) {
+        return with([&](CommitRecord& r) {
+            for (CommitLine& line : r.members) line.reduced = 0;
+            r.members[0].reduced = first;
+            r.members.back().reduced += others;
+        });
+    };
+    REQUIRE(with_parts(kMaxElements, 0));
+    REQUIRE(with_parts(1, kMaxElements - 1));
+    REQUIRE_FALSE(with_parts(0, 0));
+    REQUIRE_FALSE(with_parts(kMaxElements, 1));
+    REQUIRE_FALSE(with_parts(~std::uint64_t{0}, 2));
     const auto with_losses = [&](std::uint64_t count, double loss_sum) {
         return with([&](CommitRecord& r) {
-            r.members[0] = {r.members[0].peer, Samples{count}, loss_sum};
+            r.members[0] = {r.members[0].peer, Samples{count}, loss_sum, 1};
         });
     };
     REQUIRE(with_losses(8, -8 * kMaxMeanLoss));

@@ -392,7 +392,7 @@ TEST_CASE("the largest message of each kind fits a frame", "[wire]") {
     RoundOffer offer;
     for (const PeerKey& key : keys) {
         plan.members.push_back({key, Samples{0}});
-        offer.record.members.push_back({key, Samples{0}});
+        offer.record.members.push_back({.peer = key, .samples = Samples{0}, .reduced = 1});
         if (offer.certificate.votes.size() == kMaxVoters) continue;
         offer.certificate.votes.push_back({.voter = key});
     }

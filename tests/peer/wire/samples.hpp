@@ -62,8 +62,9 @@ class WireSamples {
                   .scalars = scalars()};
         for (const PeerKey& key : keys()) {
             const Samples count = samples();
-            record.members.push_back({key, count, loss_sum(count)});
+            record.members.push_back({key, count, loss_sum(count), random_.below(1'000)});
         }
+        record.members.back().reduced += 1;
     }
     void make(Certificate& certificate) {
         certificate.term = term();

@@ -27,6 +27,48 @@ TEST_CASE("line_of finds a member's line and nothing for other peers", "[wire]")
     }
 }
 
+TEST_CASE("reduced bytes are those that other members sent, in the codec of the run", "[wire]") {
+    WireSamples samples{4};
+    CommitRecord record;
+    const auto line = [&](std::uint64_t count, std::uint64_t reduced) {
+        record.members.push_back({.peer = samples.bytes<PeerKey>(),
+                                  .samples = Samples{count},
+                                  .loss_sum = 0,
+                                  .reduced = reduced});
+    };
+    using Bytes = std::vector<std::uint64_t>;
+    line(5, 100);
+    CHECK(reduced_bytes(record, Codec::kFp32) == Bytes{0});  // its own contribution alone
+    line(0, 1'000);                                          // an aggregator
+    line(7, 0);
+    line(1, 65);
+    CHECK(reduced_in(record) == 1'165);
+    CHECK(reduced_bytes(record, Codec::kFp32) == Bytes{2 * 400, 3 * 4'000, 0, 2 * 260});
+    CHECK(reduced_bytes(record, Codec::kFp16) == Bytes{2 * 200, 3 * 2'000, 0, 2 * 130});
+    CHECK(reduced_bytes(record, Codec::kBf16) == Bytes{2 * 200, 3 * 2'000, 0, 2 * 130});
+    // 100, 1,000 and 65 elements have 2, 16 and 2 blocks.
+    CHECK(reduced_bytes(record, Codec::kInt8) == Bytes{2 * 102, 3 * 1'016, 0, 2 * 67});
+}
+
+TEST_CASE("a plan says how many elements each member reduces", "[wire]") {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+        WireSamples samples{seed};
+        wire::Plan plan;
+        samples.make(plan);
+        std::vector<std::uint64_t> expected(plan.members.size());
+        const auto chunks = (plan.elements + plan.chunk_elements - 1) / plan.chunk_elements;
+        for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
+            const auto range = std::ranges::find_if(plan.ranges, [&](const wire::ChunkRange& r) {
+                return r.first_chunk <= chunk && chunk < r.last_chunk;
+            });
+            REQUIRE(range != plan.ranges.end());
+            expected[range->member.value()] += std::min<std::uint64_t>(
+                plan.chunk_elements, plan.elements - chunk * plan.chunk_elements);
+        }
+        REQUIRE(wire::reduced_elements(plan) == expected);
+    }
+}
+
 TEST_CASE("a record's digest covers every field", "[wire]") {
     CommitRecord one;
     WireSamples{2}.make(one);
@@ -39,6 +81,7 @@ TEST_CASE("a record's digest covers every field", "[wire]") {
         [](CommitRecord& r) { r.members.back().peer.bytes[31] ^= std::byte{1}; },
         [](CommitRecord& r) { r.members.back().samples = r.members.back().samples.next(); },
         [](CommitRecord& r) { r.members.back().loss_sum += 1; },
+        [](CommitRecord& r) { ++r.members.back().reduced; },
         [](CommitRecord& r) { r.average.bytes[31] ^= std::byte{1}; },
         [](CommitRecord& r) { ++r.scalars.learning_rate; },
         [](CommitRecord& r) { ++r.scalars.first_correction; },
@@ -61,7 +104,7 @@ TEST_CASE("digests are the same on every machine", "[wire]") {
     CommitRecord record;
     record.generation = 1;
     record.step = StepIndex{2};
-    record.members = {{key, Samples{8}, 55.5}};
+    record.members = {{key, Samples{8}, 55.5, 70'000}};
     record.scalars = {0x3c000000u, 0x3f000000u, 0x3e800000u};
     const Digest digest = digest_of(record);
     const Term term{.number = 3, .coordinator = key};
@@ -72,12 +115,12 @@ TEST_CASE("digests are the same on every machine", "[wire]") {
         .generation = 1, .step = StepIndex{2}, .state = digest, .voters = {key, other}};
     const StateCertificate state{
         .generation = 1, .step = StepIndex{3}, .record = digest, .state = vote, .votes = {}};
-    REQUIRE(digest.hex() == "5265f9d7aed27437c2f5f4f5034262e5f34fe8f1829609bc904347f845951367");
-    REQUIRE(vote.hex() == "3f8e64febf05f14a754cfeeb9b33e099dd0324671e997ac2f8c3990655707416");
+    REQUIRE(digest.hex() == "364d4531ad4e33157ec04cc15bffbde4cb55db3c2cb2b013458c5df581221945");
+    REQUIRE(vote.hex() == "581bf031efd82791b23a71dfa5b2f2111be0d194e54fd538603dda997ffcfa96");
     REQUIRE(Digest{state_vote_bytes(run, state)}.hex() ==
-            "f20aaa6954f8b298c0f796c9587c2bb7aa41878b763518c3d67ce92f2082074e");
+            "60fc2b7ac470a18142a01e278b4e7197cbd3721676a277da4f88d18ee7745877");
     REQUIRE(digest_of(run, generation).hex() ==
-            "48db0e796091f7fa233dc25472d28ff2258f9a5c092c01c64cec8a3fe561eb6d");
+            "6fdc77012beca19cda8b8dca79a684afde12ebfa8c4e7e43272821c5f090a491");
     REQUIRE(genesis(run, key).record.hex() ==
             "f5a26a0ee6ded77333489751372a14f416ac73f77a09f66a31ecff8f12eb1410");
 }

@@ -44,9 +44,11 @@ struct World {
                  "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
                  "credit, credit_state) values (3, 1, 'k1', 8, 0, 4, 1), (3, 2, 'k1', 2, 0, 0, "
                  "0), (3, 2, 'k2', 6, 0, 0, 2)",
-                 "insert into dedloc_daily_credit values (3, 1, 11, 20000, 1, 7, 0, 3.5)",
+                 "insert into dedloc_daily_credit values (3, 1, 11, 20000, 1, 7, 0, 3.5, 100, 0)",
                  "insert into dedloc_withheld (runid, peer_key, kind, subject, since, "
-                 "contributions, samples, noted) values (3, 'k2', 'host', '12', 4, 1, 6, 9)",
+                 "contributions, samples, reduced_bytes, noted) values (3, 'k2', 'host', '12', 4, "
+                 "1, 6, 40, "
+                 "9)",
              }) {
             database().execute(sql);
         }
@@ -84,11 +86,13 @@ TEST_CASE("a computer is shown with its work, quota, reliability and what is wit
     CHECK_THAT(attic, Contains(R"("quota_per_seat":5,"jobs_today":2,"consecutive_valid":9)"));
     CHECK_THAT(attic, Contains(R"("jobs":{"in_progress":0,"succeeded":1,"waiting":0,"failed":1)"));
     CHECK_THAT(attic, Contains(R"("runs":[{"run":"demo","contributions":3,"samples":17,)"
+                               R"("reduced_bytes":100,)"
                                R"("credit":7.5,"pending_samples":2,"withheld_samples":0}])"));
     CHECK_THAT(attic, Contains(R"("state":"failed on the computer","exit_status":9)"));
     const std::string cellar = world.text(admin::host_facts(database, 12));
     CHECK_THAT(cellar, Contains(R"("withheld":[{"run":"demo","key":"k2","kind":"host",)"
-                                R"("subject":"12","since_at":4,"contributions":1,"samples":6}])"));
+                                R"("subject":"12","since_at":4,"contributions":1,"samples":6,)"
+                                R"("reduced_bytes":40}])"));
 }
 
 TEST_CASE("an account is shown with all of its computers, and who shares an address with it",

@@ -255,7 +255,7 @@ TEST_CASE("a ledger of another run, or no ledger at all, is refused", "[server]"
     CHECK_THROWS_WITH(
         (LedgerWriter{world.path, world.owner}),
         Catch::Contains("is a ledger of version 2 of the file format and this program "
-                        "reads version 4"));
+                        "reads version 5"));
     write_contents(world.path, std::string(100, 'x'));
     CHECK_THROWS_WITH((LedgerWriter{world.path, world.owner}), Catch::Contains("not a ledger"));
     CHECK_THROWS_AS((LedgerReader{world.folder.path() / "absent", world.owner}), IoError);

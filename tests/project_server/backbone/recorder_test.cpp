@@ -41,7 +41,8 @@ struct World {
                 .run_name = "demo",
                 .run = run,
                 .backbone = key.public_key(),
-                .ledger = ledger_path};
+                .ledger = ledger_path,
+                .codec = Codec::kFp16};
     }
     /// The commit of the next step.
     void commit(std::vector<CommitLine> members) {
@@ -98,7 +99,10 @@ SeatView working_seat(int number) {
 }
 
 CommitLine line(int number, std::uint64_t samples, double loss_sum) {
-    return {.peer = peer(number), .samples = Samples{samples}, .loss_sum = loss_sum};
+    return {.peer = peer(number),
+            .samples = Samples{samples},
+            .loss_sum = loss_sum,
+            .reduced = number == 1 ? 1'000u : 0u};
 }
 
 }  // namespace
@@ -109,20 +113,22 @@ TEST_CASE("the recorder writes the ledger's rows, and repeating that changes not
     world.commit({line(1, 10, 70.0), line(2, 30, 230.0), line(3, 0, 0.0)});
     world.settled(1, 3, 2);
     world.commit({line(1, 5, 20.0)});
+    // A member without samples that reduces has a row; one that does neither has none.
+    world.commit({line(1, 0, 0.0), line(2, 8, 1.0), line(3, 9, 1.0), line(4, 0, 0.0)});
     world.settled(2, 1, 1);
     for (int time = 0; time < 3; ++time) {
         world.record();
-        CHECK(
-            world.one("select group_concat(step, ' ', samples, ' ', loss, ' ', learning_rate, ' ', "
-                      "members, ' ', equal_digests, ' ', seconds order by step) x "
-                      "from dedloc_step") == "1 40 7.5 0.25 3 2 1.5,2 5 4 0.25 1 1 1.5");
+        CHECK(world.one(
+                  "select group_concat(step, ' ', samples, ' ', loss, ' ', learning_rate, ' ', "
+                  "members, ' ', equal_digests, ' ', seconds order by step) x "
+                  "from dedloc_step where step < 3") == "1 40 7.5 0.25 3 2 1.5,2 5 4 0.25 1 1 1.5");
         CHECK(world.one("select digest x from dedloc_step where step = 1") ==
               digest("state").hex());
         CHECK(world.one("select digest x from dedloc_step where step = 2") ==
               digest("settled").hex());
-        CHECK(world.one("select group_concat(step, ' ', samples, ' ', loss_sum, ' ', resultid "
-                        "order by step, samples) x from dedloc_contribution") ==
-              "1 10 70 0,1 30 230 0,2 5 20 0");
+        CHECK(world.one("select group_concat(step, ' ', samples, ' ', loss_sum, ' ', resultid, "
+                        "' ', reduced_bytes order by step, samples) x from dedloc_contribution") ==
+              "1 10 70 0 2000,1 30 230 0 0,2 5 20 0 0,3 0 0 0 4000,3 8 1 0 0,3 9 1 0 0");
     }
 }
 

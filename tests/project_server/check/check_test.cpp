@@ -200,6 +200,9 @@ TEST_CASE("credit that is not the sum of the contributions is found", "[server][
             "update user set total_credit = 8.1"),
         sql("credit", "account 1 has 8 credits, and its contributions are worth 6",
             "update dedloc_contribution set credit = 0, credit_state = 0 where step = 3"),
+        sql("credit", "another credit than their samples, reduced bytes",
+            "update dedloc_contribution set reduced_bytes = 1000 where step = 3 and credit_state = "
+            "1"),
         sql("credit", "another credit than their samples",
             "update dedloc_contribution set credit = 3 where step = 3 and credit_state = 1"),
         sql("credit", "the computers of account 1 have 9 credits, more than",
@@ -217,14 +220,16 @@ TEST_CASE("credit of days that were compacted counts", "[server][integration]") 
     auto& rows = project.database();
     rows.execute("delete from dedloc_contribution where step <= 2");
     rows.execute(
-        "insert into dedloc_daily_credit values (1, 1, 1, 0, 2, 40, 0, 4), "
-        "(1, 0, 0, 0, 1, 0, 10, 0)");
+        "insert into dedloc_daily_credit values (1, 1, 1, 0, 2, 40, 0, 4, 0, 0), "
+        "(1, 0, 0, 0, 1, 0, 10, 0, 0, 4000)");
     rows.execute("update dedloc_run set compacted = 2");
     CHECK(project.faults().empty());
-    rows.execute("update dedloc_daily_credit set samples = 41 where userid = 1");
-    const auto faults = project.faults();
-    REQUIRE(faults.size() == 1);
-    CHECK(faults.front().sentence.find("compacted contributions") == 0);
+    for (const char* const change : {"samples = 41", "samples = 40, reduced_bytes = 1"}) {
+        rows.execute(fmt::format("update dedloc_daily_credit set {} where userid = 1", change));
+        const auto faults = project.faults();
+        REQUIRE(faults.size() == 1);
+        CHECK(faults.front().sentence.find("compacted contributions") == 0);
+    }
 }
 
 TEST_CASE("files of clients that are absent or altered are found", "[server][integration]") {
@@ -293,14 +298,19 @@ TEST_CASE("runs whose files, keys and rows do not agree are found", "[server][in
 
 TEST_CASE("rows that are not those of the ledger are found", "[server][integration]") {
     find_each({
-        sql("ledgers", "3 rows with 60 samples in the database, 4 with 80 in the ledger",
+        sql("ledgers",
+            "3 rows with 60 samples and 0 reduced bytes in the database, 4 with 80 and 0 in",
             "delete from dedloc_contribution where step = 3 and credit_state = 1"),
-        sql("ledgers", "1 rows with 11 samples in the database, 1 with 10 in the ledger",
+        sql("ledgers",
+            "1 rows with 11 samples and 4000 reduced bytes in the database, 1 with 10 and 4000",
             "update dedloc_contribution set samples = 11 where credit_state = 3"),
-        sql("ledgers", "1 rows with 5 samples in the database, 0 with 0 in the ledger",
+        sql("ledgers",
+            "1 rows with 5 samples and 0 reduced bytes in the database, 0 with 0 and 0 in",
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
             "credit_state) values (1, 2, 'ab', 5, 1, 3)"),
-        sql("ledgers", "0 rows with 0 samples in the database, 1 with 10 in the ledger",
+        sql("ledgers", "1 rows with 10 samples and 4001 reduced bytes in the database, 1 with 10",
+            "update dedloc_contribution set reduced_bytes = 4001 where credit_state = 3"),
+        sql("ledgers", "0 rows with 0 samples and 0 reduced bytes in the database, 1 with 10",
             "delete from dedloc_contribution where credit_state = 3"),
         sql("ledgers", "3 rows of steps in the database up to step 4",
             "delete from dedloc_step where step = 2"),

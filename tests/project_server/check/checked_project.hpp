@@ -194,6 +194,7 @@ class CheckedProject {
             if (step == 1) {
                 record.members.push_back({.peer = other_, .samples = Samples{10}, .loss_sum = 40});
             }
+            record.members.back().reduced = 1'000;
             std::ranges::sort(record.members, {}, &CommitLine::peer);
             Certificate certificate{.term = {1, backbone_.public_key()}, .votes = {}};
             certificate.votes.push_back(
@@ -234,7 +235,7 @@ class CheckedProject {
         }
         rows.execute(
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
-            "credit_state) values (1, 2, ?, 10, 40, 3)",
+            "credit_state, reduced_bytes) values (1, 2, ?, 10, 40, 3, 4000)",
             {other_.hex()});
         rows.execute("insert into dedloc_ticket values (1, ?, 1, 1, 1, 900, 900, 90000)",
                      {member_.hex()});

@@ -16,9 +16,9 @@ TEST_CASE("credit of deleted accounts and of compacted contributions is still co
              "flops_per_sample, credit_per_sample, created) values "
              "(3, 'demo', '', '{}', 8, 10, 1e6, 0.5, 0)",
              "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, credit, "
-             "credit_state) values (3, 1, 'k1', 12, 0, 6, 1), (3, 1, 'k2', 6, 0, 3, 1), "
-             "(3, 2, 'k3', 5, 0, 0, 3)",
-             "insert into dedloc_daily_credit values (3, 2, 20, 20000, 1, 2, 9, 1)",
+             "credit_state, reduced_bytes) values (3, 1, 'k1', 8, 0, 6, 1, 100000000), (3, 1, "
+             "'k2', 6, 0, 3, 1, 0), (3, 2, 'k3', 5, 0, 0, 3, 700), (3, 3, 'k1', 3, 0, 0, 2, 50)",
+             "insert into dedloc_daily_credit values (3, 2, 20, 20000, 1, 1, 9, 1, 25000000, 4)",
          }) {
         database.execute(sql);
     }
@@ -26,12 +26,22 @@ TEST_CASE("credit of deleted accounts and of compacted contributions is still co
     server::delete_account(database, 2, 1'800'000'000);
     const RunReport report = run_report(database, "demo");
     CHECK(report.credit_agrees());
-    CHECK(report.samples == 20);
+    // 15 samples at 0.5 and an eighth of a gigabyte at 20.
+    CHECK(report.samples == 15);
+    CHECK(report.reduced_bytes == 125'000'000);
+    CHECK(report.credit_due() == 10);
     CHECK(report.unowned == 14);
+    CHECK(report.unowned_bytes == 704);
+    CHECK(report.withheld == 3);
+    CHECK(report.withheld_bytes == 50);
     CHECK(report.credit_of_users == 10);
     CHECK(report.credit_of_all_runs == 10);
     // Repeating a deletion that a crash has cut off counts nothing twice.
     server::delete_account(database, 2, 1'800'000'001);
+    CHECK(run_report(database, "demo").credit_agrees());
+    database.execute("update dedloc_daily_credit set reduced_bytes = reduced_bytes + 1000");
+    CHECK_FALSE(run_report(database, "demo").credit_agrees());
+    database.execute("update dedloc_daily_credit set reduced_bytes = reduced_bytes - 1000");
     CHECK(run_report(database, "demo").credit_agrees());
     database.execute("update user set total_credit = 7 where id = 1");
     CHECK_FALSE(run_report(database, "demo").credit_agrees());

@@ -64,6 +64,7 @@ class StoredRun {
         for (const PeerKey& member : members) {
             record.members.push_back({.peer = member, .samples = Samples{20}, .loss_sum = 90});
         }
+        record.members.front().reduced = state_.element_count();
         Certificate certificate{.term = {1, voter.public_key()}, .votes = {}};
         const auto bytes = vote_bytes(id_, certificate.term, digest_of(record));
         certificate.votes.push_back({backbone_.public_key(), voter.sign(bytes)});

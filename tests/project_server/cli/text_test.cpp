@@ -1,13 +1,17 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
-#include "project_server/cli/build_view.hpp"
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/output.hpp"
+#include "project_server/cli/progress.hpp"
 #include "project_server/cli/run_view.hpp"
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
@@ -15,19 +19,56 @@
 namespace dedloc::cli {
 namespace {
 
-TEST_CASE("a build shows its task, share, rate and the time left", "[server]") {
-    using Task = corpus::BuildProgress::Task;
+TEST_CASE("work in bytes shows its share, rate and the time left", "[server]") {
     const std::chrono::seconds elapsed{20};
-    CHECK(progress_line({.task = Task::kReading, .done = 0, .total = 400'000'000}, 0, elapsed) ==
-          "reading 0 of 400 MB (0 %)");
-    CHECK(progress_line({.task = Task::kTraining, .total = 400'000'000}, 0, elapsed) ==
-          "training the tokenizer");
-    CHECK(progress_line({.task = Task::kWriting,
-                         .done = 200'000'000,
-                         .total = 400'000'000,
-                         .tokens = 50'000'000},
-                        100'000'000, elapsed) ==
-          "tokenising 200 of 400 MB (50 %), 5.0 MB/s, 40 s left, 50.0 million tokens");
+    CHECK(bytes_done(0, 400'000'000, 0, elapsed) == "0 of 400 MB (0 %)");
+    CHECK(bytes_done(200'000'000, 400'000'000, 100'000'000, elapsed) ==
+          "200 of 400 MB (50 %), 5.0 MB/s, 40 s left");
+    CHECK(bytes_done(500'000'000, 400'000'000, 0, elapsed) ==
+          "500 of 400 MB (125 %), 25.0 MB/s, 0 s left");
+    CHECK(bytes_done(0, 0, 0, std::chrono::seconds{0}) == "0 of 0 MB (0 %)");
+}
+
+/// What `work` prints to the standard error.
+template <class Work>
+std::string said_by(const Work& work) {
+    const TemporaryDirectory folder;
+    const std::string file = (folder.path() / "said").string();
+    const int former = dup(STDERR_FILENO);
+    const int target = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    dup2(target, STDERR_FILENO);
+    work(file);
+    dup2(former, STDERR_FILENO);
+    close(target);
+    close(former);
+    return platform::read_text(file);
+}
+
+TEST_CASE("a command that takes long says what it does, and a short one nothing", "[server]") {
+    using namespace std::chrono_literals;
+    const auto await = [](const std::string& file, const char* text) {
+        while (platform::read_text(file).find(text) == std::string::npos) {
+            std::this_thread::yield();
+        }
+    };
+    const std::string said = said_by([&](const std::string& file) {
+        Progress progress{false, {.lines = 1ms}};
+        progress.say("making keys");
+        await(file, "making keys, 0 s\n");
+        progress.share("exporting", 0.25);
+        await(file, "exporting: 25 %\n");
+        progress.advance("reading", 50'000'000, 200'000'000, "some tokens");
+        await(file, "reading 50 of 200 MB (25 %), some tokens\n");
+    });
+    CHECK_THAT(said, !Catch::Contains("\r"));
+    CHECK(said_by([](const auto&) {
+              Progress progress{false};
+              progress.say("making keys");
+          }).empty());
+    CHECK(said_by([](const auto&) {
+              Progress progress{true, {.lines = 0ms}};
+              for (int i = 0; i < 1000; ++i) progress.say("making keys");
+          }).empty());
 }
 
 TEST_CASE("what a command finds becomes lines and tables", "[server]") {

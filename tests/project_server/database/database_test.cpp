@@ -79,6 +79,75 @@ TEST_CASE("a transaction is atomic", "[server]") {
     }
 }
 
+TEST_CASE("statements of one message are executed in order until one fails", "[server]") {
+    TestProject project;
+    Database& database = project.database();
+    Batch batch{database};
+    batch.add("insert into app (name) values (?), ('b')", {"a;b"});
+    batch.add("update app set user_friendly_name = 'x' where name = ?", {"a;b"});
+    batch.add("select name from app order by name");
+    const auto outcomes = batch.run();
+    REQUIRE(outcomes.size() == 3);
+    CHECK(outcomes[0].matched == 2);
+    CHECK(outcomes[1].matched == 1);
+    REQUIRE(outcomes[2].rows.size() == 2);
+    CHECK(outcomes[2].rows[0].text("name") == "a;b");
+    CHECK(batch.run().empty());
+
+    batch.add("delete from app where name = 'b'");
+    batch.add("insert into app (name) values ('a;b')");
+    batch.add("delete from app");
+    try {
+        (void)batch.run();
+        FAIL("the name is taken");
+    } catch (const DatabaseError& error) {
+        CHECK(error.is_duplicate());
+        CHECK_THAT(error.what(), Catch::Contains("insert into app"));
+    }
+    CHECK(database.query_one("select count(*) as n from app")->integer("n") == 1);
+}
+
+TEST_CASE("deferred statements are executed before the next one", "[server]") {
+    TestProject project;
+    Database& database = project.database();
+    const auto count = [&] {
+        return database.query_one("select count(*) as n from app")->integer("n");
+    };
+    in_transaction(database, [&] {
+        database.defer("insert into app (name) values (?)", {"a"});
+        CHECK(count() == 1);
+        database.defer("insert into app (name) values ('b')");
+    });
+    CHECK(count() == 2);
+    CHECK_THROWS_AS(in_transaction(database,
+                                   [&] {
+                                       database.execute("delete from app where name = 'a'");
+                                       database.defer("insert into app (name) values ('b')");
+                                   }),
+                    DatabaseError);
+    CHECK(count() == 2);
+    {
+        const Transaction dropped{database};
+        database.defer("delete from app");
+    }
+    CHECK(count() == 2);
+}
+
+TEST_CASE("a statement can depend on the row count of the one before", "[server]") {
+    TestProject project;
+    Database& database = project.database();
+    database.execute("insert into app (name) values ('a'), ('b')");
+    for (const char* const name : {"a", "c"}) {
+        in_transaction(database, [&] {
+            // The row matches but does not change.
+            database.defer("update app set name = name where name = ?", {name});
+            CHECK(database.execute(
+                      "update app set weight = 2 where name = 'b' and row_count() > 0") ==
+                  (std::string_view{name} == "a" ? 1 : 0));
+        });
+    }
+}
+
 TEST_CASE("the schema may be applied twice", "[server]") {
     TestProject project;
     apply_schema(project.database());

@@ -19,6 +19,7 @@
 #include "peer/tool/files.hpp"
 #include "project_server/official/xml_file.hpp"
 #include "project_server/transitioner/transitioner.hpp"
+#include "project_server/xml/job_documents.hpp"
 #include "tests/project_server/official/apache.hpp"
 #include "tests/project_server/official/official_project.hpp"
 #include "validators/output_file.hpp"
@@ -72,7 +73,7 @@ class Started : public tests::OfficialProject {
         for (std::string word; words >> word;) command.push_back(word);
         return command;
     }
-    std::vector<std::string> commands(const official::XmlPath& list) const {
+    std::vector<std::string> commands(const server::XmlPath& list) const {
         const official::XmlFile xml{root(), official::kConfigFile, "boinc"};
         std::vector<std::string> found;
         for (const auto& entry : xml.text().children(list)) {
@@ -195,9 +196,10 @@ void report(Started& world, const Seat& seat, const std::string& result) {
     }
     REQUIRE_FALSE(lines.empty());
     const auto row = db().query_one("select xml_doc_in from result where name = ?", {result});
-    const auto name = validation::output_file_name(row->text("xml_doc_in"));
-    REQUIRE(name);
-    const auto file = validation::output_file_path(*name);
+    const auto names = server::referenced_files(row->text("xml_doc_in"));
+    REQUIRE(names.size() == 1);
+    const auto file =
+        validation::output_file_path(server::load_project_config(world.root()), names.front());
     std::filesystem::create_directories(file.parent_path());
     platform::replace_file(file, seat.receipt(lines));
     db().execute(
@@ -207,6 +209,14 @@ void report(Started& world, const Seat& seat, const std::string& result) {
         "update workunit set need_validate = 1 where id = (select workunitid from result "
         "where name = ?)",
         {result});
+}
+
+/// What would be removed, as JSON.
+void check_removal_json(Started& world) {
+    const auto root = world.root().string();
+    CHECK_THAT(world.own({"install", "--into", root, "--remove", "--dry-run", "--json"}),
+               Catch::StartsWith("{\"project\":\"" + root + "\",\"is_dry\":true,") &&
+                   Catch::Contains("\"steps\":[{\"outcome\":\"would\",\"what\":\""));
 }
 
 }  // namespace
@@ -269,6 +279,7 @@ TEST_CASE("the daemons do a job from its creation to its credit, end on SIGHUP, 
     CHECK_THAT(world.own({"install", "--into", world.root().string(), "--remove"}, 2),
                Catch::Contains("bin/stop"));
     world.stop();
+    check_removal_json(world);
     world.own({"install", "--into", world.root().string(), "--remove", "--drop-data"});
     for (const auto& [name, text] : world.files()) {
         INFO(name);

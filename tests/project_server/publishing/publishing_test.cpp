@@ -6,6 +6,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/publishing/app_version.hpp"
+#include "project_server/publishing/c_library.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
@@ -120,6 +121,33 @@ TEST_CASE("a version is signed where the project's key is not", "[server]") {
     make_key_pair(stranger.path(), "code_sign");
     sign_files(version.files, stranger.path() / "code_sign_private", folder);
     CHECK_THROWS_WITH(add(folder), Catch::Contains("not a signature of"));
+}
+
+TEST_CASE("a host's glibc is read from what its client reports", "[server]") {
+    const auto of = [](std::string_view text) { return c_library_of_host(text); };
+    CHECK(of("Debian GNU/Linux 12 (bookworm) [6.1.0-13-amd64|libc 2.36]") == CLibrary{2, 36});
+    CHECK(of("5.10.0-8-amd64 [5.10.0-8-amd64|libc 2.31 (Debian GLIBC 2.31-13)]") ==
+          CLibrary{2, 31});
+    CHECK(of("Ubuntu [5.4|libc 3.1]") == CLibrary{3, 1});
+    for (const char* const none :
+         {"", "10.0.19045", "[6.1|libc ]", "[6.1|libc 2]", "[6.1|libc -1.36]", "[6.1|libc 2.x]",
+          "[6.1|libc 99999999999999999999.1]", "libc 2.36"}) {
+        INFO(none);
+        CHECK_FALSE(of(none));
+    }
+    CHECK(CLibrary{2, 4} < CLibrary{2, 36});
+}
+
+TEST_CASE("the glibc that a version needs is the newest one of its own files", "[server]") {
+    const std::string listed =
+        "\tlibc.so.6 => /lib/libc.so.6 (0x00007f)\n\n\tVersion information:\n"
+        "\t/x/dedloc_train:\n\t\tlibc.so.6 (GLIBC_2.4) => /lib/libc.so.6\n"
+        "\t\tlibstdc++.so.6 (GLIBCXX_3.4.30) => /lib/libstdc++.so.6\n"
+        "\t/x/libtorch_cpu.so:\n\t\tlibm.so.6 (GLIBC_2.29) => /lib/libm.so.6\n"
+        "\t/lib/x86_64-linux-gnu/libm.so.6:\n\t\tlibc.so.6 (GLIBC_2.99) => /lib/libc.so.6\n"
+        "\t\tlibc.so.6 (GLIBC_PRIVATE) => /lib/libc.so.6\n";
+    CHECK(needed_c_library(listed) == CLibrary{2, 29});
+    CHECK_FALSE(needed_c_library("\tstatically linked\n"));
 }
 
 }  // namespace dedloc::server

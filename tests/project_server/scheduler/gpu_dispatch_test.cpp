@@ -137,6 +137,20 @@ TEST_CASE("a volunteer is told why a GPU or the preferences prevent tasks", "[se
                Catch::Contains("too old for this project: version 7.21.0 or newer"));
 }
 
+TEST_CASE("a host with a C library that is too old gets no tasks, and is told", "[server][boinc]") {
+    Office office{1};
+    office.project.database().execute(
+        "insert into dedloc_app_version (id, glibc_major, glibc_minor) select id, 2, 36 from "
+        "app_version");
+    office.system = "Debian GNU/Linux 11 (bullseye) [5.10|libc 2.31]";
+    const std::string refused = office.ask(kWantTwo);
+    CHECK(sent(refused) == 0);
+    CHECK_THAT(refused, Catch::Contains("its C library (glibc) is version 2.31, and 2.36 or newer "
+                                        "is needed"));
+    office.system = "Debian GNU/Linux 12 (bookworm) [6.1|libc 2.36]";
+    CHECK(sent(office.ask(kWantTwo, 1, 2)) == 1);
+}
+
 TEST_CASE("memory is what the preferences leave of it", "[server][boinc]") {
     Office office{1};
     office.project.database().execute("update workunit set rsc_memory_bound = 5e9");
@@ -179,36 +193,6 @@ TEST_CASE("a new host has the venue of its account", "[server][boinc]") {
     office.project.database().execute("update user set venue = 'school'");
     CHECK_THAT(office.ask(""), Catch::Contains("<host_venue>school</host_venue>"));
     CHECK(office.count("host where venue = 'school'") == 1);
-}
-
-TEST_CASE("a changed signing key comes with a signature by the client's key", "[server][boinc]") {
-    Office office{0};
-    const auto keys = office.project.config().key_directory;
-    const std::string old_key = read_public_key_text(keys / "code_sign_public");
-    const SigningKey old_secret{keys / "code_sign_private"};
-    std::filesystem::rename(keys / "code_sign_public", keys / "old_key_0");
-    std::filesystem::remove(keys / "code_sign_private");
-    make_key_pair(keys, "code_sign");
-    std::string new_key = read_public_key_text(keys / "code_sign_public");
-    while (new_key.ends_with('\n')) new_key.pop_back();
-    std::ofstream{keys / "signature_0"} << old_secret.sign_text(new_key);
-    office.scheduler = std::make_unique<Scheduler>(office.config);
-    const auto with_key = [&](const std::string& key, int sequence) {
-        return office.ask("<code_sign_key>\n" + key + "\n</code_sign_key>", 1, sequence);
-    };
-    office.ask("");
-    CHECK_THAT(with_key(new_key, 2), !Catch::Contains("code_sign_key"));
-    const std::string reply = with_key(old_key, 3);
-    CHECK_THAT(reply, Catch::Contains("<code_sign_key>\n" + new_key + "\n</code_sign_key>"));
-    const std::string open = "<code_sign_key_signature>\n";
-    const auto at = reply.find(open);
-    REQUIRE(at != std::string::npos);
-    const auto end = reply.find("\n</code_sign_key_signature>", at);
-    CHECK(VerifyingKey{keys / "old_key_0"}.verifies(
-        new_key, reply.substr(at + open.size(), end - at - open.size()) + "\n"));
-    const std::string refusal = with_key("1024 of another project", 4);
-    CHECK_THAT(refusal, Catch::Contains("remove this project and add it again") &&
-                            !Catch::Contains("<code_sign_key>"));
 }
 
 }  // namespace dedloc::server

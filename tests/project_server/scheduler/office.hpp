@@ -44,13 +44,15 @@ struct Office {
                 {name + "_0", database.insert_id()});
         }
     }
+    /// What the clients report as their operating system.
+    std::string system{};
     /// A client's request; `extra` are more of its elements.
-    static std::string request(const std::string& extra, int host, int sequence) {
+    std::string request(const std::string& extra, int host, int sequence) const {
         return "<scheduler_request><authenticator>key</authenticator><hostid>" +
                std::to_string(host) + "</hostid><rpc_seqno>" + std::to_string(sequence) +
                "</rpc_seqno><platform_name>x86_64-pc-linux-gnu</platform_name>" +
-               "<host_info><p_ncpus>2</p_ncpus><m_nbytes>8e9</m_nbytes>" +
-               "<host_cpid>c</host_cpid><d_free>1e11</d_free></host_info>" + extra +
+               "<host_info><p_ncpus>2</p_ncpus><m_nbytes>8e9</m_nbytes>" + "<os_version>" + system +
+               "</os_version><host_cpid>c</host_cpid><d_free>1e11</d_free></host_info>" + extra +
                "</scheduler_request>";
     }
     std::string ask(const std::string& extra, int host = 0, int sequence = 1) {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {

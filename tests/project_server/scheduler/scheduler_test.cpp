@@ -5,7 +5,7 @@
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/scheduler/request.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/xml/xml.hpp"
 #include "tests/project_server/scheduler/office.hpp"
 
 namespace dedloc::server {
@@ -24,7 +24,10 @@ TEST_CASE("a new host is told its id and the apps that it may run", "[server][bo
     CHECK(office.result("w0_0").integer("server_state") == RESULT_SERVER_STATE_IN_PROGRESS);
     CHECK(office.result("w0_0").integer("report_deadline") ==
           static_cast<std::int64_t>(office.now) + 100);
-    const std::string again = office.ask("<code_sign_key>1024</code_sign_key>", 1, 2);
+    const std::string again = office.ask(
+        "<code_sign_key>" + read_public_key_text(office.config.key_directory / "code_sign_public") +
+            "</code_sign_key>",
+        1, 2);
     CHECK_THAT(again, !Catch::Contains("<hostid>"));
     CHECK_THAT(again, !Catch::Contains("code_sign_key"));
     CHECK(office.count("host") == 1);
@@ -233,6 +236,16 @@ TEST_CASE("a banned account or computer gets no jobs and is told why, until the 
     }
     revoke(database, {.as_of = now, .users = {2}, .hosts = {2}, .peers = {}}, now);
     CHECK(sent(office.ask(kWantTwo + std::string{"<other_results></other_results>"}, 1, 3)) == 1);
+}
+
+TEST_CASE("a banned computer gets no jobs when its client has lost the id", "[server][boinc]") {
+    Office office{1};
+    (void)office.ask("");
+    revoke(office.project.database(), {.as_of = {}, .users = {}, .hosts = {1}, .peers = {}},
+           formats::UtcSeconds{std::chrono::seconds{1'800'000'000}});
+    const std::string reply = office.ask(kWantTwo);
+    CHECK(sent(reply) == 0);
+    CHECK_THAT(reply, Catch::Contains("The project has banned this computer"));
 }
 
 TEST_CASE("failures lower the number of jobs that a host gets in a day", "[server][boinc]") {

@@ -1,4 +1,4 @@
-#include "project_server/accounts/computing_choices.hpp"
+#include "project_server/accounts/preference_changes.hpp"
 
 #include "project_server/scheduler/preferences.hpp"
 #include "tests/project_server/web/browser.hpp"
@@ -45,7 +45,7 @@ TEST_CASE("computing preferences survive writing, and what is not ours stays", "
         "</global_preferences>\n";
     const auto before = parse_computing_choices(old);
     CHECK(before.general == [] {
-        auto values = with("max_ncpus_pct", 55);
+        auto values = with("max_ncpus_pct", 9);  // the last one, as for clients
         values[index_of("run_on_batteries")] = 1;
         return values;
     }());

@@ -1,5 +1,5 @@
 // Computing preferences between the web pages and a stock BOINC client: the newest wins.
-#include "project_server/accounts/computing_choices.hpp"
+#include "project_server/accounts/preference_changes.hpp"
 #include "tests/project_server/web/stock_client.hpp"
 
 namespace dedloc::server {

@@ -273,7 +273,11 @@ TEST_CASE("the dashboard's panels ask for metrics and labels that are served",
     database.execute("insert into dedloc_evaluation values (?, 1, 2.5, 0, 0, 0, 0, 0, 1, 1, '', 1)",
                      {run});
     (void)site.page("/");
-    const std::string served = site.page("/metrics");
+    control::Snapshot picture;
+    picture.run = "first";
+    picture.recent.emplace_back();
+    picture.members.emplace_back().role = "trainer";
+    const std::string served = site.page("/metrics") + live_metrics({picture});
     rapidjson::Document dashboard;
     dashboard.Parse(platform::read_text(DEDLOC_DASHBOARD).c_str());
     REQUIRE(dashboard.IsObject());
@@ -293,7 +297,8 @@ TEST_CASE("the dashboard's panels ask for metrics and labels that are served",
             REQUIRE(std::regex_search(expression, metric, std::regex{"dedloc_[a-z_]+"}));
             std::smatch line;
             INFO(expression);
-            REQUIRE(std::regex_search(served, line, std::regex{"\n" + metric.str() + "\\{[^\n]*"}));
+            REQUIRE(
+                std::regex_search(served, line, std::regex{"\n" + metric.str() + "[{ ][^\n]*"}));
             const std::string legend = target["legendFormat"].GetString();
             const std::regex label{"\\{\\{([a-z_]+)\\}\\}"};
             for (std::sregex_iterator at{legend.begin(), legend.end(), label}, end; at != end;

@@ -145,12 +145,14 @@ inline void write_client_settings(const fs::path& home, const std::string& prefe
 
 /// Publishes small_app as a version of the app "small" for a plan class.
 inline void publish_small_app(Database& database, const ProjectConfig& project,
-                              const std::string& program, std::string_view plan_class) {
+                              const std::string& program, std::string_view plan_class,
+                              int version = 100) {
     const fs::path libraries = "/usr/lib/x86_64-linux-gnu";
     add_app_version(
         database, project,
         {.app = "small",
          .friendly_name = "Capitals",
+         .version = version,
          .plan_class = std::string{plan_class},
          .files = {{.source = program, .open_name = "small_app", .is_main_program = true},
                    {.source = libraries / "libboinc_api.so.7", .open_name = "libboinc_api.so.7"},

@@ -235,30 +235,16 @@ void finish_the_job(Story& story) {
           RESULT_SERVER_STATE_UNSENT);
 }
 
-/// Replaces the key for app versions, as project_server/scheduler/README.md describes, and allows
-/// tasks on the GPU again. The client accepts the key and gets the job.
+/// The administrator changes the key for app versions, and the volunteer allows tasks on the GPU
+/// again. The client accepts the key and gets the job.
 void change_the_key(Story& story) {
-    const fs::path keys = story.project.config().key_directory;
-    const SigningKey former{keys / "code_sign_private"};
-    fs::rename(keys / "code_sign_public", keys / "old_key_0");
-    fs::remove(keys / "code_sign_private");
-    make_key_pair(keys, "code_sign");
-    std::string key = read_public_key_text(keys / "code_sign_public");
-    while (key.ends_with('\n')) key.pop_back();
-    std::ofstream{keys / "signature_0"} << former.sign_text(key);
+    const std::string said =
+        output_of(std::string{DEDLOC_PROGRAMS} + "/dedloc app rekey --project " +
+                  story.project.root().string());
+    CHECK_THAT(said, Contains("app versions are signed by the new key"));
+    const std::string key =
+        read_public_key_text(story.project.config().key_directory / "code_sign_public");
     story.set_project_preferences("%3Cno_cpu%3E1%3C/no_cpu%3E");
-    // The client must not find the server absent.
-    story.client.tell("--set_network_mode never");
-    REQUIRE(within(60s, [&] {
-        const std::string log = story.client.log();
-        return log.rfind("Sending scheduler request") < log.rfind("Scheduler request completed");
-    }));
-    story.project.restart("dedloc-server");
-    REQUIRE(within(60s, [&] {
-        return output_of("curl -sS -f " + story.project.url()).find("<scheduler>") !=
-               std::string::npos;
-    }));
-    story.client.tell("--set_network_mode always");
     const std::string line = key.substr(key.find('\n') + 1, 60);
     const bool done = story.updated_within(120s, [&] {
         return story.client.state().find(line) != std::string::npos &&

@@ -116,6 +116,20 @@ TEST_CASE("a running run has exactly the configured number of unsent jobs",
           "demo_1,demo_2,demo_3");
 }
 
+TEST_CASE("a run may have its own number of ready jobs and its own lease",
+          "[server][integration]") {
+    World world;
+    CHECK(world.generator.pass().created == 2);
+    world.project.database().execute(
+        "update dedloc_run set seats_ready = 3, lease_hours = 5 where id = 3");
+    CHECK(world.generator.pass().created == 1);
+    CHECK(world.one("select sum(xml_doc like '%--hours 12%') x from workunit") == "2");
+    CHECK(world.one("select concat(xml_doc like '%--hours 5%', ' ', rsc_fpops_est = 5 * 3600e10) x "
+                    "from workunit order by id desc limit 1") == "1 1");
+    world.project.database().execute("update dedloc_run set seats_ready = 1 where id = 3");
+    CHECK(world.generator.pass().created == 0);
+}
+
 TEST_CASE("jobs take turns with the shards and never have one that is held out",
           "[server][integration]") {
     World world;

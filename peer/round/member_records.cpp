@@ -1,0 +1,70 @@
+// The records of rounds, which a voter votes for and members take from a Commit. A record follows
+// from the plan, so a peer that has the plan makes it itself and compares digests. A record that
+// was accepted in an earlier term comes with the message, because its plan may be unknown here.
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "peer/round/member.hpp"
+
+namespace dedloc::round {
+
+CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Digest& previous_state,
+                       const Head& head) {
+    CommitRecord record{.generation = head.generation,
+                        .step = head.step,
+                        .previous_record = head.record,
+                        .previous_state = previous_state,
+                        .members = {},
+                        .average = average,
+                        .scalars = plan.scalars};
+    record.members.reserve(plan.members.size());
+    const std::vector<std::uint64_t> reduced = wire::reduced_elements(plan);
+    for (std::size_t k = 0; k < plan.members.size(); ++k) {
+        const wire::PlanMember& member = plan.members[k];
+        record.members.push_back({.peer = member.peer,
+                                  .samples = member.samples,
+                                  .loss_sum = member.loss_sum,
+                                  .reduced = reduced[k]});
+    }
+    return record;
+}
+
+void Member::proposed(StepIndex step, const wire::Propose& propose, Outbox& out) {
+    if (step != voter_.head().step || !voter_.may_vote()) return;
+    const bool is_of_plan =
+        has_plan_ && plan_.term == propose.term && plan_.attempt == propose.attempt;
+    // What members contributed and reduced follows from the plan. The coordinator's word is not
+    // taken for it by a voter that has the plan.
+    const bool is_inherited = propose.attempt == 0;
+    auto record = propose.record;
+    if (is_of_plan) {
+        record = round::record_of(plan_, propose.average, propose.previous_state, voter_.head());
+    }
+    if (!record || digest_of(*record) != propose.digest) return;
+    // A coordinator that has inherited a record proposes it before it plans a round.
+    if (is_inherited && has_plan_ && plan_.term == propose.term) return;
+    // A voter votes for a new record only if it holds the state that the record names: a
+    // coordinator with a damaged state gets no votes. A record accepted in an earlier term (attempt
+    // 0) may be decided already and is not judged again.
+    const bool is_current = has_state() && step_ == step;
+    const bool is_judged = config_.receives && !is_inherited;
+    if (is_judged && (!is_current || record->previous_state != digest_)) return;
+    const auto signature = voter_.accept(propose.term, *record);
+    if (!signature) return;
+    out.send(propose.term.coordinator, step,
+             wire::Accept{.term = propose.term, .digest = propose.digest, .signature = *signature});
+}
+
+std::optional<CommitRecord> Member::record_of(const wire::Commit& commit) const {
+    std::optional<CommitRecord> record = commit.record;
+    const bool is_of_plan =
+        has_plan_ && plan_.term == commit.certificate.term && plan_.attempt == commit.attempt;
+    if (!record && is_of_plan) {
+        record = round::record_of(plan_, commit.average, commit.previous_state, voter_.head());
+    }
+    if (record && digest_of(*record) != commit.digest) record.reset();
+    return record;
+}
+
+}  // namespace dedloc::round

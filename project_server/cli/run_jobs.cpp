@@ -1,0 +1,27 @@
+#include "project_server/cli/run_jobs.hpp"
+
+#include "project_server/cli/run.hpp"
+
+namespace dedloc::cli {
+
+server::PageData run_jobs(server::Database& database, const std::string& name,
+                          const RunJobs& jobs) {
+    const auto run = run_number(database, name);
+    if (jobs.seats_ready) {
+        database.execute("update dedloc_run set seats_ready = ? where id = ?",
+                         {*jobs.seats_ready, run});
+    }
+    if (jobs.lease_hours) {
+        database.execute("update dedloc_run set lease_hours = ? where id = ?",
+                         {*jobs.lease_hours, run});
+    }
+    const auto row =
+        database.query_one("select seats_ready, lease_hours from dedloc_run where id = ?", {run});
+    server::PageData data;
+    data.set("run", name)
+        .set("seats_ready", row->integer("seats_ready"))
+        .set("lease_hours", row->integer("lease_hours"));
+    return data;
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,63 @@
+#include "project_server/database/connection.hpp"
+
+#include <fmt/format.h>
+#include <mysql.h>
+
+#include <memory>
+
+namespace dedloc::server {
+namespace {
+
+constexpr unsigned kConnectSeconds = 10;
+constexpr my_bool kYes = 1;
+
+struct Close {
+    void operator()(MYSQL* handle) const { mysql_close(handle); }
+};
+
+/// The server must prove by its certificate that it is the one with the host's name, and a link
+/// without TLS is refused.
+void require_tls(MYSQL* handle, const DatabaseSettings& settings) {
+    const unsigned protocol = MYSQL_PROTOCOL_TCP;  // "localhost" would mean the usual socket
+    mysql_optionsv(handle, MYSQL_OPT_PROTOCOL, &protocol);
+    mysql_optionsv(handle, MYSQL_OPT_SSL_ENFORCE, &kYes);
+    mysql_optionsv(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &kYes);
+    mysql_optionsv(handle, MYSQL_OPT_SSL_CA, settings.ssl_ca.c_str());
+    if (settings.ssl_cert.empty()) return;
+    mysql_optionsv(handle, MYSQL_OPT_SSL_CERT, settings.ssl_cert.c_str());
+    mysql_optionsv(handle, MYSQL_OPT_SSL_KEY, settings.ssl_key.c_str());
+}
+
+}  // namespace
+
+std::string database_address(const DatabaseSettings& settings) {
+    if (!settings.socket.empty()) return settings.socket;
+    return fmt::format("{}:{}", settings.host, settings.port);
+}
+
+st_mysql* open_connection(const DatabaseSettings& settings) {
+    std::unique_ptr<MYSQL, Close> connection{mysql_init(nullptr)};
+    MYSQL* const handle = connection.get();
+    mysql_optionsv(handle, MYSQL_OPT_CONNECT_TIMEOUT, &kConnectSeconds);
+    mysql_optionsv(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    if (!settings.ssl_ca.empty()) require_tls(handle, settings);
+    const auto fail = [&] {
+        throw DatabaseError{
+            fmt::format("Cannot connect to the database at {} as {}: {}",
+                        database_address(settings), settings.user, mysql_error(handle)),
+            mysql_errno(handle)};
+    };
+    const bool by_socket = !settings.socket.empty();
+    if (mysql_real_connect(handle, by_socket ? nullptr : settings.host.c_str(),
+                           settings.user.c_str(), settings.password.c_str(),
+                           settings.name.empty() ? nullptr : settings.name.c_str(), settings.port,
+                           by_socket ? settings.socket.c_str() : nullptr,
+                           CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS) == nullptr) {
+        fail();
+    }
+    // Read committed takes no gap locks, with which a dispatch would block the creation of jobs.
+    if (mysql_query(handle, "set session transaction isolation level read committed") != 0) fail();
+    return connection.release();
+}
+
+}  // namespace dedloc::server

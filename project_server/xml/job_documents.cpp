@@ -1,0 +1,79 @@
+#include "project_server/xml/job_documents.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "project_server/xml/xml.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr std::size_t kMaxName = 200;   // bytes
+constexpr double kMaxFileBytes = 1e15;  // a file with more is a mistake in its description
+
+/// The name in the first element `element` of `body`; empty if it is no file name.
+std::string name_in(std::string_view body, std::string_view element) {
+    const auto found = find_element(body, element);
+    if (!found) return {};
+    std::string name = text_value(found->body, found->body.size());
+    return is_file_name(name) ? name : std::string{};
+}
+
+void add_references(std::string_view job, std::vector<std::string>& names) {
+    XmlReader reader{job};
+    while (const auto element = reader.next()) {
+        if (element->name != "file_ref") continue;
+        if (auto name = name_in(element->body, "file_name"); !name.empty()) {
+            names.push_back(std::move(name));
+        }
+    }
+}
+
+}  // namespace
+
+bool is_file_name(std::string_view name) {
+    if (name.empty() || name.size() > kMaxName || name.front() == '.') return false;
+    return std::ranges::all_of(name, [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' ||
+               c == '_' || c == '+';
+    });
+}
+
+std::vector<DescribedFile> described_files(std::string_view document) {
+    std::vector<DescribedFile> files;
+    XmlReader reader{document};
+    while (const auto element = reader.next()) {
+        if (element->name != "file_info") continue;
+        const auto size = find_element(element->body, "nbytes");
+        const double bytes = size ? real_value(size->body) : 0;
+        files.push_back({.name = name_in(element->body, "name"),
+                         .bytes = bytes > 0 && bytes < kMaxFileBytes ? bytes : 0});
+    }
+    return files;
+}
+
+std::set<std::string> described_names(std::string_view document) {
+    std::set<std::string> names;
+    for (DescribedFile& file : described_files(document)) {
+        if (!file.name.empty()) names.insert(std::move(file.name));
+    }
+    return names;
+}
+
+std::vector<std::string> referenced_files(std::string_view document) {
+    std::vector<std::string> names;
+    XmlReader reader{document};
+    while (const auto element = reader.next()) {
+        const auto& name = element->name;
+        if (name != "result" && name != "workunit" && name != "app_version") continue;
+        add_references(element->body, names);
+    }
+    return names;
+}
+
+std::string result_name_in(std::string_view message) {
+    return name_in(message, "result_name");
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Three stock BOINC clients train together, and their users do what users do: one suspends the task
+# and resumes it, one ends the client and starts it again, one loses it to kill -9, one allows less
+# computing time, one less bandwidth. The app obeys each, measured from outside; the digests are
+# equal, credit is granted, and the logs have no addresses.
+# Usage: obedience_test.sh PROGRAMS
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
+programs=$(realpath "$1")
+dedloc=$programs/dedloc
+project=$folder/project
+volunteers_dir=$folder/volunteers
+steps=80
+fail() { fail_test "$@"; }
+
+bible_text >"$folder/text"
+"$dedloc" project create "$project" --name Obey --contact-seconds 10 >/dev/null
+"$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
+"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null
+"$dedloc" run create --project "$project" --name obey --corpus "$folder/corpus" --model tiny \
+    --steps "$steps" >/dev/null
+url=$(config master_url)
+"$dedloc" project start "$project" >/dev/null
+at_end "'$dedloc' project stop '$project' >/dev/null"
+at_end end_clients
+for number in 1 2 3; do add_volunteer "$number" "$url"; done
+
+# log NUMBER: the log of the volunteer's app.
+log() { echo "$volunteers_dir/$1"/slots/*/stderr.txt; }
+# app NUMBER: process id of the volunteer's app.
+app() {
+    local pid
+    for pid in $(process_tree "${clients[$1]}"); do
+        [[ $(cat "/proc/$pid/comm" 2>/dev/null) != dedloc_train* ]] || echo "$pid"
+    done | tail -n 1
+}
+# committed NUMBER: steps in which the volunteer's own samples were counted, as its log says.
+committed() { grep -cE 'members, [1-9][0-9]* ours' $(log "$1") 2>/dev/null || true; }
+has_committed() { [[ $(committed "$1") -ge $2 ]]; }
+trains() { # trains NUMBER: waits until two more steps count its samples.
+    local before
+    before=$(committed "$1")
+    await 120 "volunteer $1 to contribute" has_committed "$1" $((${before:-0} + 2))
+}
+# page NUMBER: the status page of the volunteer's app, at the address that the client knows.
+page() {
+    local answer url
+    exec 3<>"/dev/tcp/127.0.0.1/$(<"$volunteers_dir/$1/port")"
+    printf '<boinc_gui_rpc_request>\n<get_results/>\n</boinc_gui_rpc_request>\n\003' >&3
+    IFS= read -r -d $'\003' answer <&3
+    exec 3<&-
+    url=$(sed -n 's|.*<web_graphics_url>\(.*\)</web_graphics_url>.*|\1|p' <<<"$answer" | tail -n 1)
+    [[ -n $url ]] || { echo "the client knows no page" && return; }
+    curl -fsS --max-time 10 "$url" || true
+}
+page_says() { [[ $(page "$1") == *"$2"* ]]; }
+# used NUMBER SECONDS: percent of a core that the volunteer's app uses.
+used() {
+    local pid before began
+    pid=$(app "$1") before=$(ticks "$pid") began=$(milliseconds)
+    sleep "$2"
+    echo $((($(ticks "$pid") - before) * 1000 / ($(milliseconds) - began)))
+}
+# traffic NUMBER SECONDS: kilobytes a second that the app sends and receives, by its page.
+traffic() {
+    local before after began
+    moved() {
+        page "$1" | sed -nE 's|.*(Sent to other\|Received).*<td>([0-9.]+) MB</td>.*|\2|p' \
+            | paste -sd ' '
+    }
+    before=$(moved "$1") began=$(milliseconds)
+    sleep "$2"
+    after=$(moved "$1")
+    awk -v a="$before" -v b="$after" -v time=$(($(milliseconds) - began)) 'BEGIN {
+        split(a, old); split(b, new)
+        printf "%d %d\n", (new[1] - old[1]) * 1e6 / time, (new[2] - old[2]) * 1e6 / time }'
+}
+restarted() { local pid; pid=$(app "$1") && [[ -n $pid && $pid != "$2" ]]; }
+
+echo "three volunteers train, and see it on a page"
+for number in 1 2 3; do trains "$number"; done
+await 20 "the page to show that it trains" page_says 1 "Training: computing samples"
+output=$folder/page
+page 1 >"$output"
+for text in 'Loss of the model' '(this computer)' 'Credit of your account' 'IP address'; do
+    grep -qF "$text" "$output" || fail_test "the page does not say: $text"
+done
+
+echo "the task of volunteer 1 is suspended and resumed"
+home=$volunteers_dir/1
+prefer 1 leave_apps_in_memory 1 # else the client ends the app instead
+task=$(gui_rpc "$home" --get_tasks | sed -n 's/^ *name: //p' | head -n 1)
+silent() { tail -n 3 $(log 1) | grep -q 'left the swarm'; }
+began=$(milliseconds)
+gui_rpc "$home" --task "$url" "$task" suspend
+await 20 "volunteer 1 to leave" silent
+echo "left the swarm $(($(milliseconds) - began)) ms after the client was told"
+percent=$(used 1 3)
+echo "uses $percent % of a core while suspended"
+[[ $percent -le 5 ]] || fail_test "a suspended app uses $percent % of a core"
+page_says 1 "BOINC has suspended this job" || fail_test "the page does not say that it is suspended"
+gui_rpc "$home" --task "$url" "$task" resume
+trains 1
+
+echo "the client of volunteer 2 is ended and started again"
+old=$(app 2)
+gui_rpc "$volunteers_dir/2" --quit
+gone 60 "${clients[2]}" "$old" || fail_test "client or app of volunteer 2 does not end"
+start_client 2
+await 60 "the app of volunteer 2 to start again" restarted 2 "$old"
+trains 2
+
+echo "client and app of volunteer 3 are killed with -9"
+old=$(app 3)
+kill_all KILL $(process_tree "${clients[3]}")
+gone 20 "${clients[3]}" "$old" || fail_test "client or app of volunteer 3 outlives kill -9"
+start_client 3
+await 60 "the app of volunteer 3 to start again" restarted 3 "$old"
+trains 3
+
+echo "volunteer 1 allows 30 % of computing time"
+before=$(used 1 3)
+prefer 1 cpu_usage_limit 30
+obeys() { grep -q 'your preferences: compute 30 %' $(log 1); }
+await 60 "volunteer 1 to read its preferences" obeys
+percent=$(used 1 10)
+echo "uses $percent % of a core, $before % before"
+[[ $percent -le 40 ]] || fail_test "the app uses $percent % of a core where 30 % is allowed"
+prefer 1 cpu_usage_limit 100
+
+echo "volunteer 2 allows 200 KB/s each way"
+before=$(traffic 2 3)
+prefer 2 max_bytes_sec_up 200000 max_bytes_sec_down 200000
+capped() { grep -q 'send at most 200 KB/s, receive at most 200 KB/s' $(log 2); }
+await 60 "volunteer 2 to read its preferences" capped
+after=$(traffic 2 8)
+echo "sends and receives $after KB/s, $before KB/s before"
+read -r sent received <<<"$after"
+[[ $sent -le 220 && $received -le 220 ]] || fail_test "more than 200 KB/s"
+prefer 2 max_bytes_sec_up 0 max_bytes_sec_down 0
+trains 2
+
+echo "the run ends"
+output=$folder/report
+"$dedloc" run wait --project "$project" --name obey --timeout 300 >"$output" 2>&1 \
+    || fail_test "the run does not end"
+"$dedloc" run report --project "$project" --name obey >"$output" 2>&1 || fail_test "no agreement"
+grep -E 'equal at all members|credit' "$output"
+grep -qE "equal at all members at $steps of $steps steps" "$output" || fail_test "digests differ"
+"$dedloc" leaderboard --project "$project" >"$output"
+for number in 1 2 3; do
+    awk -v user="volunteer-$number" '$2 == user && $3 > 0 { found = 1 } END { exit !found }' \
+        "$output" || fail_test "volunteer-$number has no credit"
+done
+
+echo "the logs are clean"
+for log in "$volunteers_dir"/*/slots/*/stderr.txt "$project"/upload/*/*; do
+    [[ -f $log ]] || continue
+    output=$log
+    ! grep -E '\[(error|critical)\]|127\.0\.0\.1:[0-9]+' "$log" \
+        | grep -v 'this job does is shown at' || fail_test "$log has an error or an address"
+done
