@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "boinc_app/cuda/cuda_failure.hpp"
+#include "boinc_app/cuda/layers/layers.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "kernels/cuda/error.hpp"
 #include "kernels/cuda/finite.hpp"
@@ -97,6 +98,7 @@ class CudaAccelerator final : public Accelerator {
     explicit CudaAccelerator(unsigned device)
         : device_(device),
           properties_(opened(device)),
+          layers_(stream_, static_cast<unsigned>(properties_.multiProcessorCount)),
           torch_stream_(c10::cuda::getStreamFromExternal(stream_.view().raw(), index())),
           staging_{PinnedBuffer<std::byte>{kStagingBytes}, PinnedBuffer<std::byte>{kStagingBytes}},
           flag_(1, stream_),
@@ -119,10 +121,11 @@ class CudaAccelerator final : public Accelerator {
         });
         c10::cuda::setCurrentCUDAStream(torch_stream_);
     }
-    Computation computation() const override {
+    Computation computation() override {
         return {.cuda = device_,
                 .precision = capability() >= kBf16Capability ? Precision::kBf16 : Precision::kFp16,
-                .fuses_attention = true};
+                .fuses_attention = true,
+                .layers = &layers_};
     }
     GpuProperties properties() override {
         return guarded([&] {
@@ -238,6 +241,7 @@ class CudaAccelerator final : public Accelerator {
     const unsigned device_;
     const cudaDeviceProp properties_;
     const cuda::Stream stream_;
+    Layers layers_;
     const c10::cuda::CUDAStream torch_stream_;
     const std::array<PinnedBuffer<std::byte>, kStagingBuffers> staging_;
     const std::array<cuda::Event, kStagingBuffers> copied_;

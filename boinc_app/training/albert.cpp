@@ -10,8 +10,10 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "boinc_app/training/fused_pass.hpp"
 #include "boinc_app/training/loss_scale.hpp"
 #include "boinc_app/training/torch_pass.hpp"
 #include "peer/base/aligned_floats.hpp"
@@ -237,25 +239,68 @@ struct Albert::Model {
         return at::matmul(dropped_weights(at::softmax(scores, -1), pass, layer), v);
     }
 
-    at::Tensor attention(const at::Tensor& x, const at::Tensor& mask, const Pass& pass,
-                         std::uint64_t layer) const {
+    /// The mean of the values by heads, of queries, keys and values [rows, length, hidden].
+    at::Tensor attended(const std::array<at::Tensor, 3>& products, const at::Tensor& mask,
+                        const Pass& pass, std::uint64_t layer) const {
         const auto heads = static_cast<std::int64_t>(spec.heads);
-        const std::int64_t rows = x.size(0), length = x.size(1), hidden = x.size(2);
-        // Cast once for three products.
-        const at::Tensor narrow = x.to(type_of(computation.precision));
-        const auto split = [&](const Pair& map) {
-            return pass.points.add(linear(narrow, map))
-                .view({rows, length, heads, hidden / heads})
+        const auto split = [&](const at::Tensor& product) {
+            return pass.points.add(product)
+                .view({product.size(0), product.size(1), heads, product.size(2) / heads})
                 .transpose(1, 2);
         };
-        const at::Tensor q = split(query), k = split(key), v = split(value);
+        const at::Tensor q = split(products[0]), k = split(products[1]), v = split(products[2]);
         const at::Tensor mixed = pass.points.add(context(q, k, v, mask, pass, layer));
-        const at::Tensor out =
-            linear(mixed.transpose(1, 2).reshape({rows, length, hidden}), attention_out);
-        return dropped_hidden(out, pass, hidden_dropout, Sites::attention_output(layer));
+        return mixed.transpose(1, 2).reshape(products[0].sizes());
+    }
+
+    at::Tensor attention(const at::Tensor& x, const at::Tensor& mask, const Pass& pass,
+                         std::uint64_t layer) const {
+        // Cast once for three products.
+        const at::Tensor narrow = x.to(type_of(computation.precision));
+        const at::Tensor mixed = attended(
+            {linear(narrow, query), linear(narrow, key), linear(narrow, value)}, mask, pass, layer);
+        return dropped_hidden(linear(mixed, attention_out), pass, hidden_dropout,
+                              Sites::attention_output(layer));
+    }
+
+    /// Whether a pass uses the device's kernels for layers: they have no dropout.
+    bool uses_layers(const Pass& pass) const {
+        return computation.layers != nullptr && computation.precision != Precision::kFp32 &&
+               computation.layers->has_kernels(spec.hidden) &&
+               !(pass.drops && !hidden_dropout.is_zero());
+    }
+
+    at::Tensor encode_by_layers(const Pass& pass) const {
+        FusedLayers& layers = *computation.layers;
+        const InterruptionPoints& points = pass.points;
+        const at::ScalarType type = type_of(computation.precision);
+        const std::array inputs{ShortWeight{query.weight, type}, ShortWeight{key.weight, type},
+                                ShortWeight{value.weight, type}};
+        const std::array biases{query.bias, key.bias, value.bias};
+        const ShortWeight out{attention_out.weight, type};
+        const ShortWeight wide{ffn_in.weight, type}, narrow{ffn_out.weight, type};
+        at::Tensor x = points.add(embed(pass));
+        at::Tensor short_x = x.to(type);
+        x = x.to(at::kFloat);
+        const at::Tensor mask = attention_mask(pass.batch);
+        for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
+            const at::Tensor mixed =
+                attended(three_products(layers, short_x, inputs, biases), mask, pass, layer);
+            const auto [a, short_a] =
+                add_norm(layers, points.add(short_product(mixed, out)), x,
+                         {attention_out.bias, attention_norm.weight, attention_norm.bias},
+                         kLayerNormEpsilon);
+            const at::Tensor y =
+                points.add(bias_gelu(layers, short_product(short_a, wide), ffn_in.bias));
+            std::tie(x, short_x) = add_norm(
+                layers, points.add(short_product(y, narrow)), a,
+                {ffn_out.bias, layer_norm_out.weight, layer_norm_out.bias}, kLayerNormEpsilon);
+        }
+        return points.add(x);
     }
 
     at::Tensor encode(const Pass& pass) const {
+        if (uses_layers(pass)) return encode_by_layers(pass);
         const InterruptionPoints& points = pass.points;
         at::Tensor x = points.add(embed(pass));
         const at::Tensor mask = attention_mask(pass.batch);

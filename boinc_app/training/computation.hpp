@@ -7,6 +7,8 @@
 
 namespace dedloc::training {
 
+class FusedLayers;
+
 /// Says whether the caller of a long computation wants its thread back. Must not throw. Thread: any
 /// that the computation uses.
 using IsInterrupted = std::function<bool()>;
@@ -28,6 +30,9 @@ struct Computation {
     /// Attention is computed by one operation that does not store its weights. It is used unless
     /// they have dropout: its own dropout would not draw from public seeds.
     bool fuses_attention = false;
+    /// The device's kernels for what lies between the matrix products of a layer, in reduced
+    /// precision; null: libtorch's. They must outlive the model.
+    FusedLayers* layers = nullptr;
 };
 
 }  // namespace dedloc::training

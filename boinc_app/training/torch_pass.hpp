@@ -148,6 +148,12 @@ auto with_device_errors(const Compute& compute) {
         const std::string text = error.what_without_backtrace();
         throw DeviceError{DeviceFailure::kLost,
                           fmt::format("the GPU has failed: {}", text.substr(0, text.find('\n')))};
+    } catch (const c10::Error& error) {
+        // NVIDIA's libraries take memory of their own, and have no error type for its lack.
+        const std::string text = error.what_without_backtrace();
+        if (text.find("_STATUS_ALLOC_FAILED") == std::string::npos) throw;
+        throw DeviceError{DeviceFailure::kOutOfMemory,
+                          "the GPU has too little free memory for matrix products"};
     }
 }
 

@@ -4,10 +4,12 @@
 // host test runs the same bodies with the threads of every phase in a random order and compares the
 // bits with those of the host kernels; launch.cuh only adds the barriers.
 //
-//     Body::kPhases                                   number of phases
+//     Body::kPhases, or phases()                      number of phases
 //     begin(block, thread, shared, local)             phase 0
-//     resume(phase, block, thread, shared, local)     phases 1 to kPhases − 1
+//     resume(phase, block, thread, shared, local)     phases from 1 on
 //     blocks()                                        number of blocks; 0: no launch
+//     Body::kResident                                 blocks that a multiprocessor has room for at
+//                                                     once; 3 without it
 #pragma once
 
 #include <bit>
@@ -144,6 +146,26 @@ int launch(const Body& body, CUstream_st* stream);
 
 /// The `Shared` or `Local` of a body that needs none.
 struct Nothing {};
+
+/// The number of phases of a body: a constant, unless it depends on the body's data.
+template <class Body>
+DEDLOC_HOST_DEVICE constexpr unsigned phases_of(const Body& body) {
+    if constexpr (requires { body.phases(); }) {
+        return body.phases();
+    } else {
+        return Body::kPhases;
+    }
+}
+
+/// Blocks of a body that a multiprocessor has room for at once.
+template <class Body>
+constexpr unsigned resident_blocks() {
+    if constexpr (requires { Body::kResident; }) {
+        return Body::kResident;
+    } else {
+        return 3;
+    }
+}
 
 /// A body over independent elements. `Row` as in walk, with the flag `is_finite` if kFlags. With
 /// kBackwards it goes from the last block to the first: after another pass over the data, the

@@ -43,7 +43,7 @@ int launch(const Body& body, CUstream_st* stream) {
     for (const std::size_t block : blocks) {
         std::memset(&shared, 0xff, sizeof(shared));
         std::memset(locals.data(), 0xff, kThreads * sizeof(locals[0]));
-        for (unsigned phase = 0; phase < Body::kPhases; ++phase) {
+        for (unsigned phase = 0; phase < phases_of(body); ++phase) {
             stream->shuffle(threads);
             for (const std::size_t i : threads) {
                 const auto thread = static_cast<unsigned>(i);

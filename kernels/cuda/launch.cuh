@@ -14,15 +14,16 @@
 
 namespace dedloc::kernels::cuda {
 
-/// At least three blocks on a multiprocessor, so at most 85 registers a thread. Each thread has 128
-/// bytes of loads in flight, so a multiprocessor has 96 KiB; the fastest memory needs some 30 KiB.
+/// At least three blocks on a multiprocessor unless the body says kResident, so at most 85 registers
+/// a thread. Each thread has 128 bytes of loads in flight, so a multiprocessor has 96 KiB; the
+/// fastest memory needs some 30 KiB.
 template <class Body>
-__global__ void __launch_bounds__(kThreads, 3) run_body(const Body body) {
+__global__ void __launch_bounds__(kThreads, resident_blocks<Body>()) run_body(const Body body) {
     __shared__ typename Body::Shared shared;
     typename Body::Local local;
     body.begin(blockIdx.x, threadIdx.x, shared, local);
 #pragma unroll 1
-    for (unsigned phase = 1; phase < Body::kPhases; ++phase) {
+    for (unsigned phase = 1; phase < phases_of(body); ++phase) {
         __syncthreads();
         body.resume(phase, blockIdx.x, threadIdx.x, shared, local);
     }

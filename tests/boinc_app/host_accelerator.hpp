@@ -33,7 +33,7 @@ class HostAccelerator final : public training::Accelerator {
     }
 
     void attach() override { ++record_.attached; }
-    training::Computation computation() const override { return {}; }
+    training::Computation computation() override { return {}; }
     training::GpuProperties properties() override { return {}; }
 
     std::unique_ptr<training::DeviceMemory> allocate(std::size_t bytes) override {

@@ -186,6 +186,9 @@ TEST_CASE("an error of the device leaves the sum as it was and has its own type"
     const c10::SourceLocation here{__func__, __FILE__, __LINE__};
     const DeviceError full = failure_of(c10::OutOfMemoryError(here, "CUDA out of memory.\nTried"));
     CHECK(full.failure() == DeviceFailure::kOutOfMemory);
+    const DeviceError no_products = failure_of(
+        c10::Error(here, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"));
+    CHECK(no_products.failure() == DeviceFailure::kOutOfMemory);
     const DeviceError lost = failure_of(
         c10::AcceleratorError(here, 719, "CUDA error: unspecified launch failure\nSearch for"));
     CHECK(lost.failure() == DeviceFailure::kLost);

@@ -71,9 +71,11 @@ struct World {
     const kernels::ThreadWorkers workers{2};
 };
 
-std::unique_ptr<DeviceReplica> on_gpu(const World& world, std::optional<Computation> how = {}) {
+std::unique_ptr<DeviceReplica> on_gpu(const World& world, std::optional<Computation> how = {},
+                                      bool has_layers = false) {
     auto gpu = open_gpu(0);
     const Computation own = gpu->computation();
+    if (how && has_layers) how->layers = own.layers;
     return std::make_unique<DeviceReplica>(world.run, world.workers, std::move(gpu),
                                            how.value_or(own));
 }
@@ -126,19 +128,23 @@ TEST_CASE("gradients on the GPU are the processor's within the rounding of their
         Precision precision;
         bool fuses_attention;
         double bound;
+        bool has_layers = false;
     };
     // As on the processor (precision_test.cpp); fp32 differs in the order of additions.
-    const auto [precision, fuses, bound] = GENERATE(values<Case>({
+    const auto [precision, fuses, bound, has_layers] = GENERATE(values<Case>({
         {Precision::kFp32, false, 1e-5},
         {Precision::kFp32, true, 1e-5},
         {Precision::kFp16, false, 4e-3},
         {Precision::kFp16, true, 4e-3},
         {Precision::kBf16, false, 3e-2},
         {Precision::kBf16, true, 3e-2},
+        {Precision::kFp16, true, 4e-3, true},
+        {Precision::kBf16, true, 3e-2, true},
     }));
     const World world{GENERATE(test::TinyShape{}, kMedium)};
     const auto gpu =
-        on_gpu(world, Computation{.cuda = 0, .precision = precision, .fuses_attention = fuses});
+        on_gpu(world, Computation{.cuda = 0, .precision = precision, .fuses_attention = fuses},
+               has_layers);
     HostReplica host{world.run, world.workers};
     gpu->initialise(world.parameters());
     host.initialise(world.parameters());
@@ -146,7 +152,7 @@ TEST_CASE("gradients on the GPU are the processor's within the rounding of their
     const auto loss = gpu->add_gradient(world.batch(), {}).value();
     const FloatVector expected = host.take_sum().values;
     const GradientSum sum = gpu->take_sum();
-    CAPTURE(static_cast<int>(precision), fuses, error_of(sum.values, expected));
+    CAPTURE(static_cast<int>(precision), fuses, has_layers, error_of(sum.values, expected));
     CHECK(sum.is_finite);
     CHECK(error_of(sum.values, expected) < bound);
     CHECK(loss == Approx(expected_loss).epsilon(std::max(1e-5, bound / 10)));

@@ -1,0 +1,251 @@
+#include "boinc_app/training/fused_pass.hpp"
+
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "peer/base/check.hpp"
+
+namespace dedloc::training {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+constexpr const char* kLayers = "layers";
+constexpr const char* kEpsilon = "epsilon";
+
+void keep(AutogradContext* context, FusedLayers* layers) {
+    context->saved_data[kLayers] = reinterpret_cast<std::int64_t>(layers);
+    context->set_materialize_grads(false);
+}
+FusedLayers& kept(AutogradContext* context) {
+    return *reinterpret_cast<FusedLayers*>(context->saved_data[kLayers].toInt());
+}
+
+/// x as a matrix of rows.
+at::Tensor rows_of(const at::Tensor& x) {
+    return x.reshape({-1, x.size(-1)});
+}
+
+ShortMatrix matrix_of(const at::Tensor& x) {
+    DEDLOC_CHECK(x.is_contiguous(), "a fused layer reads rows that follow each other");
+    const auto columns = static_cast<std::size_t>(x.size(-1));
+    return {.rows = static_cast<std::size_t>(x.numel()) / columns,
+            .columns = columns,
+            .is_bf16 = x.scalar_type() == at::kBFloat16};
+}
+
+const float* floats(const at::Tensor& x) {
+    return x.const_data_ptr<float>();
+}
+/// A tensor's values; null if it is undefined.
+const float* floats_or_null(const at::Tensor& x) {
+    return x.defined() ? floats(x) : nullptr;
+}
+const void* shorts_or_null(const at::Tensor& x) {
+    return x.defined() ? x.const_data_ptr() : nullptr;
+}
+at::Tensor contiguous(const at::Tensor& x) {
+    return x.defined() ? x.contiguous() : x;
+}
+
+at::Tensor new_floats(at::IntArrayRef shape, const at::Tensor& like) {
+    return at::empty(shape, like.options().dtype(at::kFloat));
+}
+at::Tensor workspace(const FusedLayers& layers, const at::Tensor& matrix, unsigned vectors) {
+    const auto size = layers.workspace_floats(matrix_of(matrix), vectors);
+    return new_floats({static_cast<std::int64_t>(size)}, matrix);
+}
+
+at::Tensor column_sums(FusedLayers& layers, const at::Tensor& values) {
+    const at::Tensor sums = new_floats({values.size(-1)}, values);
+    layers.column_sums(matrix_of(values), values.const_data_ptr(), sums.mutable_data_ptr<float>(),
+                       workspace(layers, values, 1).mutable_data_ptr<float>());
+    return sums;
+}
+
+/// by_outᵀ · x in fp32.
+at::Tensor weight_gradient(const at::Tensor& by_out, const at::Tensor& x) {
+    if (x.is_cuda()) return at::mm(by_out.t(), x, at::kFloat);
+    return at::mm(by_out.t().to(at::kFloat), x.to(at::kFloat));
+}
+
+class ShortProduct final : public Function<ShortProduct> {
+  public:
+    static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight,
+                            const Variable& cast) {
+        static_cast<void>(weight);  // its values are those of `cast`
+        context->save_for_backward({x, cast});
+        context->set_materialize_grads(false);
+        return at::linear(x, cast);
+    }
+    static variable_list backward(AutogradContext* context, const variable_list& by) {
+        if (!by[0].defined()) return variable_list(3);
+        const auto saved = context->get_saved_variables();
+        const at::Tensor by_out = rows_of(by[0]);
+        return {at::mm(by_out, saved[1]).view(saved[0].sizes()),
+                weight_gradient(by_out, rows_of(saved[0])), Variable{}};
+    }
+};
+
+class ThreeProducts final : public Function<ThreeProducts> {
+  public:
+    static variable_list forward(AutogradContext* context, FusedLayers* layers, const Variable& x,
+                                 at::TensorList weights, at::TensorList casts,
+                                 at::TensorList biases) {
+        static_cast<void>(weights);  // their values are those of `casts`
+        keep(context, layers);
+        context->save_for_backward({x, casts[0], casts[1], casts[2]});
+        variable_list products;
+        for (std::size_t i = 0; i < casts.size(); ++i) {
+            products.push_back(at::linear(x, casts[i], biases[i].to(x.scalar_type())));
+        }
+        return products;
+    }
+    static variable_list backward(AutogradContext* context, const variable_list& by) {
+        const auto saved = context->get_saved_variables();
+        FusedLayers& layers = kept(context);
+        const at::Tensor x = rows_of(saved[0]);
+        // The layers, x, then weights, casts and biases of the three.
+        constexpr std::size_t kWeights = 2, kBiases = 8, kAll = 11;
+        variable_list gradients(kAll);
+        at::Tensor by_x;
+        for (std::size_t i = 0; i < by.size(); ++i) {
+            if (!by[i].defined()) continue;
+            const at::Tensor by_out = rows_of(by[i]).contiguous();
+            if (by_x.defined()) {
+                by_x.addmm_(by_out, saved[1 + i]);
+            } else {
+                by_x = at::mm(by_out, saved[1 + i]);
+            }
+            gradients[kWeights + i] = weight_gradient(by_out, x);
+            gradients[kBiases + i] = column_sums(layers, by_out);
+        }
+        if (by_x.defined()) gradients[1] = by_x.view(saved[0].sizes());
+        return gradients;
+    }
+};
+
+class BiasGelu final : public Function<BiasGelu> {
+  public:
+    static Variable forward(AutogradContext* context, FusedLayers* layers, const Variable& product,
+                            const Variable& bias) {
+        keep(context, layers);
+        context->save_for_backward({product, bias});
+        at::Tensor out = at::empty_like(product);
+        layers->bias_gelu(matrix_of(product), product.const_data_ptr(), floats(bias),
+                          out.mutable_data_ptr());
+        return out;
+    }
+    static variable_list backward(AutogradContext* context, const variable_list& by) {
+        if (!by[0].defined()) return variable_list(3);
+        const auto saved = context->get_saved_variables();
+        FusedLayers& layers = kept(context);
+        const at::Tensor by_out = by[0].contiguous();
+        const at::Tensor by_product = at::empty_like(by_out);
+        const at::Tensor by_bias = new_floats(saved[1].sizes(), by_out);
+        layers.bias_gelu_gradient(matrix_of(by_out), saved[0].const_data_ptr(), floats(saved[1]),
+                                  by_out.const_data_ptr(), by_product.mutable_data_ptr(),
+                                  by_bias.mutable_data_ptr<float>(),
+                                  workspace(layers, by_out, 1).mutable_data_ptr<float>());
+        return {Variable{}, by_product, by_bias};
+    }
+};
+
+class AddNormFunction final : public Function<AddNormFunction> {
+  public:
+    static variable_list forward(AutogradContext* context, FusedLayers* layers,
+                                 const Variable& product, const Variable& residual,
+                                 const Variable& bias, const Variable& gain, const Variable& shift,
+                                 double epsilon) {
+        keep(context, layers);
+        context->saved_data[kEpsilon] = epsilon;
+        const ShortMatrix matrix = matrix_of(product);
+        const at::Tensor out = at::empty_like(residual);
+        const at::Tensor short_out = at::empty_like(product);
+        const auto rows = static_cast<std::int64_t>(matrix.rows);
+        const at::Tensor mean = new_floats({rows}, product);
+        const at::Tensor inverse = new_floats({rows}, product);
+        layers->add_norm(matrix,
+                         {.product = product.const_data_ptr(),
+                          .residual = floats(residual),
+                          .bias = floats(bias),
+                          .gain = floats(gain),
+                          .shift = floats(shift),
+                          .epsilon = static_cast<float>(epsilon)},
+                         {.out = out.mutable_data_ptr<float>(),
+                          .short_out = short_out.mutable_data_ptr(),
+                          .mean = mean.mutable_data_ptr<float>(),
+                          .inverse = inverse.mutable_data_ptr<float>()});
+        context->save_for_backward({product, residual, bias, gain, shift, mean, inverse});
+        return {out, short_out};
+    }
+    static variable_list backward(AutogradContext* context, const variable_list& by) {
+        constexpr std::size_t kAll = 7;
+        variable_list gradients(kAll);
+        if (!by[0].defined() && !by[1].defined()) return gradients;
+        const auto saved = context->get_saved_variables();
+        FusedLayers& layers = kept(context);
+        const at::Tensor by_out = contiguous(by[0]);
+        const at::Tensor by_short_out = contiguous(by[1]);
+        const at::Tensor by_product = at::empty_like(saved[0]);
+        const at::Tensor by_residual = at::empty_like(saved[1]);
+        const at::Tensor by_vectors = new_floats({3, saved[0].size(-1)}, saved[0]);
+        layers.add_norm_gradient(
+            matrix_of(saved[0]),
+            {.product = saved[0].const_data_ptr(),
+             .residual = floats(saved[1]),
+             .bias = floats(saved[2]),
+             .gain = floats(saved[3]),
+             .shift = floats(saved[4]),
+             .epsilon = static_cast<float>(context->saved_data[kEpsilon].toDouble())},
+            {.mean = floats(saved[5]),
+             .inverse = floats(saved[6]),
+             .by_out = floats_or_null(by_out),
+             .by_short_out = shorts_or_null(by_short_out),
+             .by_residual = by_residual.mutable_data_ptr<float>(),
+             .by_product = by_product.mutable_data_ptr(),
+             .by_vectors = by_vectors.mutable_data_ptr<float>(),
+             .workspace = workspace(layers, saved[0], 3).mutable_data_ptr<float>()});
+        return {Variable{},    by_product,    by_residual, by_vectors[2],
+                by_vectors[0], by_vectors[1], Variable{}};
+    }
+};
+
+}  // namespace
+
+ShortWeight::ShortWeight(const at::Tensor& exact, at::ScalarType type) : weight(exact) {
+    const c10::NoGradGuard no_gradients;
+    cast = exact.to(type);
+}
+
+at::Tensor short_product(const at::Tensor& x, const ShortWeight& weight) {
+    return ShortProduct::apply(x, weight.weight, weight.cast);
+}
+
+std::array<at::Tensor, 3> three_products(FusedLayers& layers, const at::Tensor& x,
+                                         const std::array<ShortWeight, 3>& weights,
+                                         const std::array<at::Tensor, 3>& biases) {
+    const std::array exact{weights[0].weight, weights[1].weight, weights[2].weight};
+    const std::array casts{weights[0].cast, weights[1].cast, weights[2].cast};
+    const auto products = ThreeProducts::apply(&layers, x, at::TensorList{exact},
+                                               at::TensorList{casts}, at::TensorList{biases});
+    return {products[0], products[1], products[2]};
+}
+
+at::Tensor bias_gelu(FusedLayers& layers, const at::Tensor& product, const at::Tensor& bias) {
+    return BiasGelu::apply(&layers, product.contiguous(), bias);
+}
+
+std::pair<at::Tensor, at::Tensor> add_norm(FusedLayers& layers, const at::Tensor& product,
+                                           const at::Tensor& residual, const NormVectors& vectors,
+                                           double epsilon) {
+    const auto results =
+        AddNormFunction::apply(&layers, product.contiguous(), residual.contiguous(), vectors.bias,
+                               vectors.gain, vectors.shift, epsilon);
+    return {results[0], results[1]};
+}
+
+}  // namespace dedloc::training

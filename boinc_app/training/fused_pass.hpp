@@ -1,0 +1,47 @@
+// The fused parts of a layer (fused_layers.hpp) as functions of libtorch, with their gradients; and
+// matrix products whose weights are cast once for a pass. Gradients of weights come out of the
+// products in fp32, so that a layer that is used 24 times adds up its gradients in fp32.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <utility>
+
+#include "boinc_app/training/fused_layers.hpp"
+
+namespace dedloc::training {
+
+/// A weight [out, in], and itself in the short format, without a gradient of its own.
+struct ShortWeight {
+    ShortWeight(const at::Tensor& exact, at::ScalarType type);
+
+    at::Tensor weight;
+    at::Tensor cast;
+};
+
+/// x · weightᵀ for short x [..., in]; short.
+at::Tensor short_product(const at::Tensor& x, const ShortWeight& weight);
+
+/// x · weightᵀ + bias for three weights of the same shape; short.
+std::array<at::Tensor, 3> three_products(FusedLayers& layers, const at::Tensor& x,
+                                         const std::array<ShortWeight, 3>& weights,
+                                         const std::array<at::Tensor, 3>& biases);
+
+/// gelu(product + bias) for a short product; short.
+at::Tensor bias_gelu(FusedLayers& layers, const at::Tensor& product, const at::Tensor& bias);
+
+/// The vectors of an add_norm().
+struct NormVectors {
+    at::Tensor bias;   ///< of the product
+    at::Tensor gain;   ///< of the layer norm
+    at::Tensor shift;  ///< of the layer norm
+};
+
+/// The layer norm of product + bias + residual, as fp32 and short. The product is short, the
+/// residual fp32.
+std::pair<at::Tensor, at::Tensor> add_norm(FusedLayers& layers, const at::Tensor& product,
+                                           const at::Tensor& residual, const NormVectors& vectors,
+                                           double epsilon);
+
+}  // namespace dedloc::training

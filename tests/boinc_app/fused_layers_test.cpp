@@ -1,0 +1,238 @@
+// The kernels for what lies between a layer's matrix products, run by the host with their threads in
+// random order, against libtorch's operations; and the model with them against the model without.
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "boinc_app/cuda/layers/layers.hpp"
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/fused_pass.hpp"
+#include "kernels/cuda/host_launch.hpp"
+#include "peer/base/aligned_floats.hpp"
+#include "peer/state/run_state.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+
+namespace dedloc::training {
+namespace {
+
+constexpr double kEpsilon = 1e-12;
+
+/// Layers that compute on the host, as on a device of two multiprocessors.
+class HostLayers {
+  public:
+    FusedLayers& operator*() { return layers_; }
+    FusedLayers* get() { return &layers_; }
+
+  private:
+    CUstream_st stream_{1};
+    Layers layers_{kernels::cuda::StreamView{&stream_}, 2};
+};
+
+at::Tensor random(at::IntArrayRef shape, double size, at::ScalarType type = at::kFloat) {
+    static at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(5);
+    return (at::randn(shape, generator, at::kFloat) * size).to(type).set_requires_grad(true);
+}
+
+/// Largest difference, relative to the largest value.
+double error_of(const at::Tensor& measured, const at::Tensor& expected) {
+    const at::Tensor exact = expected.detach().to(at::kDouble);
+    const at::Tensor difference = (measured.detach().to(at::kDouble) - exact).abs();
+    return (difference.max() / exact.abs().max().clamp_min(1e-30)).item<double>();
+}
+
+/// One rounding of a short value.
+double unit(at::ScalarType type) {
+    return type == at::kBFloat16 ? 0x1p-8 : 0x1p-11;
+}
+
+TEST_CASE("adding, normalising and their gradients are libtorch's within a rounding",
+          "[training]") {
+    HostLayers layers;
+    const at::ScalarType type = GENERATE(at::kBFloat16, at::kHalf);
+    // One to four packs, one to 256 threads a row; and rows that fill no block.
+    const std::int64_t columns = GENERATE(8, 16, 64, 128, 192, 256, 512, 768, 1024, 4096);
+    const std::int64_t rows = GENERATE(1, 3, 37, 150);
+    if (columns > 1000 && rows > 40) return;
+    CAPTURE(columns, rows, type);
+    const at::Tensor product = random({rows, columns}, 1, type);
+    const at::Tensor residual = random({rows, columns}, 2);
+    const NormVectors vectors{random({columns}, 1), random({columns}, 1), random({columns}, 1)};
+    const auto [out, short_out] = add_norm(*layers, product, residual, vectors, kEpsilon);
+    const at::Tensor expected = at::layer_norm(product.to(at::kFloat) + vectors.bias + residual,
+                                               {columns}, vectors.gain, vectors.shift, kEpsilon);
+    CHECK(error_of(out, expected) < 1e-5);
+    CHECK(short_out.equal(out.to(type)));
+    // Gradients from one output, from the other, and from both.
+    const at::Tensor by_out = random({rows, columns}, 1).detach();
+    const at::Tensor by_short = random({rows, columns}, 1, type).detach();
+    const int which = GENERATE(1, 2, 3);
+    at::Tensor loss = at::zeros({});
+    at::Tensor exact = at::zeros({});
+    if ((which & 1) != 0) {
+        loss = loss + (out * by_out).sum();
+        exact = exact + (expected * by_out).sum();
+    }
+    if ((which & 2) != 0) {
+        loss = loss + (short_out.to(at::kFloat) * by_short.to(at::kFloat)).sum();
+        exact = exact + (expected * by_short.to(at::kFloat)).sum();
+    }
+    const torch::autograd::variable_list inputs{product, residual, vectors.bias, vectors.gain,
+                                                vectors.shift};
+    const auto measured = torch::autograd::grad({loss}, inputs);
+    const auto wanted = torch::autograd::grad({exact}, inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        CAPTURE(i, which);
+        CHECK(measured[i].scalar_type() == inputs[i].scalar_type());
+        // Both have rounded the gradient of the product.
+        CHECK(error_of(measured[i], wanted[i]) < (i == 0 ? 2 * unit(type) : 2e-5));
+    }
+}
+
+TEST_CASE("GELU with a bias and its gradient are libtorch's within a rounding", "[training]") {
+    HostLayers layers;
+    const at::ScalarType type = GENERATE(at::kBFloat16, at::kHalf);
+    const std::int64_t columns = GENERATE(8, 24, 512, 3072, 4096);
+    const std::int64_t rows = GENERATE(1, 2, 5, 67);
+    CAPTURE(columns, rows, type);
+    const at::Tensor product = random({rows, columns}, 3, type);
+    const at::Tensor bias = random({columns}, 1);
+    const at::Tensor out = bias_gelu(*layers, product, bias);
+    const at::Tensor expected = at::gelu(product.to(at::kFloat) + bias, "tanh");
+    CHECK(error_of(out, expected) < unit(type));
+    const at::Tensor by_out = random({rows, columns}, 1, type).detach();
+    const auto measured = torch::autograd::grad({out}, {product, bias}, {by_out});
+    const auto wanted = torch::autograd::grad({expected}, {product, bias}, {by_out.to(at::kFloat)});
+    CHECK(error_of(measured[0], wanted[0]) < unit(type));
+    CHECK(error_of(measured[1], wanted[1]) < 1e-5);
+}
+
+TEST_CASE("GELU is exact where its approximation saturates", "[training]") {
+    HostLayers layers;
+    const at::Tensor product =
+        at::tensor({-1e30F, -30.0F, -0.0F, 0.0F, 1e-20F, 30.0F, 1e4F, 60'000.0F})
+            .to(at::kBFloat16)
+            .reshape({1, 8});
+    const at::Tensor out = bias_gelu(*layers, product, at::zeros({8}));
+    CHECK(out.equal(at::gelu(product.to(at::kFloat), "tanh").to(at::kBFloat16)));
+}
+
+TEST_CASE("three products and their gradients are those of three linear maps", "[training]") {
+    HostLayers layers;
+    const at::ScalarType type = GENERATE(at::kBFloat16, at::kHalf);
+    const at::Tensor x = random({3, 7, 64}, 1, type);
+    const std::array biases{random({32}, 1), random({32}, 1), random({32}, 1)};
+    const auto weight = [&] {
+        return random({32, 64}, 0.2, type).detach().to(at::kFloat).set_requires_grad(true);
+    };
+    const std::array weights{weight(), weight(), weight()};
+    const auto products =
+        three_products(*layers, x,
+                       {ShortWeight{weights[0], type}, ShortWeight{weights[1], type},
+                        ShortWeight{weights[2], type}},
+                       biases);
+    at::Tensor loss = at::zeros({});
+    at::Tensor exact = at::zeros({});
+    for (std::size_t i = 0; i < 3; ++i) {
+        const at::Tensor expected = at::linear(x.to(at::kFloat), weights[i], biases[i]);
+        CHECK(error_of(products[i], expected) < 3 * unit(type));
+        const at::Tensor by = random({3, 7, 32}, 1, type).detach().to(at::kFloat);
+        loss = loss + (products[i].to(at::kFloat) * by).sum();
+        exact = exact + (expected * by).sum();
+    }
+    torch::autograd::variable_list inputs{x};
+    inputs.insert(inputs.end(), weights.begin(), weights.end());
+    inputs.insert(inputs.end(), biases.begin(), biases.end());
+    const auto measured = torch::autograd::grad({loss}, inputs);
+    const auto wanted = torch::autograd::grad({exact}, inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        CAPTURE(i);
+        CHECK(error_of(measured[i], wanted[i]) < (i == 0 ? 4 * unit(type) : 1e-5));
+    }
+}
+
+/// A model and eight samples.
+struct Fixture {
+    explicit Fixture(const test::TinyShape& shape) : run(test::tiny_run(shape)) {
+        set_compute_threads(1);
+        const FloatVector start = state::initial_parameters(run);
+        parameters.assign(start.begin(), start.end());
+        // Larger than the initial parameters, so that attention has an effect.
+        Random noise{3};
+        for (float& x : parameters) x += static_cast<float>(0.05 * noise.near_normal());
+    }
+    FloatVector gradient(const Computation& computation, double* loss = nullptr,
+                         const IsInterrupted& is_interrupted = {}) const {
+        Albert model{run, parameters, computation};
+        const Sampler sampler{run, shards};
+        FloatVector sum(parameters.size());
+        const auto batch = sampler.draw(step_random(run.seed, PeerKey{}, StepIndex{0}), 0, 8);
+        const auto value = model.add_gradient(batch, sum, is_interrupted);
+        if (loss != nullptr) *loss = value.value_or(std::numeric_limits<double>::quiet_NaN());
+        return sum;
+    }
+
+    formats::RunFile run;
+    const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
+    AlignedFloats parameters;
+};
+
+double norm_error(const FloatVector& measured, const FloatVector& expected) {
+    double sum = 0;
+    double norm = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        sum += std::pow(double{measured[i]} - double{expected[i]}, 2);
+        norm += std::pow(double{expected[i]}, 2);
+    }
+    return std::sqrt(sum / norm);
+}
+
+TEST_CASE("the model by the kernels has the gradient of fp32 as nearly as without them",
+          "[training]") {
+    HostLayers layers;
+    const bool is_deep = GENERATE(false, true);
+    const Fixture tiny{
+        is_deep ? test::TinyShape{.vocabulary = 200, .width = 64, .layers = 24, .length = 32}
+                : test::TinyShape{}};
+    const Precision precision = GENERATE(Precision::kBf16, Precision::kFp16);
+    double exact_loss = 0;
+    double loss = 0;
+    const FloatVector exact = tiny.gradient({}, &exact_loss);
+    const Computation without{.precision = precision, .fuses_attention = true};
+    Computation with = without;
+    with.layers = layers.get();
+    const FloatVector measured = tiny.gradient(with, &loss);
+    const double error = norm_error(measured, exact);
+    const double error_without = norm_error(tiny.gradient(without), exact);
+    CAPTURE(is_deep, static_cast<int>(precision), error, error_without, loss / exact_loss - 1);
+    CHECK(error < 1.25 * error_without);
+    CHECK(error > 1e-5);  // it has been short
+    CHECK(loss == Approx(exact_loss).epsilon(2e-3));
+}
+
+TEST_CASE("the model by the kernels can be interrupted, and hidden dropout does without them",
+          "[training]") {
+    HostLayers layers;
+    Fixture tiny{test::TinyShape{}};
+    const Computation with{
+        .precision = Precision::kBf16, .fuses_attention = true, .layers = layers.get()};
+    int questions = 0;
+    tiny.gradient(with, nullptr, [&] { return ++questions < 0; });
+    CHECK(questions > 20);
+    for (const int last : {1, 5, questions / 2, questions - 1}) {
+        int asked = 0;
+        double loss = 0;
+        const FloatVector sum = tiny.gradient(with, &loss, [&] { return ++asked == last; });
+        CAPTURE(last);
+        CHECK(std::isnan(loss));
+        CHECK(sum == FloatVector(sum.size()));
+    }
+    tiny.run.model.hidden_dropout = 0.1;
+    CHECK(tiny.gradient(with) ==
+          tiny.gradient({.precision = Precision::kBf16, .fuses_attention = true}));
+}
+
+}  // namespace
+}  // namespace dedloc::training
