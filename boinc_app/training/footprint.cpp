@@ -21,12 +21,16 @@ constexpr std::uint64_t kMaxMicroBatch = 64;
 constexpr std::uint64_t kMemoryShare = 4;
 /// The same for a GPU and the memory that is free there, which other programs may use as well.
 constexpr std::uint64_t kGpuMemoryShare = 2;
-constexpr std::uint64_t kGpuMaxMicroBatch = 256;
+/// Small models are bound by the time of a launch, so their micro-batches are large; but several
+/// peers share a step's target batch.
+constexpr std::uint64_t kGpuMaxMicroBatch = 2048;
+constexpr std::uint64_t kGpuTargetShare = 4;
 
-/// Operations of a micro-batch for each multiprocessor of a GPU in reduced precision: 0.25 s at a
-/// third of what the matrix units of that generation can do by data sheet.
+/// Operations of a micro-batch for each multiprocessor of a GPU in reduced precision: 0.25 s at the
+/// rate that training_bench measured on an H100 for ALBERT-large, and at a third of what the matrix
+/// units of the generations before can do by data sheet.
 double operations_per_multiprocessor(unsigned capability) {
-    if (capability >= 90) return 0.25 * 2e12;
+    if (capability >= 90) return 0.25 * 3.3e12;
     if (capability >= 80) return 0.25 * 0.6e12;
     return 0.25 * 0.4e12;
 }
@@ -65,8 +69,11 @@ std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& de
         memory = free - std::min(free, micro_batch_bytes(run, device.computation));
     }
     const std::uint64_t in_memory = memory / activation_bytes(run, device.computation);
+    const std::uint64_t most = device.gpu ? std::clamp(run.target_batch / kGpuTargetShare,
+                                                       std::uint64_t{1}, kGpuMaxMicroBatch)
+                                          : kMaxMicroBatch;
     return std::clamp(std::min(static_cast<std::uint64_t>(in_time), in_memory), std::uint64_t{1},
-                      device.gpu ? kGpuMaxMicroBatch : kMaxMicroBatch);
+                      most);
 }
 
 std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,

@@ -50,7 +50,8 @@ Device gpu(unsigned multiprocessors, unsigned capability, std::uint64_t free_byt
 
 TEST_CASE("a GPU's micro-batch follows from its multiprocessors and its free memory",
           "[training]") {
-    const formats::RunFile run = albert_large();
+    formats::RunFile run = albert_large();
+    run.target_batch = 4096;
     const std::uint64_t of_h100 = suitable_micro_batch(run, gpu(132, 90, 70 * kGigabyte));
     const std::uint64_t of_3090 = suitable_micro_batch(run, gpu(82, 86, 20 * kGigabyte));
     const std::uint64_t of_2080 = suitable_micro_batch(run, gpu(68, 75, 9 * kGigabyte));
@@ -63,7 +64,13 @@ TEST_CASE("a GPU's micro-batch follows from its multiprocessors and its free mem
     CHECK(suitable_micro_batch(run, gpu(132, 90, kGigabyte)) == 1);
     CHECK(suitable_micro_batch(run, gpu(132, 90, 0)) == 1);
     CHECK(suitable_micro_batch(run, gpu(132, 90, 8 * kGigabyte)) < of_h100);
-    CHECK(suitable_micro_batch(test::tiny_run(), gpu(132, 90, 70 * kGigabyte)) == 256);
+    // A small model's is a part of the target batch.
+    formats::RunFile tiny = test::tiny_run();
+    for (const auto& [target, expected] :
+         {std::pair{1ULL, 1ULL}, {100ULL, 25ULL}, {4096ULL, 1024ULL}, {1'000'000ULL, 2048ULL}}) {
+        tiny.target_batch = target;
+        CHECK(suitable_micro_batch(tiny, gpu(132, 90, 70 * kGigabyte)) == expected);
+    }
     // Fused attention in half precision needs much less than fp32 with attention's weights.
     const Computation half{.cuda = 0, .precision = Precision::kBf16, .fuses_attention = true};
     CHECK(2 * activation_bytes(run, half) < activation_bytes(run));

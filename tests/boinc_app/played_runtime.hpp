@@ -15,8 +15,9 @@ namespace dedloc::test {
 
 class PlayedRuntime final : public VolunteerRuntime {
   public:
-    explicit PlayedRuntime(std::string name, std::optional<Account> account = std::nullopt)
-        : name_(std::move(name)), account_(std::move(account)) {}
+    explicit PlayedRuntime(std::string name, std::optional<Account> account = std::nullopt,
+                           std::optional<unsigned> gpu = std::nullopt)
+        : name_(std::move(name)), account_(std::move(account)), gpu_(gpu) {}
     void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
     void ask_to_quit() { must_quit_ = true; }
     void limit(const HostLimits& limits) {
@@ -41,7 +42,7 @@ class PlayedRuntime final : public VolunteerRuntime {
     std::string result_name() const override { return name_; }
     std::optional<Account> account() const override { return account_; }
     unsigned granted_cpus() const override { return 1; }
-    std::optional<unsigned> granted_gpu() const override { return std::nullopt; }
+    std::optional<unsigned> granted_gpu() const override { return gpu_; }
     std::chrono::seconds time_before() const override { return std::chrono::seconds{0}; }
     std::optional<AccountCredit> credit() const override { return std::nullopt; }
     void offer_page(const std::string&) override {}
@@ -59,6 +60,7 @@ class PlayedRuntime final : public VolunteerRuntime {
   private:
     const std::string name_;
     const std::optional<Account> account_;
+    const std::optional<unsigned> gpu_;
     std::mutex mutex_;
     HostLimits limits_;
     std::atomic<std::uint64_t> sent_ = 0;

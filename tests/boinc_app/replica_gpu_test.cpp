@@ -1,11 +1,8 @@
-// The replica on a real GPU against the one on the processor. Without a GPU the program is skipped;
-// with DEDLOC_HAS_GPU in the environment, which says that the machine has one, it fails instead.
-#define CATCH_CONFIG_EXTERNAL_INTERFACES
-#include <catch2/catch.hpp>
+// The replica on a real GPU against the one on the processor.
+#include "tests/boinc_app/skip_without_gpu.hpp"
+
 #include <cmath>
 #include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <vector>
@@ -25,25 +22,6 @@ using namespace dedloc;
 using namespace dedloc::training;
 
 namespace {
-
-/// The exit status that ctest reports as "skipped".
-constexpr int kSkipped = 77;
-
-struct SkipWithoutGpu : Catch::TestEventListenerBase {
-    using TestEventListenerBase::TestEventListenerBase;
-    void testRunStarting(const Catch::TestRunInfo&) override {
-        try {
-            static_cast<void>(open_gpu(0));
-        } catch (const DeviceError& error) {
-            const bool must_have_one = std::getenv("DEDLOC_HAS_GPU") != nullptr;
-            std::printf("%s: this machine has no GPU that can train: %s\n",
-                        must_have_one ? "failed" : "skipped", error.what());
-            std::exit(must_have_one ? 1 : kSkipped);
-        }
-    }
-};
-
-CATCH_REGISTER_LISTENER(SkipWithoutGpu)
 
 constexpr std::size_t kSamples = 8;
 
@@ -91,7 +69,7 @@ double error_of(const FloatVector& measured, const FloatVector& expected) {
 }
 
 constexpr test::TinyShape kMedium{
-    .vocabulary = 30'000, .width = 768, .layers = 4, .length = 128, .embedding = 128, .heads = 12};
+    .vocabulary = 4'000, .width = 768, .layers = 3, .length = 128, .embedding = 128, .heads = 12};
 
 }  // namespace
 

@@ -205,8 +205,9 @@ class LocalBackbone {
 class LocalSeat {
   public:
     LocalSeat(const formats::RunFile& run, std::span<const formats::Shard> shards,
-              const std::string& name, const std::optional<Account>& account = {})
-        : runtime_(name, account),
+              const std::string& name, const std::optional<Account>& account = {},
+              std::optional<unsigned> gpu = {})
+        : runtime_(name, account, gpu),
           seat_(run, shards,
                 {.key = folder_.path() / "peer.key",
                  .journal = folder_.path() / "journal",
