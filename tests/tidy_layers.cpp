@@ -186,6 +186,7 @@ Layers app_layers() {
         {"boinc_app/cuda/",
          joined({Names{"boinc_app/cuda/", "boinc_app/training/accelerator.hpp",
                        "boinc_app/training/computation.hpp", "boinc_app/training/device_error.hpp",
+                       "boinc_app/training/fused_layers.hpp",
                        "kernels/", "c10/cuda/", "cuda_runtime_api.h"},
                  kText}),
          {"random", "thread"},

@@ -45,7 +45,8 @@ std::uint64_t vector_bytes(const formats::RunFile& run) {
 
 formats::ProductFormat products_of(const Computation& computation) {
     return {.is_reduced = computation.precision != Precision::kFp32,
-            .fuses_attention = computation.fuses_attention};
+            .fuses_attention = computation.fuses_attention,
+            .fuses_layers = computation.layers != nullptr};
 }
 
 }  // namespace

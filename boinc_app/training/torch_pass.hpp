@@ -139,21 +139,34 @@ class Autocast {
 /// Calls `compute` and turns libtorch's errors of a device into DeviceError.
 template <class Compute>
 auto with_device_errors(const Compute& compute) {
+    constexpr const char* kFull = "the GPU has too little free memory for a micro-batch";
+    const auto first_line = [](const c10::Error& error) {
+        const std::string text = error.what_without_backtrace();
+        return text.substr(0, text.find('\n'));
+    };
     try {
         return compute();
     } catch (const c10::OutOfMemoryError&) {
-        throw DeviceError{DeviceFailure::kOutOfMemory,
-                          "the GPU has too little free memory for a micro-batch"};
+        throw DeviceError{DeviceFailure::kOutOfMemory, kFull};
     } catch (const c10::AcceleratorError& error) {
-        const std::string text = error.what_without_backtrace();
+        constexpr int kCudaMemoryAllocation = 2;  // cudaErrorMemoryAllocation
+        if (error.get_error_code() == kCudaMemoryAllocation) {
+            throw DeviceError{DeviceFailure::kOutOfMemory, kFull};
+        }
         throw DeviceError{DeviceFailure::kLost,
-                          fmt::format("the GPU has failed: {}", text.substr(0, text.find('\n')))};
+                          fmt::format("the GPU has failed: {}", first_line(error))};
     } catch (const c10::Error& error) {
-        // NVIDIA's libraries take memory of their own, and have no error type for its lack.
-        const std::string text = error.what_without_backtrace();
-        if (text.find("_STATUS_ALLOC_FAILED") == std::string::npos) throw;
-        throw DeviceError{DeviceFailure::kOutOfMemory,
-                          "the GPU has too little free memory for matrix products"};
+        // NVIDIA's libraries take memory of their own. They report the lack of it in many ways,
+        // such as "not initialized" or "no valid execution plans built".
+        const std::string line = first_line(error);
+        for (const char* const library : {"CUBLAS", "cuBLAS", "CUDNN", "cuDNN", "cudnn"}) {
+            if (line.find(library) == std::string::npos) continue;
+            throw DeviceError{
+                DeviceFailure::kOutOfMemory,
+                fmt::format("the GPU's libraries have failed, probably for lack of memory: {}",
+                            line)};
+        }
+        throw;
     }
 }
 

@@ -186,9 +186,16 @@ TEST_CASE("an error of the device leaves the sum as it was and has its own type"
     const c10::SourceLocation here{__func__, __FILE__, __LINE__};
     const DeviceError full = failure_of(c10::OutOfMemoryError(here, "CUDA out of memory.\nTried"));
     CHECK(full.failure() == DeviceFailure::kOutOfMemory);
-    const DeviceError no_products = failure_of(
-        c10::Error(here, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"));
+    const DeviceError no_products = failure_of(c10::Error(
+        here, "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`"));
     CHECK(no_products.failure() == DeviceFailure::kOutOfMemory);
+    const DeviceError no_attention = failure_of(c10::Error(
+        here, "cuDNN Frontend error: [cudnn_frontend] Error: No valid execution plans built."));
+    CHECK(no_attention.failure() == DeviceFailure::kOutOfMemory);
+    const DeviceError no_module =
+        failure_of(c10::AcceleratorError(here, 2, "CUDA error: out of memory\nCompile with"));
+    CHECK(no_module.failure() == DeviceFailure::kOutOfMemory);
+    CHECK_THROWS_AS(failure_of(c10::Error(here, "Expected a matrix")), c10::Error);
     const DeviceError lost = failure_of(
         c10::AcceleratorError(here, 719, "CUDA error: unspecified launch failure\nSearch for"));
     CHECK(lost.failure() == DeviceFailure::kLost);
