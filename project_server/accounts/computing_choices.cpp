@@ -81,7 +81,7 @@ std::string with_computing(std::string_view text, const std::string& venue,
                            const std::optional<ComputingValues>& values, std::int64_t now) {
     PreferenceText parts = split_preferences(text, kRoot);
     const double before = parse_computing_preferences(text).modified;
-    const double next = before < kLatest ? std::floor(before) + 1 : 0;
+    const double next = before <= kLatest ? std::floor(before) + 1 : 0;
     const auto changed = [&](const std::string& part) {
         if (part != venue) return std::optional<ComputingValues>{};
         return std::optional{values.value_or(usual_computing())};

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kMaxManaged = 16 * 1024;  ///< bytes of what a manager may send
 constexpr int kMaxDepth = 3;                    ///< BOINC's own are one level deep (<day_prefs>)
 constexpr const char* kSpecific = "project_specific";
+constexpr const char* kVenue = "venue";
 
 bool is_element_name(std::string_view name) {
     const auto is_letter = [](char c) {
@@ -27,7 +28,7 @@ std::string in_tags(std::string_view name, const std::string& inside) {
 
 /// rewritten() with elements in it up to `depth` levels deep.
 std::string rewritten(const XmlElement& element, int depth) {
-    if (!is_element_name(element.name)) return {};
+    if (!is_element_name(element.name) || element.name == kVenue) return {};
     if (element.whole.ends_with("/>") && element.body.empty()) {
         return '<' + std::string{element.name} + "/>\n";
     }
@@ -47,7 +48,7 @@ std::vector<XmlElement> elements_of(std::string_view body) {
     std::vector<XmlElement> elements;
     XmlReader reader{body};
     while (const auto element = reader.next()) {
-        if (element->name != "venue") elements.push_back(*element);
+        if (element->name != kVenue) elements.push_back(*element);
     }
     return elements;
 }

@@ -35,7 +35,8 @@ PreferenceText split_preferences(std::string_view text, std::string_view root);
 
 /// The element anew, on lines of its own: without attributes, its text escaped, the elements in it
 /// the same up to three levels deep. Empty for an element whose name BOINC's have not the form of,
-/// and for one with markup in it that is no element.
+/// for one with markup in it that is no element, and for a <venue>: within the preferences of a
+/// venue its closing tag would end them.
 std::string rewritten(const XmlElement& element);
 
 /// An account manager's preferences: the elements in `root` that have no elements in them, and the

@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <vector>
 
@@ -25,10 +24,13 @@ namespace dedloc::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Modes = std::map<std::string, mode_t>;  // permissions by name
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxDigestsBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxNameBytes = 4'096;
+/// Begins the line about names and permissions; a comment for `sha256sum -c`.
+constexpr std::string_view kEntriesMark = "# entries ";
 
 class Sha256 {
   public:
@@ -47,6 +49,15 @@ class Sha256 {
   private:
     crypto_hash_sha256_state state_{};
 };
+
+/// Digest of the names and permissions of all files. Names longer than 100 bytes or not in ASCII
+/// are in tar records without a checksum, and zstd may store a name once for both of its places,
+/// there and in the digests, so one changed byte may change both.
+std::string digest_of_entries(const Modes& modes) {
+    Sha256 digest;
+    for (const auto& [name, mode] : modes) digest.update(fmt::format("{:o} {}\n", mode, name));
+    return digest.hex();
+}
 
 struct FreeEntry {
     void operator()(archive_entry* entry) const { archive_entry_free(entry); }
@@ -87,8 +98,9 @@ bool is_safe(const std::string& name) {
 }  // namespace
 
 struct ArchiveWriter::State {
-    State(fs::path path, ArchiveProgress report)
+    State(fs::path path, std::time_t now, ArchiveProgress report)
         : file(std::move(path)),
+          time(now),
           progress(std::move(report)),
           descriptor(
               open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, platform::kSecretFile)),
@@ -110,13 +122,14 @@ struct ArchiveWriter::State {
             fmt::format("cannot write {}: {}", file.string(),
                         reason > 0 ? std::strerror(reason) : archive_error_string(archive.get())));
     }
-    void begin(const std::string& name, std::uint64_t bytes, mode_t mode, std::time_t time) const {
+    void begin(const std::string& name, std::uint64_t bytes, mode_t mode, std::time_t modified) {
+        modes[name] = mode;
         const Entry entry{archive_entry_new()};
         archive_entry_set_pathname(entry.get(), name.c_str());
         archive_entry_set_filetype(entry.get(), AE_IFREG);
         archive_entry_set_perm(entry.get(), mode);
         archive_entry_set_size(entry.get(), static_cast<la_int64_t>(bytes));
-        archive_entry_set_mtime(entry.get(), time, 0);
+        archive_entry_set_mtime(entry.get(), modified, 0);
         check(archive_write_header(archive.get(), entry.get()));
     }
     void write(std::string_view bytes) const {
@@ -131,19 +144,21 @@ struct ArchiveWriter::State {
     }
 
     const fs::path file;
+    const std::time_t time;  ///< of the texts
     const ArchiveProgress progress;
     const Descriptor descriptor;
     const std::unique_ptr<struct archive, FreeWriter> archive;
     std::string digests;
+    Modes modes;
     std::uint64_t files = 0;
 };
 
-ArchiveWriter::ArchiveWriter(fs::path file, ArchiveProgress progress)
-    : state_(std::make_unique<State>(std::move(file), std::move(progress))) {}
+ArchiveWriter::ArchiveWriter(fs::path file, std::time_t time, ArchiveProgress progress)
+    : state_(std::make_unique<State>(std::move(file), time, std::move(progress))) {}
 ArchiveWriter::~ArchiveWriter() = default;
 
 void ArchiveWriter::add_text(const std::string& name, std::string_view text) {
-    state_->begin(name, text.size(), platform::kSecretFile, std::time(nullptr));
+    state_->begin(name, text.size(), platform::kSecretFile, state_->time);
     state_->write(text);
     Sha256 digest;
     digest.update(text);
@@ -184,7 +199,8 @@ bool ArchiveWriter::add_file(const std::string& name, const fs::path& source, st
 }
 
 void ArchiveWriter::finish() {
-    state_->begin(kDigestsName, state_->digests.size(), platform::kSecretFile, std::time(nullptr));
+    state_->digests += fmt::format("{}{}\n", kEntriesMark, digest_of_entries(state_->modes));
+    state_->begin(kDigestsName, state_->digests.size(), platform::kSecretFile, state_->time);
     state_->write(state_->digests);
     state_->check(archive_write_close(state_->archive.get()));
     if (fsync(state_->descriptor.id()) != 0) {
@@ -223,7 +239,6 @@ struct ArchiveReader::State {
     template <class Take>
     void read(const Take& take) {
         Sha256 digest;
-        std::vector<char> buffer(kBufferBytes);
         for (;;) {
             const la_ssize_t count = archive_read_data(archive.get(), buffer.data(), buffer.size());
             if (count < 0) check(ARCHIVE_FATAL);
@@ -248,10 +263,17 @@ struct ArchiveReader::State {
         const auto found = digests;
         std::size_t lines = 0;
         const std::string text = read_text(kMaxDigestsBytes);
-        for (std::size_t at = 0; at < text.size(); ++lines) {
+        for (std::size_t at = 0; at < text.size();) {
             const auto end = text.find('\n', at);
             const std::string line = text.substr(at, end - at);
             at = end == std::string::npos ? text.size() : end + 1;
+            if (line.starts_with(kEntriesMark)) {
+                if (line.substr(kEntriesMark.size()) != digest_of_entries(modes)) {
+                    refuse("is damaged: names or permissions of its files have another digest");
+                }
+                continue;
+            }
+            ++lines;
             const auto gap = line.find("  ");
             const auto known =
                 gap == std::string::npos ? found.end() : found.find(line.substr(gap + 2));
@@ -266,7 +288,9 @@ struct ArchiveReader::State {
     const fs::path file;
     const ArchiveProgress progress;
     const std::unique_ptr<struct archive, FreeReader> archive;
+    std::vector<char> buffer = std::vector<char>(kBufferBytes);
     std::map<std::string, std::string> digests;  ///< keys are names
+    Modes modes;                                 ///< of the files before the digests
     std::string name;                            ///< the present file's
     bool is_open = false;                        ///< the present file has not been read yet
 };
@@ -297,9 +321,11 @@ std::optional<ArchiveEntry> ArchiveReader::next() {
         state_->compare_digests();
         return std::nullopt;
     }
+    const mode_t mode = archive_entry_perm(entry);
+    state_->modes[state_->name] = mode;
     return ArchiveEntry{.name = state_->name,
                         .bytes = static_cast<std::uint64_t>(archive_entry_size(entry)),
-                        .mode = archive_entry_perm(entry)};
+                        .mode = mode};
 }
 
 std::string ArchiveReader::read_text(std::size_t limit) {

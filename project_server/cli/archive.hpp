@@ -1,10 +1,13 @@
 // A tar archive compressed by zstd that ends with the SHA-256 digests of its files, in the form
-// that `sha256sum -c` reads. `tar --zstd -xf` unpacks it on any machine.
+// that `sha256sum -c` reads. `tar --zstd -xf` unpacks it on any machine. The last line of the
+// digests, a comment, is the digest of all names and permissions; archives of earlier versions lack
+// it.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -24,8 +27,8 @@ using ArchiveProgress = std::function<void(std::uint64_t bytes)>;
 /// Writes an archive from its start to its end.
 class ArchiveWriter final {
   public:
-    /// Creates the file, readable by its owner only. Errors: IoError.
-    ArchiveWriter(std::filesystem::path file, ArchiveProgress progress);
+    /// Creates the file, readable by its owner only; its texts are from `time`. Errors: IoError.
+    ArchiveWriter(std::filesystem::path file, std::time_t time, ArchiveProgress progress);
     ArchiveWriter(const ArchiveWriter&) = delete;
     ArchiveWriter& operator=(const ArchiveWriter&) = delete;
     ~ArchiveWriter();

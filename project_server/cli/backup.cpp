@@ -124,7 +124,8 @@ class BackupRun {
           keys_lock_(project_ / "keys", platform::FolderLock::Sharing::kShared),
           scratch_(target_),
           watch_(watch),
-          archive_(scratch_.path() / "archive", [this](std::uint64_t bytes) { advance(bytes); }) {}
+          archive_(scratch_.path() / "archive", static_cast<std::time_t>(created_at_),
+                   [this](std::uint64_t bytes) { advance(bytes); }) {}
 
     Backup run() {
         const auto runs = run_folders(project_);

@@ -7,10 +7,11 @@
 namespace dedloc::server {
 namespace {
 
-/// A percentage as a share. 0 means "no limit" in BOINC's preferences.
+/// A percentage as a share. 0 means "no limit" in BOINC's preferences, and so does a percentage so
+/// small that its share is 0.
 double share(std::string_view body) {
-    const double percent = real_value(body);
-    return percent <= 0 || percent >= 100 ? 1 : percent / 100;
+    const double part = real_value(body) / 100;
+    return part <= 0 || part >= 1 ? 1 : part;
 }
 
 /// The value of an attribute in the first tag of an element; empty if it has none.

@@ -32,6 +32,10 @@ std::string trimmed(const std::string& text) {
 class Parsed {
   public:
     Parsed(const std::string& text, const std::string& file) : text_(text) {
+        // pugixml reads no further.
+        if (text.find('\0') != std::string::npos) {
+            throw InputError(fmt::format("{} has a byte 0, which no XML file has", file));
+        }
         const auto result =
             document_.load_buffer(text.data(), text.size(), kParse, pugi::encoding_utf8);
         if (!result) {
@@ -48,9 +52,14 @@ class Parsed {
         }
     }
 
+    /// The element at `path`; child() would also find a processing instruction of that name.
     pugi::xml_node find(const XmlPath& path) const {
         pugi::xml_node node = document_;
-        for (const auto& name : path) node = node.child(name.c_str());
+        for (const auto& name : path) {
+            node = node.find_child([&](const pugi::xml_node& child) {
+                return child.type() == pugi::node_element && child.name() == name;
+            });
+        }
         return node;
     }
     std::size_t begin(const pugi::xml_node& element) const {

@@ -35,6 +35,19 @@ Fields form_of(const ComputingValues& values) {
 
 }  // namespace
 
+TEST_CASE("extreme values of clients keep their meaning", "[server]") {
+    // The latest time that is believed is passed, too.
+    const std::string late =
+        "<global_preferences>\n<mod_time>4e9</mod_time>\n<max_ncpus_pct>1e-323</max_ncpus_pct>\n"
+        "</global_preferences>\n";
+    const auto read = parse_computing_preferences(late);
+    CHECK(read.modified == 4e9);
+    CHECK(read.cpu_fraction == 1);  // a share that rounds to 0 is no limit, as 0 is
+    CHECK(
+        parse_computing_preferences(with_computing(late, "home", usual_computing(), 1)).modified ==
+        4e9 + 1);
+}
+
 TEST_CASE("computing preferences survive writing, and what is not ours stays", "[server]") {
     const std::string old =
         "<global_preferences>\n   <source_project>http://x/</source_project>\n"

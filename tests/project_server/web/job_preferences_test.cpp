@@ -26,6 +26,19 @@ TEST_CASE("choices of jobs survive writing, and what is not ours stays", "[serve
     CHECK(text.ends_with("\n</project_preferences>"));
 }
 
+TEST_CASE("an element named venue inside others does not end a venue", "[server]") {
+    const std::string old =
+        "<project_preferences>\n<project_specific>\n<x>1</x>\n<venue>\n<y>2</y>\n</venue>\n"
+        "</project_specific>\n</project_preferences>";
+    // A new venue begins with the general elements.
+    const ProjectChoices choices{.general = {}, .venues = {{"work", {.resource_share = 7}}}};
+    const std::string text = with_choices(old, choices);
+    CHECK(parse_choices(text) == choices);
+    CHECK(with_choices(text, choices) == text);
+    CHECK(text.find("<x>1</x>") != std::string::npos);
+    CHECK(text.find("<y>") == std::string::npos);
+}
+
 TEST_CASE("any text gives choices within bounds", "[server]") {
     for (const char* const text :
          {"", "x", "<project_preferences>", "<project_preferences><venue name=\"home\">",
