@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".state";
+/// Ends the names of files that platform::replace_file() has not finished.
+constexpr std::string_view kUnfinishedSuffix = ".state.tmp";
 
 /// Nothing if the file is not a complete checkpoint of the run, or has just been removed.
 std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
@@ -81,6 +83,7 @@ fs::path CheckpointStore::save(const formats::CheckpointHead& head,
     const Buffer first = formats::encode_checkpoint_head(run_, head);
     const std::array<std::span<const std::byte>, 2> pieces{first, state};
     platform::replace_file(path, pieces);
+    drop_unfinished();
     drop_surplus();
     return path;
 }
@@ -120,6 +123,16 @@ void CheckpointStore::remove_after(StepIndex step) const {
 
 Standing CheckpointStore::standing_of(const formats::CheckpointHead& head) const {
     return judge_ ? judge_(head) : Standing::kProven;
+}
+
+void CheckpointStore::drop_unfinished() const {
+    std::vector<fs::path> unfinished;
+    std::error_code error;
+    fs::directory_iterator item{folder_, error};
+    for (; !error && item != fs::directory_iterator{}; item.increment(error)) {
+        if (item->path().string().ends_with(kUnfinishedSuffix)) unfinished.push_back(item->path());
+    }
+    for (const fs::path& path : unfinished) remove_file(path);
 }
 
 void CheckpointStore::drop_surplus() const {

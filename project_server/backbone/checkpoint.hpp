@@ -58,8 +58,9 @@ class CheckpointStore {
                     CheckpointJudge judge = {});
 
     /// After: the checkpoint is durable under its name and surplus ones are removed, but never the
-    /// newest proven one, however many newer ones there are. On failure (disk full, …) throws
-    /// IoError and leaves the older files untouched. Requires state.size() == head.state_bytes().
+    /// newest proven one, however many newer ones there are. Files that a killed process has not
+    /// finished are removed too. On failure (disk full, …) throws IoError and leaves the older
+    /// files untouched. Requires state.size() == head.state_bytes(); only one process saves.
     std::filesystem::path save(const formats::CheckpointHead& head,
                                std::span<const std::byte> state) const;
 
@@ -79,6 +80,8 @@ class CheckpointStore {
 
   private:
     Standing standing_of(const formats::CheckpointHead& head) const;
+    /// Removes what a process that was killed in save() has left.
+    void drop_unfinished() const;
     void drop_surplus() const;
 
     const std::filesystem::path folder_;

@@ -126,6 +126,15 @@ make_run --name d --model xlarge --dropout 0 0 0.1 >/dev/null
 grep -q '"classifier_dropout":0.1' "$folder/p/runs/d/run.json" || fail_test "no dropout in run.json"
 says 2 'is not a corpus' \
     "$dedloc" run create --project "$folder/p" --corpus "$folder" --steps 5 --name s
+cp -r "$folder/c1" "$folder/c3"
+damaged=("$dedloc" run create --project "$folder/p" --corpus "$folder/c3" --steps 5 --name s)
+"$dedloc" corpus build --text "$folder/text" --out "$folder/c4" --vocabulary 104 >/dev/null
+cp "$folder/c4/tokenizer.model" "$folder/c3"
+says 2 'has 104 pieces and is not the tokenizer of this corpus' "${damaged[@]}"
+cp "$folder/c1/tokenizer.model" "$folder/c3"
+shard=$(compgen -G "$folder/c3/shard-*" | head -n 1)
+truncate --size=-1 "$shard"
+says 2 'is cut off or altered' "${damaged[@]}"
 says 2 'has no run s' "$dedloc" run status --project "$folder/p" --name s
 says 0 'paused' "$dedloc" run pause --project "$folder/p" --name r
 says 0 'running' "$dedloc" run resume --project "$folder/p" --name r

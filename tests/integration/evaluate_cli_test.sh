@@ -62,6 +62,15 @@ awk -v first="$(loss 0)" -v last="$(loss 12)" 'BEGIN { exit !(last < first - 0.3
 digest=$(sed -n 's/^state \([0-9a-f]*\) after step 12$/\1/p' "$folder/log")
 grep -q 'own.state, which no ledger proves' "$folder/log" || fail_test "$(<"$folder/log")"
 
+echo "a disk that is too full for the last state"
+ln -s /dev/full "$folder/full.state.tmp"
+status=0
+"$train" local --run "$run/run.json" --shard "${shards[0]}" --steps 1 --threads 1 \
+    --out "$folder/full.state" >"$folder/out" 2>"$folder/error" || status=$?
+[[ $status == 1 && $(wc -l <"$folder/error") == 1 ]] || fail_test "$status: $(<"$folder/error")"
+grep -q 'full.state: No space left on device' "$folder/error" || fail_test "$(<"$folder/error")"
+[[ ! -e $folder/full.state ]] || fail_test "half a state"
+
 echo "the same figures by hand"
 hand() { "$evaluate" "${of_run[@]}" --samples 200 "$@"; }
 hand --checkpoint "$folder/own.state" >"$folder/text.12"

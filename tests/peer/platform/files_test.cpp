@@ -1,11 +1,9 @@
 #include "peer/platform/files.hpp"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <array>
 #include <catch2/catch.hpp>
-#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "peer/platform/file_writer.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "peer/platform/key_file.hpp"
+#include "tests/file_size_limit.hpp"
 #include "tests/peer/platform/file_calls.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -29,27 +28,6 @@ mode_t mode_of(const fs::path& path) {
     REQUIRE(::stat(path.c_str(), &status) == 0);
     return status.st_mode & 0777;
 }
-
-/// Limits the size of files that this process writes: larger writes fail as on a full disk.
-class FileSizeLimit {
-  public:
-    explicit FileSizeLimit(rlim_t bytes) {
-        former_handler_ = std::signal(SIGXFSZ, SIG_IGN);
-        REQUIRE(getrlimit(RLIMIT_FSIZE, &former_) == 0);
-        const rlimit limit{.rlim_cur = bytes, .rlim_max = former_.rlim_max};
-        REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    }
-    ~FileSizeLimit() {
-        setrlimit(RLIMIT_FSIZE, &former_);
-        std::signal(SIGXFSZ, former_handler_);
-    }
-    FileSizeLimit(const FileSizeLimit&) = delete;
-    FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
-  private:
-    rlimit former_{};
-    void (*former_handler_)(int) = SIG_DFL;
-};
 
 TEST_CASE("a file that is written in pieces has them in order", "[platform]") {
     const TemporaryDirectory folder;

@@ -1,3 +1,8 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -110,6 +115,47 @@ TEST_CASE("a checkpoint that cannot be written leaves the former ones", "[server
     std::filesystem::create_symlink("/dev/full", folder.path() / "step_000000002.state.tmp");
     CHECK_THROWS_WITH(store.save(head_at(2), state_at(2)), Catch::Contains("No space left"));
     CHECK(steps_of(store) == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("a process that is killed while it saves leaves whole checkpoints only", "[server]") {
+    constexpr std::uint64_t kMany = 200'000;
+    const auto state = [](std::uint64_t step) {
+        return Buffer(12 * kMany, static_cast<std::byte>(step));
+    };
+    const auto head = [&](std::uint64_t step) {
+        return formats::CheckpointHead{
+            .step = StepIndex{step}, .digest = blake2b(state(step)), .elements = kMany};
+    };
+    const TemporaryDirectory folder;
+    const CheckpointStore store{folder.path(), kRun, 2};
+    store.save(head(1), state(1));
+    std::uint64_t last = 1;
+    int unfinished = 0;
+    for (int delay = 0; delay < 60; ++delay) {
+        const pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            for (std::uint64_t step = last + 1;; ++step) store.save(head(step), state(step));
+        }
+        const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000 + delay * 700'000};
+        nanosleep(&pause, nullptr);
+        kill(child, SIGKILL);
+        REQUIRE(waitpid(child, nullptr, 0) == child);
+        for (const auto& item : std::filesystem::directory_iterator{folder.path()}) {
+            if (item.path().extension() == ".tmp") ++unfinished;
+        }
+        const auto found = store.newest(kMany, has_digest);
+        REQUIRE(found);
+        CHECK(found->head == head(found->head.step.value()));
+        REQUIRE(found->head.step.value() >= last);
+        last = found->head.step.value();
+    }
+    CHECK(unfinished > 0);
+    store.save(head(last + 1), state(last + 1));
+    CHECK(steps_of(store).front() == last + 1);
+    for (const auto& item : std::filesystem::directory_iterator{folder.path()}) {
+        CHECK(item.path().extension() == ".state");
+    }
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include "project_server/cli/model_export.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/safetensors.hpp"
+#include "tests/file_size_limit.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
 namespace dedloc::cli {
@@ -172,6 +173,13 @@ TEST_CASE("a failed export leaves nothing", "[server]") {
         file.put('x');
         file.close();
         fails("has no checkpoint that its ledger proves");
+    }
+    SECTION("a full disk") {
+        for (const rlim_t bytes : {0, 100, 1'000, 10'000}) {
+            const FileSizeLimit full{bytes};
+            fails("cannot write");
+        }
+        export_model(options);
     }
     SECTION("a tokenizer of another size") {
         const std::vector<std::string> sentences(500,
