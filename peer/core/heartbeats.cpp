@@ -124,6 +124,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
     if (body.has_state) {
         coordinator_.reported(now_, m.sender, m.step, body.samples, body.samples_per_second);
         settlement_.reported(m.sender, m.step, body.state);
+        catch_up_.heard(now_, m.sender);
     }
     coordinator_.heard(now_, m.sender, body, out_);
     if (m.step < head().step) tell_if_behind(m, body);

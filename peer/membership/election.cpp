@@ -184,6 +184,7 @@ void Election::reset() {
     highest_ = 0;
     promised_.clear();
     turn_at_ = unled_since_ = kNever;
+    retry_at_ = TimePoint::min();
     head_changed();
 }
 

@@ -4,7 +4,7 @@
 // that never deliver come last, and so do donors that may drop the wanted round meanwhile.
 // Non-voters come before voters, donors that hold the wanted step before others; ties are random.
 // Up to four donors serve a download. If all of them are lost, others are queried at most once a
-// heartbeat. If no queried donor offers the round, the fetch turns to a whole state, and back to
+// heartbeat; at most ten times as often when heartbeats tell of peers that could give. If no queried donor offers the round, the fetch turns to a whole state, and back to
 // rounds if no donor offers a certified state either.
 #include <algorithm>
 #include <tuple>
@@ -20,6 +20,8 @@ constexpr std::size_t kDonors = 4;
 /// Donors that sent a wrong leaf may be queried again after this many failure timeouts, if there is
 /// no other candidate.
 constexpr int kAmnesty = 4;
+/// Queries in a heartbeat's time at most.
+constexpr int kQueriesByNews = 10;
 
 }  // namespace
 
@@ -114,6 +116,14 @@ void CatchUp::without_donors(TimePoint now, Outbox& out) {
     const TimePoint due = asked_at_ + rules_.heartbeat;
     if (now >= due) return ask(now, out);
     ask_again_ = std::min(ask_again_, due);
+}
+
+void CatchUp::heard(TimePoint now, const PeerKey& peer) {
+    if (!is_asking() || fetched_ || has_donors() || !awaited_.empty() || now >= ask_again_) return;
+    const auto candidates = candidates_();
+    const auto its = std::ranges::find(candidates, peer, &DonorCandidate::peer);
+    if (its == candidates.end() || !could_give(*its)) return;
+    ask_again_ = std::min(ask_again_, asked_at_ + rules_.heartbeat / kQueriesByNews);
 }
 
 void CatchUp::drop_stalled(TimePoint now, Outbox& out) {

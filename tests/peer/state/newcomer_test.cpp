@@ -127,3 +127,35 @@ TEST_CASE("a third state is not loaded when a backbone is lost in mid-round", "[
     CHECK(world.loads.size() == 2);
     CHECK(world.has_note("has loaded 2 states and is behind again"));
 }
+
+TEST_CASE("a peer without a donor asks at the first heartbeat that tells of one", "[state]") {
+    TransferWorld world{kElements, 33};
+    Member& member = world.add_member(k5);
+    member.own.has_state = false;
+    world.aim_at(k5);
+    world.later(300ms, [&] {
+        member.own.has_state = true;
+        world.catch_up->heard(world.now, member.key);
+    });
+    REQUIRE(world.run_until([&] { return member.queries > 0; }, 5s));
+    CHECK(world.now.time_since_epoch() < 450ms);
+    CHECK(world.run_until_current(5s));
+}
+
+TEST_CASE("heartbeats make a peer ask ten times a second at most", "[state]") {
+    TransferWorld world{kElements, 34};
+    Member& forger = world.add_member(k5);
+    forger.twist = [](wire::Body& body) {
+        if (auto* offer = std::get_if<wire::StateOffer>(&body))
+            offer->leaves[0].bytes[0] ^= std::byte{1};
+    };
+    world.aim_at(k5);
+    const std::function<void()> tell = [&] {
+        world.catch_up->heard(world.now, forger.key);
+        world.later(10ms, tell);
+    };
+    tell();
+    CHECK_FALSE(world.run_until_current(5s));
+    CHECK(forger.queries > 1);
+    CHECK(forger.queries <= 51);
+}
