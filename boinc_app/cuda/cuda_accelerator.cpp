@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "boinc_app/cuda/cuda_failure.hpp"
-#include "boinc_app/cuda/layers/layers.hpp"
+#include "boinc_app/cuda/layers.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "kernels/cuda/error.hpp"
 #include "kernels/cuda/finite.hpp"

@@ -14,10 +14,11 @@ namespace dedloc::training {
 
 /// A weight [out, in], and itself in the short format, without a gradient of its own.
 struct ShortWeight {
+    /// Casts a weight.
     ShortWeight(const at::Tensor& exact, at::ScalarType type);
 
-    at::Tensor weight;
-    at::Tensor cast;
+    at::Tensor weight;  ///< fp32
+    at::Tensor cast;    ///< the same, short
 };
 
 /// x · weightᵀ for short x [..., in]; short.
@@ -33,9 +34,9 @@ at::Tensor bias_gelu(FusedLayers& layers, const at::Tensor& product, const at::T
 
 /// The vectors of an add_norm().
 struct NormVectors {
-    at::Tensor bias;   ///< of the product
-    at::Tensor gain;   ///< of the layer norm
-    at::Tensor shift;  ///< of the layer norm
+    at::Tensor bias;   ///< the product's
+    at::Tensor gain;   ///< the layer norm's
+    at::Tensor shift;  ///< the layer norm's
 };
 
 /// The layer norm of product + bias + residual, as fp32 and short. The product is short, the

@@ -8,8 +8,8 @@
 //     begin(block, thread, shared, local)             phase 0
 //     resume(phase, block, thread, shared, local)     phases from 1 on
 //     blocks()                                        number of blocks; 0: no launch
-//     Body::kResident                                 blocks that a multiprocessor has room for at
-//                                                     once; 3 without it
+//     Body::kResident                                 blocks that share a multiprocessor at least;
+//                                                     3 without it
 #pragma once
 
 #include <bit>
@@ -157,7 +157,7 @@ DEDLOC_HOST_DEVICE constexpr unsigned phases_of(const Body& body) {
     }
 }
 
-/// Blocks of a body that a multiprocessor has room for at once.
+/// How many blocks of a body share a multiprocessor at least, which limits their registers.
 template <class Body>
 constexpr unsigned resident_blocks() {
     if constexpr (requires { Body::kResident; }) {

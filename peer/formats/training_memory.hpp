@@ -12,7 +12,7 @@ namespace dedloc::formats {
 struct ProductFormat {
     bool is_reduced = false;       ///< 16-bit products; false: fp32
     bool fuses_attention = false;  ///< attention's weights are not stored
-    bool fuses_layers = false;     ///< by training/fused_layers.hpp; only if is_reduced
+    bool fuses_layers = false;     ///< see training/fused_layers.hpp; only if is_reduced
 };
 
 /// Bytes that a sample of full length needs while its gradient is computed, besides the vectors of

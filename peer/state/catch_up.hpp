@@ -108,8 +108,8 @@ class CatchUp {
     /// Whether the trainer has been given a state and has not answered yet.
     bool is_loading() const { return mode_ == Mode::kLoading; }
 
-    /// A heartbeat of this peer has arrived. If no donor is asked or gives, and this one could, it is
-    /// asked now, not only when the next query is due.
+    /// A heartbeat of this peer has arrived. If no donor is asked or gives, and this one could, it
+    /// is asked now, not only when the next query is due.
     void heard(TimePoint now, const PeerKey& peer);
     /// The link to this peer is lost: drops it as a donor.
     void lost(TimePoint now, const PeerKey& peer, Outbox& out);

@@ -4,8 +4,9 @@
 // that never deliver come last, and so do donors that may drop the wanted round meanwhile.
 // Non-voters come before voters, donors that hold the wanted step before others; ties are random.
 // Up to four donors serve a download. If all of them are lost, others are queried at most once a
-// heartbeat; at most ten times as often when heartbeats tell of peers that could give. If no queried donor offers the round, the fetch turns to a whole state, and back to
-// rounds if no donor offers a certified state either.
+// heartbeat; at most ten times as often when heartbeats tell of peers that could give. If no
+// queried donor offers the round, the fetch turns to a whole state, and back to rounds if no donor
+// offers a certified state either.
 #include <algorithm>
 #include <tuple>
 #include <utility>

@@ -1,5 +1,5 @@
-// The kernels for what lies between a layer's matrix products, run by the host with their threads in
-// random order, against libtorch's operations; and the model with them against the model without.
+// The kernels for what lies between a layer's matrix products, run by the host with their threads
+// in random order, against libtorch's operations; and the model with them against the model without.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "boinc_app/cuda/layers/layers.hpp"
+#include "boinc_app/cuda/layers.hpp"
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/fused_pass.hpp"
 #include "kernels/cuda/host_launch.hpp"

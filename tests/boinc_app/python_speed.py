@@ -11,8 +11,9 @@ meets all of them: ours (training_bench), the Python model eager, and compiled b
 All compute the gradient of the same loss for samples of full length without padding, 15 % of
 whose tokens are masked, with the same micro-batch, number of threads and binary32 weights; none
 updates the weights. On a GPU all compute matrix products in bf16 and wait for the GPU after each
-micro-batch. Hugging Face's ALBERT-large needs 75 GB for a micro-batch of 64. Prints the median and the range of samples/s. Hugging Face's model computes the scores
-of every token, ours only those of masked tokens: that is part of what is measured.
+micro-batch; Hugging Face's ALBERT-large needs 75 GB for a micro-batch of 64. Prints the median and
+the range of samples/s. Hugging Face's model computes the scores of every token, ours only those of
+masked tokens: that is part of what is measured.
 """
 
 import argparse

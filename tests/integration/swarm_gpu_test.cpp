@@ -1,5 +1,5 @@
-// A GPU that BOINC grants to a job trains in a swarm with processors, over real sockets: all members
-// hold the same bits after every step.
+// A GPU that BOINC grants to a job trains in a swarm with processors, over real sockets: all
+// members hold the same bits after every step.
 #include "tests/boinc_app/skip_without_gpu.hpp"
 
 #include "tests/integration/local_swarm.hpp"

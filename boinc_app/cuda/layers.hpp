@@ -1,5 +1,5 @@
-// The fused parts of a layer (training/fused_layers.hpp), launched into a stream. Plain C++, so that
-// a test compiles it with bodies that run on the host.
+// The fused parts of a layer (training/fused_layers.hpp), launched into a stream. It is plain C++,
+// so a test compiles it with bodies that run on the host.
 #pragma once
 
 #include "boinc_app/training/fused_layers.hpp"
@@ -15,6 +15,7 @@ class Layers final : public FusedLayers {
 
     bool has_kernels(std::size_t columns) const override;
     std::size_t workspace_floats(const ShortMatrix& matrix, unsigned vectors) const override;
+    // As FusedLayers says.
     void add_norm(const ShortMatrix& matrix, const AddNorm& from, const AddNormResult& to) override;
     void add_norm_gradient(const ShortMatrix& matrix, const AddNorm& of,
                            const AddNormGradient& gradient) override;

@@ -6,7 +6,7 @@
 #include <cmath>
 #endif
 
-#include "boinc_app/cuda/layers/short_value.hpp"
+#include "boinc_app/cuda/short_value.hpp"
 
 namespace dedloc::training {
 
@@ -22,10 +22,12 @@ DEDLOC_HOST_DEVICE inline float tangent(float x) {
 inline constexpr float kGeluScale = 0.79788456080286536F;  ///< √(2 ÷ π)
 inline constexpr float kGeluCube = 0.044715F;
 
+/// GELU by its approximation with tanh.
 DEDLOC_HOST_DEVICE inline float gelu(float x) {
     return 0.5F * x * (1 + tangent(kGeluScale * (x + kGeluCube * x * x * x)));
 }
 
+/// The derivative of gelu().
 DEDLOC_HOST_DEVICE inline float gelu_slope(float x) {
     const float t = tangent(kGeluScale * (x + kGeluCube * x * x * x));
     return 0.5F * (1 + t) + 0.5F * x * (1 - t * t) * kGeluScale * (1 + 3 * kGeluCube * x * x);
@@ -33,7 +35,7 @@ DEDLOC_HOST_DEVICE inline float gelu_slope(float x) {
 
 /// How a matrix is divided among threads and blocks.
 struct ColumnLayout {
-    std::size_t rows = 0;
+    std::size_t rows = 0;        ///< those of the matrix
     std::size_t columns = 0;     ///< a multiple of 8
     std::size_t block_rows = 0;  ///< rows of a block
     unsigned block_threads = 0;  ///< that lie side by side in a block, at most kThreads
@@ -63,15 +65,15 @@ struct ColumnWalk {
     using Shared = kernels::cuda::Nothing;
     using Local = kernels::cuda::Nothing;
 
-    ColumnLayout layout;
-    const T* values;
-    const float* bias;  ///< null for kSum
-    const T* by;        ///< null unless kGeluGradient
-    T* out;             ///< null for kSum
-    float* sums;        ///< null for kGelu
+    ColumnLayout layout;  ///< its division among threads and blocks
+    const T* values;      ///< [rows, columns]
+    const float* bias;    ///< null for kSum
+    const T* by;          ///< null unless kGeluGradient
+    T* out;               ///< null for kSum
+    float* sums;          ///< null for kGelu
 
+    /// The functions of a body (kernels/cuda/body.hpp).
     DEDLOC_HOST_DEVICE std::size_t blocks() const { return layout.across * layout.down(); }
-
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared&, Local&) const {
         const std::size_t beside = block % layout.across;
         const std::size_t below = block / layout.across;
@@ -146,13 +148,13 @@ struct RowSums {
     };
     using Local = kernels::cuda::Nothing;
 
-    const float* parts;
-    std::size_t rows;
-    std::size_t columns;
-    float* out;
+    const float* parts;   ///< [rows, columns]
+    std::size_t rows;     ///< those of `parts`
+    std::size_t columns;  ///< those of `parts`
+    float* out;           ///< [columns]
 
+    /// The functions of a body (kernels/cuda/body.hpp).
     DEDLOC_HOST_DEVICE std::size_t blocks() const { return (columns + kColumns - 1) / kColumns; }
-
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared& shared,
                                   Local&) const {
         const std::size_t column = block * kColumns + thread % kColumns;

@@ -1,13 +1,13 @@
 // Layer norm of a sum, and its gradient. `threads` threads, a power of two, share a row: thread t
-// has columns 4 (t + p threads) to 4 (t + p threads) + 3 for p = 0 … kPacks − 1. A block has several
-// rows side by side. Sums of a row go through shared memory in a fixed order.
+// has columns 4 (t + p threads) to 4 (t + p threads) + 3 for p = 0 … kPacks − 1. A block has
+// several rows side by side. Sums of a row go through shared memory in a fixed order.
 #pragma once
 
 #if !defined(__CUDA_ARCH__)
 #include <cmath>
 #endif
 
-#include "boinc_app/cuda/layers/short_value.hpp"
+#include "boinc_app/cuda/short_value.hpp"
 #include "boinc_app/training/fused_layers.hpp"
 
 namespace dedloc::training {
@@ -23,6 +23,7 @@ DEDLOC_HOST_DEVICE inline Pack<T> four(const T* from) {
     return kernels::cuda::read_pack<true>(from, Whole{});
 }
 
+/// 1 ÷ √x, within two units of the last place.
 DEDLOC_HOST_DEVICE inline float inverse_root(float x) {
 #if defined(__CUDA_ARCH__)
     return rsqrtf(x);
@@ -33,19 +34,23 @@ DEDLOC_HOST_DEVICE inline float inverse_root(float x) {
 
 /// How rows are divided among threads and blocks.
 struct RowLayout {
-    std::size_t rows = 0;
+    std::size_t rows = 0;     ///< those of the matrix
     std::size_t columns = 0;  ///< 4 × kPacks × threads
-    unsigned threads = 0;     ///< of a row
+    unsigned threads = 0;     ///< threads that share a row
     unsigned groups = 1;      ///< rows that a thread works on, one after the other
 
+    /// Rows that a block works on at once.
     DEDLOC_HOST_DEVICE unsigned side_by_side() const { return kThreads / threads; }
+    /// Blocks that all rows need.
     DEDLOC_HOST_DEVICE std::size_t block_count() const {
         const std::size_t rows_of_block = std::size_t{groups} * side_by_side();
         return (rows + rows_of_block - 1) / rows_of_block;
     }
+    /// The row that a thread works on in this group; it may be beyond the last one.
     DEDLOC_HOST_DEVICE std::size_t row(std::size_t block, unsigned group, unsigned thread) const {
         return (block * groups + group) * side_by_side() + thread / threads;
     }
+    /// The first of the four columns of a thread's pack.
     DEDLOC_HOST_DEVICE std::size_t column(unsigned pack, unsigned thread) const {
         return kPackElements * (std::size_t{thread & (threads - 1)} + std::size_t{pack} * threads);
     }
@@ -62,21 +67,24 @@ struct RowLayout {
 template <class T, unsigned kPacks>
 struct NormRows {
     static constexpr unsigned kPhases = 3;
+    /// The sums of each thread.
     struct Shared {
-        float sums[kThreads];
-        float squares[kThreads];
+        float sums[kThreads];     ///< Σ z
+        float squares[kThreads];  ///< Σ (z − mean)²
     };
+    /// The thread's part of its row.
     struct Local {
-        float z[kPacks][kPackElements];
-        float mean;
+        float z[kPacks][kPackElements];  ///< less the mean from the second phase on
+        float mean;                      ///< mean(z)
     };
 
-    RowLayout layout;
-    AddNorm from;
-    AddNormResult to;
+    RowLayout layout;  ///< one group
+    AddNorm from;      ///< inputs
+    AddNormResult to;  ///< results
+
+    /// The functions of a body (kernels/cuda/body.hpp).
 
     DEDLOC_HOST_DEVICE std::size_t blocks() const { return layout.block_count(); }
-
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared& shared,
                                   Local& local) const {
         const std::size_t row = layout.row(block, 0, thread);
@@ -140,25 +148,27 @@ struct NormRows {
 /// as [thread rows, 3, columns].
 template <class T, unsigned kPacks>
 struct NormGradientRows {
-    /// Blocks on a multiprocessor at once, so at most 128 registers a thread.
+    /// So a thread has at most 128 registers.
     static constexpr unsigned kResident = 2;
     struct Shared {
-        float sums[2][2][kThreads];  ///< by parity of the group
+        float sums[2][2][kThreads];  ///< [parity of the group, kind of the sum, thread]
     };
+    /// The thread's part of its present row, and its sums of columns.
     struct Local {
         float normal[kPacks][kPackElements];  ///< (z − mean) × inverse
-        float by_out[kPacks][kPackElements];  ///< of both outputs
+        float by_out[kPacks][kPackElements];  ///< the gradients by both outputs, added up
         float by_gain[kPacks][kPackElements], by_shift[kPacks][kPackElements];
         float by_bias[kPacks][kPackElements];
     };
 
-    RowLayout layout;
-    AddNorm of;
-    AddNormGradient gradient;
+    RowLayout layout;          ///< one or more groups
+    AddNorm of;                ///< its inputs
+    AddNormGradient gradient;  ///< where the gradient comes from and goes to
+
+    /// The functions of a body (kernels/cuda/body.hpp).
 
     DEDLOC_HOST_DEVICE std::size_t blocks() const { return layout.block_count(); }
     DEDLOC_HOST_DEVICE unsigned phases() const { return layout.groups + 1; }
-
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared& shared,
                                   Local& local) const {
         for (unsigned p = 0; p < kPacks; ++p) {

@@ -1,6 +1,6 @@
 // Blocks are as many as fit on the device at once, or a small multiple of that: each leaves one row
 // of sums, and rows of sums are read again.
-#include "boinc_app/cuda/layers/layers.hpp"
+#include "boinc_app/cuda/layers.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <optional>
 #include <type_traits>
 
+#include "boinc_app/cuda/column_body.hpp"
 #include "boinc_app/cuda/cuda_failure.hpp"
-#include "boinc_app/cuda/layers/column_body.hpp"
-#include "boinc_app/cuda/layers/norm_body.hpp"
+#include "boinc_app/cuda/norm_body.hpp"
 #include "kernels/cuda/enqueue.hpp"
 
 namespace dedloc::training {

@@ -1,5 +1,5 @@
-#include "boinc_app/cuda/layers/column_body.hpp"
-#include "boinc_app/cuda/layers/norm_body.hpp"
+#include "boinc_app/cuda/column_body.hpp"
+#include "boinc_app/cuda/norm_body.hpp"
 #include "kernels/cuda/launch.cuh"
 
 namespace dedloc::kernels::cuda {
