@@ -22,11 +22,11 @@ std::uint64_t layer_bytes(const RunFile& run, const ProductFormat& format) {
     // Attention has so many weights for a token.
     const std::uint64_t weights = model.heads * run.sequence_length;
     if (!format.is_reduced) {
-        // Twelve vectors of the layer's width (inputs of matrix products and layer norms), input
-        // and output of the activation, attention before and after the softmax. Dropout keeps what
-        // it multiplied.
-        const std::uint64_t attention = drops ? 3 : format.fuses_attention ? 0 : 2;
-        return sizeof(float) * (12 * model.hidden + 2 * model.ffn + attention * weights);
+        // Eight vectors of the layer's width (inputs of matrix products and layer norms), input and
+        // output of the activation, attention after the softmax. Dropout adds what it multiplied
+        // and a mask of bytes.
+        const std::uint64_t attention = drops ? 9 : format.fuses_attention ? 0 : 4;
+        return sizeof(float) * (8 * model.hidden + 2 * model.ffn) + attention * weights;
     }
     // Eight vectors of 16 bits and two of 32: products, their inputs, and both outputs of the layer
     // norms. On an H100 ALBERT-large takes 537 MB a sample, the estimate is 529.
@@ -46,7 +46,13 @@ std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format) 
     // reduced precision also the product itself.
     const std::uint64_t logit = format.is_reduced ? 10 : 8;
     const std::uint64_t head = logit * run.model.vocabulary / 6;
-    return run.sequence_length * (run.model.layers * layer_bytes(run, format) + head);
+    const std::uint64_t saved =
+        run.sequence_length * (run.model.layers * layer_bytes(run, format) + head);
+    if (format.is_reduced) return saved;
+    // Embeddings: their sum, layer norm and its output. malloc keeps a quarter more, since tensors
+    // of many sizes leave gaps.
+    const std::uint64_t embeddings = 4 * sizeof(float) * run.model.embedding * run.sequence_length;
+    return (saved + embeddings) * 5 / 4;
 }
 
 std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format) {

@@ -16,8 +16,8 @@ struct ProductFormat {
 };
 
 /// Bytes that a sample of full length needs while its gradient is computed, besides the vectors of
-/// N floats. An estimate: `training_bench --large` measured 1.64 GB where this says 1.83 GB. That
-/// for reduced precision counts what autograd saves, and is not measured yet.
+/// N floats. An estimate; boinc_app/training/README.md has what was measured.
+/// That for reduced precision counts what autograd saves.
 std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format);
 
 /// Bytes that a micro-batch of any size needs besides activations: the gradient, and in reduced

@@ -10,6 +10,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
+#include "tests/file_size_limit.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc {
@@ -42,6 +43,23 @@ TEST_CASE("a receipt journal that was cut at any byte keeps every whole line", "
         journal.append(StepIndex{50}, Samples{1});
         CHECK(ReceiptJournal{path, RunId{}, peer}.lines().size() == lines.size() + 1);
     }
+}
+
+TEST_CASE("a receipt journal on a full disk says so and keeps its lines", "[boinc]") {
+    const TemporaryDirectory folder;
+    const auto path = folder.path() / "journal";
+    const PeerKey peer = KeyPair::generate().public_key();
+    ReceiptJournal journal{path, RunId{}, peer};
+    journal.append(StepIndex{0}, Samples{100});
+    {
+        const FileSizeLimit full{std::filesystem::file_size(path) + 3};
+        CHECK_THROWS_WITH(journal.append(StepIndex{1}, Samples{101}),
+                          Catch::Contains("cannot write " + path.string()));
+    }
+    CHECK(journal.lines() == lines_until(1));
+    CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(1));
+    journal.append(StepIndex{1}, Samples{101});
+    CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(2));
 }
 
 TEST_CASE("a receipt journal of another run or key is refused", "[boinc]") {

@@ -1,0 +1,110 @@
+// The estimate of a micro-batch's activations, by which its size is chosen, compared with what
+// libtorch allocates while it computes a gradient.
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/footprint.hpp"
+#include "peer/base/aligned_floats.hpp"
+#include "peer/state/run_state.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+
+namespace dedloc::training {
+namespace {
+
+/// While it lives, torch's tensors on the processor are counted. Each block begins with its size.
+class CountingAllocator final : public c10::Allocator {
+  public:
+    c10::DataPtr allocate(std::size_t bytes) override {
+        auto* const block = static_cast<std::byte*>(c10::alloc_cpu(bytes + kHead));
+        std::memcpy(block, &bytes, sizeof(bytes));
+        held_ += bytes;
+        std::size_t largest = largest_;
+        while (largest < held_ && !largest_.compare_exchange_weak(largest, held_)) {
+        }
+        return {block + kHead, block, &CountingAllocator::release, at::DeviceType::CPU};
+    }
+    void copy_data(void* to, const void* from, std::size_t bytes) const override {
+        default_copy_data(to, from, bytes);
+    }
+
+    CountingAllocator() { c10::SetAllocator(c10::DeviceType::CPU, this, kPriority); }
+    ~CountingAllocator() override {
+        c10::SetAllocator(c10::DeviceType::CPU, c10::GetDefaultCPUAllocator(), kPriority);
+    }
+    CountingAllocator(const CountingAllocator&) = delete;
+    CountingAllocator& operator=(const CountingAllocator&) = delete;
+
+    /// The most bytes that were held at once since the last call.
+    static std::size_t take_largest() { return largest_.exchange(held_); }
+
+  private:
+    static constexpr std::size_t kHead = 64;  // keeps torch's alignment
+    static constexpr std::uint8_t kPriority = 255;
+
+    static void release(void* block) {
+        std::size_t bytes = 0;
+        std::memcpy(&bytes, block, sizeof(bytes));
+        held_ -= bytes;
+        c10::free_cpu(block);
+    }
+
+    static inline std::atomic<std::size_t> held_{0};
+    static inline std::atomic<std::size_t> largest_{0};
+};
+
+/// The most bytes of tensors while the gradient of so many samples of full length is computed.
+std::size_t largest_bytes(const formats::RunFile& run, std::size_t samples) {
+    const std::vector<formats::Shard> shards{
+        test::skewed_shard(run, 1, 2 * run.sequence_length / 5)};
+    const Sampler sampler{run, shards};
+    const FloatVector values = state::initial_parameters(run);
+    AlignedFloats parameters(values.size());
+    std::ranges::copy(values, parameters.begin());
+    Albert model{run, parameters};
+    FloatVector sum(values.size());
+    const Random random = step_random(run.seed, PeerKey{}, StepIndex{0});
+    const MicroBatch batch = sampler.draw(random, 0, samples);
+    REQUIRE(batch.length == run.sequence_length);
+    CountingAllocator::take_largest();
+    REQUIRE(model.add_gradient(batch, sum));
+    return CountingAllocator::take_largest();
+}
+
+TEST_CASE("a sample's activations take about as many bytes as estimated", "[training]") {
+    const CountingAllocator allocator;
+    set_compute_threads(1);
+    const formats::RunFile tiny = test::tiny_run({.vocabulary = 1'000, .width = 128, .length = 64});
+    const formats::RunFile many_words =
+        test::tiny_run({.vocabulary = 30'000, .width = 128, .length = 128});
+    formats::RunFile long_text = test::tiny_run({.vocabulary = 8'000,
+                                                 .width = 256,
+                                                 .layers = 6,
+                                                 .length = 512,
+                                                 .embedding = 128,
+                                                 .heads = 4});
+    const auto check = [](const formats::RunFile& run, std::size_t few) {
+        const auto measured =
+            static_cast<double>(largest_bytes(run, 2 * few) - largest_bytes(run, few)) /
+            static_cast<double>(few);
+        const auto estimated = static_cast<double>(activation_bytes(run));
+        CAPTURE(run.model.hidden, run.sequence_length, measured, estimated);
+        // malloc keeps more than the tensors that it holds.
+        CHECK(estimated == Approx(1.25 * measured).epsilon(0.1));
+    };
+    check(tiny, 8);
+    check(many_words, 32);
+    check(long_text, 2);
+    long_text.model.hidden_dropout = 0.1;
+    long_text.model.attention_dropout = 0.1;
+    check(long_text, 2);
+}
+
+}  // namespace
+}  // namespace dedloc::training
