@@ -83,7 +83,6 @@ struct NormRows {
     AddNormResult to;  ///< results
 
     /// The functions of a body (kernels/cuda/body.hpp).
-
     DEDLOC_HOST_DEVICE std::size_t blocks() const { return layout.block_count(); }
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared& shared,
                                   Local& local) const {
@@ -166,7 +165,6 @@ struct NormGradientRows {
     AddNormGradient gradient;  ///< where the gradient comes from and goes to
 
     /// The functions of a body (kernels/cuda/body.hpp).
-
     DEDLOC_HOST_DEVICE std::size_t blocks() const { return layout.block_count(); }
     DEDLOC_HOST_DEVICE unsigned phases() const { return layout.groups + 1; }
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared& shared,

@@ -20,8 +20,8 @@ struct ShortMatrix {
     bool is_bf16 = true;      ///< else fp16
 };
 
-/// By rows, y = gain × (z − mean(z)) ÷ √(variance(z) + epsilon) + shift, where
-/// z = product + bias + residual.
+/// The layer norm of the rows of a sum z = product + bias + residual:
+/// y = gain × (z − mean(z)) ÷ √(variance(z) + epsilon) + shift.
 struct AddNorm {
     const void* product = nullptr;    ///< [rows, columns], short
     const float* residual = nullptr;  ///< [rows, columns]

@@ -1,5 +1,6 @@
 // The kernels for what lies between a layer's matrix products, run by the host with their threads
-// in random order, against libtorch's operations; and the model with them against the model without.
+// in random order, against libtorch's operations; and the model with them against the model without
+// them.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 

@@ -1,6 +1,6 @@
 // For test programs that need a real GPU: without one the program is skipped; with DEDLOC_HAS_GPU
-// in the environment, which says that the machine has one, it fails instead. Include it first, in one
-// source of the program.
+// in the environment, which says that the machine has one, it fails instead. Include it first, in
+// one source of the program.
 #pragma once
 
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
