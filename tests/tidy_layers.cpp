@@ -128,7 +128,8 @@ Layers adapter_layers() {
     return {
         net("peer/net/", {"peer/net/endpoint_text.hpp", "peer/net/event_queue.hpp",
                           "peer/events.hpp", "peer/trainer.hpp"}),
-        net("peer/net/session/", {"peer/net/session/", "peer/formats/", "sodium.h"}),
+        net("peer/net/session/",
+            {"peer/net/session/", "peer/formats/", "sodium.h", "openssl/evp.h"}),
         net("peer/net/tcp/",
             {"peer/net/tcp/", "peer/net/session/", "peer/net/transport.hpp",
              "peer/net/endpoint_text.hpp", "peer/events.hpp", "peer/trainer.hpp", "boost/"}),

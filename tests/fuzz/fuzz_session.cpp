@@ -127,18 +127,18 @@ void read_stream(FrameDecoder& decoder, std::span<const std::byte> stream) {
     }
 }
 
-FrameCodec sealed_codec(bool is_first) {
+FrameCodec sealed_codec(net::Cipher cipher, bool is_first) {
     const std::array<std::byte, 32> one{std::byte{1}};
     const std::array<std::byte, 32> two{std::byte{2}};
-    return is_first ? net::make_sealed_codec(one, two, kLimit)
-                    : net::make_sealed_codec(two, one, kLimit);
+    return net::make_sealed_codec(
+        {.cipher = cipher, .send = is_first ? one : two, .receive = is_first ? two : one}, kLimit);
 }
 
 /// Headers that say anything, each sealed by an end that has the keys, with as many bytes as
 /// follow.
-void seal_anything(std::span<const std::byte> bytes) {
-    const FrameCodec liar = sealed_codec(true);
-    const FrameCodec reader = sealed_codec(false);
+void seal_anything(net::Cipher cipher, std::span<const std::byte> bytes) {
+    const FrameCodec liar = sealed_codec(cipher, true);
+    const FrameCodec reader = sealed_codec(cipher, false);
     ByteWriter stream;
     ByteReader in(bytes);
     while (const auto header = in.read<net::FrameHeader>()) {
@@ -161,7 +161,11 @@ void run(std::span<const std::byte> input) {
     if (input.empty()) return;
     FixedRandomness::begin(0);
     const auto rest = input.subspan(1);
-    switch (std::to_integer<unsigned>(input[0]) % 7) {
+    constexpr unsigned kCases = 7;
+    const auto choice = std::to_integer<unsigned>(input[0]);
+    const bool has_aes = choice / kCases % 2 == 1;
+    const net::Cipher cipher = has_aes ? net::Cipher::kAes256Gcm : net::Cipher::kXChaCha20;
+    switch (choice % kCases) {
         case 0:
             return talk_to(Side::kListener, rest);
         case 1:
@@ -173,9 +177,9 @@ void run(std::span<const std::byte> input) {
         case 4:
             return read_stream(*net::make_plain_codec(kLimit).decoder, rest);
         case 5:
-            return read_stream(*sealed_codec(false).decoder, rest);
+            return read_stream(*sealed_codec(cipher, false).decoder, rest);
         default:
-            return seal_anything(rest);
+            return seal_anything(cipher, rest);
     }
 }
 

@@ -93,9 +93,8 @@ bool InsiderLink::shake_hands() {
     }
     if (!handshake.is_proven() || !is_open_) return false;
     const net::Proven& proven = handshake.proven();
-    codec_ = proven.encrypts
-                 ? net::make_sealed_codec(proven.send.bytes, proven.receive.bytes, kFrameLimit)
-                 : net::make_plain_codec(kFrameLimit);
+    codec_ = proven.encrypts ? net::make_sealed_codec(proven.keys(), kFrameLimit)
+                             : net::make_plain_codec(kFrameLimit);
     return true;
 }
 

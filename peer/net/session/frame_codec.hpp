@@ -14,6 +14,7 @@
 #include "peer/base/frame.hpp"
 #include "peer/net/session/buffer_pool.hpp"
 #include "peer/net/session/link_frame.hpp"
+#include "peer/net/session/stream_cipher.hpp"
 
 namespace dedloc::net {
 
@@ -82,12 +83,11 @@ struct FrameCodec {
 /// Frames without encryption or authentication. Received bodies are allocated from `pool`.
 FrameCodec make_plain_codec(std::size_t frame_limit, BufferPool pool = BufferPool{0});
 
-/// Frames sealed by libsodium's secretstream (XChaCha20-Poly1305): 24 random bytes, then each frame
-/// as a sealed header (33 bytes) and sealed pieces of at most kPieceBytes (17 bytes more each). A
-/// piece that is modified, repeated, dropped or reordered ends the link. Requires two different
-/// keys that no other link uses. Cost: see ../README.md.
-FrameCodec make_sealed_codec(std::span<const std::byte, 32> send_key,
-                             std::span<const std::byte, 32> receive_key, std::size_t frame_limit,
+/// Sealed frames: with XChaCha20 first 24 random bytes, then each frame as a sealed header (33
+/// bytes) and sealed pieces of at most kPieceBytes (17 bytes more each). A piece that is modified,
+/// repeated, dropped or reordered ends the link. Requires two different keys that no other link
+/// uses. Cost: see ../README.md.
+FrameCodec make_sealed_codec(const LinkKeys& keys, std::size_t frame_limit,
                              BufferPool pool = BufferPool{0});
 
 }  // namespace dedloc::net

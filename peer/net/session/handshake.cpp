@@ -24,6 +24,9 @@ constexpr std::uint32_t kHelloMagic = 0x534c4444;  // "DDLS"
 /// First byte of a sealed message's plaintext.
 enum class Kind : std::uint8_t { kRefusal = 0, kProof = 1, kVerdict = 2 };
 
+/// Second byte of a proof: what else its end can do, as bits. Ends that do not know a bit ignore it.
+constexpr std::byte kHasAes{1};
+
 // Subkey numbers and contexts for libsodium's KDF.
 constexpr std::uint64_t kDiallerKey = 1;
 constexpr std::uint64_t kListenerKey = 2;
@@ -221,7 +224,7 @@ bool Handshake::derive_keys(std::span<const std::byte, 32> other_ephemeral) {
 Buffer Handshake::prove() {
     ByteWriter plain;
     plain.write(Kind::kProof);
-    plain.write(LinkRefusal::kNone);
+    plain.write(options_.has_aes ? kHasAes : std::byte{0});
     const Buffer ticket = options_.ticket ? formats::encode(*options_.ticket)  //
                                           : Buffer(wire::kTicketBytes);
     plain.append(ticket);
@@ -274,6 +277,8 @@ LinkRefusal Handshake::judge_proof(std::span<const std::byte> proof,
     if (is_dialler() && is_own(key)) return LinkRefusal::kMyself;
     if (expected_ && key != *expected_) return LinkRefusal::kOtherPeer;
     proven_.peer = ticket->ticket;
+    const bool both_have_aes = options_.has_aes && (proof[1] & kHasAes) != std::byte{0};
+    proven_.cipher = both_have_aes ? Cipher::kAes256Gcm : Cipher::kXChaCha20;
     return LinkRefusal::kNone;
 }
 

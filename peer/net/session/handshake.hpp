@@ -28,6 +28,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/net/session/link_refusal.hpp"
+#include "peer/net/session/stream_cipher.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::net {
@@ -39,6 +40,7 @@ struct SessionOptions {
     KeyPair key;                                  ///< this peer's key
     std::optional<formats::SignedTicket> ticket;  ///< for `key`; nothing: every peer refuses us
     bool encrypts = true;                ///< false: frames are plain, for a trusted network
+    bool has_aes = processor_has_aes();  ///< this end can use Cipher::kAes256Gcm
     formats::Revocations revocations{};  ///< revocations known at the start
 };
 
@@ -73,8 +75,14 @@ struct Proven {
     formats::UtcSeconds expires;  ///< when the ticket that this end has shown expires
     std::uint16_t version = 0;    ///< the highest version that both ends speak
     bool encrypts = true;         ///< frames after the handshake are sealed
-    SecretKey send;               ///< seals the frames that this end sends
-    SecretKey receive;            ///< opens the frames that this end receives
+    Cipher cipher = Cipher::kXChaCha20;  ///< seals them; AES-256-GCM if both ends have it
+    SecretKey send;                      ///< seals the frames that this end sends
+    SecretKey receive;                   ///< opens the frames that this end receives
+
+    /// What a sealed codec needs; as long as this lives.
+    LinkKeys keys() const {
+        return {.cipher = cipher, .send = send.bytes, .receive = receive.bytes};
+    }
 };
 
 /// One end of one handshake. Give every message to take() and send what it returns.
@@ -82,7 +90,7 @@ class Handshake {
   public:
     /// Size of a Hello: magic, oldest, newest, encrypts, ephemeral key
     static constexpr std::size_t kHelloBytes = 4 + 2 + 2 + 4 + 32;
-    /// Size of a sealed message: kind and code, ticket, signature, authenticator
+    /// Size of a sealed message: kind and code or abilities, ticket, signature, authenticator
     static constexpr std::size_t kSealedBytes = 2 + wire::kTicketBytes + wire::kSignatureBytes + 16;
 
     /// `expected`: refuse an end that proves another key. `options` must outlive the handshake.

@@ -1,6 +1,6 @@
 // The encoder seals frames into one buffer of at most one write, just before they are written, so
-// that queued bodies stay shared by all links. The first write begins with the stream's random
-// header. The decoder reads a whole sealed piece before it opens it, and the sealed header of the
+// that queued bodies stay shared by all links. The first write begins with the bytes that
+// the cipher needs, if any. The decoder reads a whole sealed piece before it opens it, and the sealed header of the
 // next frame together with a frame's last piece. Piece boundaries follow from the frame's length
 // alone, so encoder and decoder must cut in the same way. A goodbye carries the stream's final tag.
 #include <sodium.h>
@@ -16,11 +16,8 @@
 namespace dedloc::net {
 namespace {
 
-using Stream = crypto_secretstream_xchacha20poly1305_state;
-constexpr std::size_t kStart = crypto_secretstream_xchacha20poly1305_HEADERBYTES;
-constexpr std::size_t kMore = crypto_secretstream_xchacha20poly1305_ABYTES;
-constexpr std::size_t kSealedHeader = sizeof(FrameHeader) + kMore;
-constexpr std::size_t kSealedPiece = kPieceBytes + kMore;
+constexpr std::size_t kSealedHeader = sizeof(FrameHeader) + kSealBytes;
+constexpr std::size_t kSealedPiece = kPieceBytes + kSealBytes;
 /// Bytes of one write: the last piece of a frame and small frames behind it, or small frames only.
 constexpr std::size_t kWriteBytes = kSealedHeader + kSealedPiece;
 /// Most frames in the encoder; a frame's body is held until it has been sealed.
@@ -28,31 +25,21 @@ constexpr std::size_t kMaxFrames = 64;
 /// An idle codec frees buffers larger than this, so that a thousand idle links need little memory.
 constexpr std::size_t kKeptBytes = std::size_t{16} << 10;
 
-template <class Byte>
-auto* raw(Byte* bytes) {
-    using Raw = std::conditional_t<std::is_const_v<Byte>, const unsigned char, unsigned char>;
-    return reinterpret_cast<Raw*>(bytes);
-}
-
-unsigned char tag_of(FrameKind kind) {
-    return kind == FrameKind::kGoodbye ? crypto_secretstream_xchacha20poly1305_TAG_FINAL
-                                       : crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
+PieceTag tag_of(FrameKind kind) {
+    return kind == FrameKind::kGoodbye ? PieceTag::kFinal : PieceTag::kMessage;
 }
 
 /// Seals only as much as one write holds: the bodies of waiting frames stay shared by all links.
 class SealedEncoder final : public FrameEncoder {
   public:
-    explicit SealedEncoder(std::span<const std::byte, 32> key) {
-        buffer_.resize(kStart);
-        crypto_secretstream_xchacha20poly1305_init_push(&stream_, raw(buffer_.data()),
-                                                        raw(key.data()));
+    SealedEncoder(Cipher cipher, std::span<const std::byte, 32> key)
+        : start_(start_bytes(cipher)), sealer_(make_sealer(cipher, key)) {
+        buffer_.resize(start_);
+        sealer_->begin(buffer_);
     }
-    ~SealedEncoder() override { sodium_memzero(&stream_, sizeof stream_); }
-    SealedEncoder(const SealedEncoder&) = delete;
-    SealedEncoder& operator=(const SealedEncoder&) = delete;
 
     bool has_space() const override { return frames_.size() < kMaxFrames; }
-    /// True although the stream's header may be unsent: it is written with the first frame.
+    /// True although the cipher's first bytes may be unsent: they are written with the first frame.
     bool is_empty() const override { return frames_.empty(); }
 
     void add(OutgoingFrame frame) override {
@@ -100,7 +87,7 @@ class SealedEncoder final : public FrameEncoder {
     bool has_space_for_next() const {
         if (written_ > 0) return false;
         if (!is_in_body_) return buffer_.size() + kSealedHeader <= kWriteBytes;
-        return buffer_.size() + next_piece().size() + kMore <= kStart + kWriteBytes;
+        return buffer_.size() + next_piece().size() + kSealBytes <= start_ + kWriteBytes;
     }
     std::span<const std::byte> next_piece() const {
         const auto rest = std::span{*body_}.subspan(body_sealed_);
@@ -117,7 +104,7 @@ class SealedEncoder final : public FrameEncoder {
             body_sealed_ = 0;
         } else {
             const auto piece = next_piece();
-            seal(piece, crypto_secretstream_xchacha20poly1305_TAG_MESSAGE);
+            seal(piece, PieceTag::kMessage);
             body_sealed_ += piece.size();
             is_in_body_ = body_sealed_ < body_->size();
         }
@@ -127,15 +114,14 @@ class SealedEncoder final : public FrameEncoder {
         ++sealed_;
     }
 
-    void seal(std::span<const std::byte> plain, unsigned char tag) {
+    void seal(std::span<const std::byte> plain, PieceTag tag) {
         const std::size_t at = buffer_.size();
-        buffer_.resize(at + plain.size() + kMore);
-        crypto_secretstream_xchacha20poly1305_push(&stream_, raw(buffer_.data() + at), nullptr,
-                                                   raw(plain.data()), plain.size(), nullptr, 0,
-                                                   tag);
+        buffer_.resize(at + plain.size() + kSealBytes);
+        sealer_->seal(plain, tag, std::span{buffer_}.subspan(at));
     }
 
-    Stream stream_;
+    const std::size_t start_;
+    const std::unique_ptr<StreamSealer> sealer_;
     std::deque<Waiting> frames_;
     std::size_t sealed_ = 0;        ///< frames at the front that are in the buffer completely
     bool is_in_body_ = false;       ///< the header of the next frame is sealed, its body is not
@@ -149,16 +135,15 @@ class SealedEncoder final : public FrameEncoder {
 
 class SealedDecoder final : public FrameDecoder {
   public:
-    SealedDecoder(std::span<const std::byte, 32> key, std::size_t frame_limit, BufferPool pool)
-        : limit_(frame_limit), pool_(std::move(pool)), piece_(kStart) {
-        std::copy(key.begin(), key.end(), key_.begin());
+    SealedDecoder(Cipher cipher, std::span<const std::byte, 32> key, std::size_t frame_limit,
+                  BufferPool pool)
+        : limit_(frame_limit),
+          pool_(std::move(pool)),
+          opener_(make_opener(cipher, key)),
+          has_started_(start_bytes(cipher) == 0),
+          piece_(start_bytes(cipher)) {
+        if (has_started_) opener_->begin({});
     }
-    ~SealedDecoder() override {
-        sodium_memzero(&stream_, sizeof stream_);
-        sodium_memzero(key_.data(), key_.size());
-    }
-    SealedDecoder(const SealedDecoder&) = delete;
-    SealedDecoder& operator=(const SealedDecoder&) = delete;
 
     /// The rest of the piece and, after the last piece of a frame, the next header.
     Places next() override {
@@ -184,28 +169,18 @@ class SealedDecoder final : public FrameDecoder {
   private:
     bool is_last_piece() const { return !body_ || body_length_ - body_got_ <= kPieceBytes; }
 
-    bool open(std::span<const std::byte> sealed, std::span<std::byte> plain, unsigned char& tag) {
-        return crypto_secretstream_xchacha20poly1305_pull(&stream_, raw(plain.data()), nullptr,
-                                                          &tag, raw(sealed.data()), sealed.size(),
-                                                          nullptr, 0) == 0;
-    }
-
-    /// Processes a complete piece: the stream's header, or a piece of a body.
+    /// Processes a complete piece: the cipher's first bytes, or a piece of a body.
     bool end_piece(const Deliver& deliver) {
         if (!has_started_) {
             has_started_ = true;
-            crypto_secretstream_xchacha20poly1305_init_pull(&stream_, raw(piece_.data()),
-                                                            raw(key_.data()));
-            sodium_memzero(key_.data(), key_.size());
+            opener_->begin(piece_);
             await_piece(0);
             return true;
         }
-        const std::size_t length = piece_.size() - kMore;
+        const std::size_t length = piece_.size() - kSealBytes;
         if (body_->size() < body_got_ + length) body_->resize(body_got_ + length);
-        unsigned char tag = 0;
-        const bool is_good = open(piece_, std::span{*body_}.subspan(body_got_, length), tag) &&
-                             tag == crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
-        if (!is_good) return false;
+        const auto plain = std::span{*body_}.subspan(body_got_, length);
+        if (opener_->open(piece_, plain) != PieceTag::kMessage) return false;
         body_got_ += length;
         await_piece(body_length_ - body_got_);
         if (piece_.empty()) deliver(frame_, std::exchange(body_, nullptr));
@@ -215,15 +190,14 @@ class SealedDecoder final : public FrameDecoder {
     /// Prepares for the next piece of a body with `rest` bytes to come; 0: no piece follows.
     void await_piece(std::size_t rest) {
         piece_got_ = 0;
-        piece_.resize(rest == 0 ? 0 : std::min(rest, kPieceBytes) + kMore);
+        piece_.resize(rest == 0 ? 0 : std::min(rest, kPieceBytes) + kSealBytes);
         if (rest == 0 && piece_.capacity() > kKeptBytes) piece_ = {};
     }
 
     bool begin_frame(const Deliver& deliver) {
-        unsigned char tag = 0;
         const auto plain = std::as_writable_bytes(std::span{&frame_, 1});
-        if (!open(header_, plain, tag)) return false;
-        if (!is_valid(frame_, limit_) || tag != tag_of(frame_.kind)) return false;
+        const auto tag = opener_->open(header_, plain);
+        if (!tag || !is_valid(frame_, limit_) || tag != tag_of(frame_.kind)) return false;
         body_length_ = frame_.length;
         await_piece(body_length_);
         body_got_ = 0;
@@ -234,9 +208,8 @@ class SealedDecoder final : public FrameDecoder {
 
     const std::size_t limit_;
     BufferPool pool_;
-    std::array<std::byte, 32> key_{};
-    Stream stream_{};
-    bool has_started_ = false;
+    const std::unique_ptr<StreamOpener> opener_;
+    bool has_started_;
     FrameHeader frame_{};  ///< the last header, authenticated
     std::array<std::byte, kSealedHeader> header_{};
     std::size_t header_got_ = 0;
@@ -249,12 +222,11 @@ class SealedDecoder final : public FrameDecoder {
 
 }  // namespace
 
-FrameCodec make_sealed_codec(std::span<const std::byte, 32> send_key,
-                             std::span<const std::byte, 32> receive_key, std::size_t frame_limit,
-                             BufferPool pool) {
+FrameCodec make_sealed_codec(const LinkKeys& keys, std::size_t frame_limit, BufferPool pool) {
     DEDLOC_CHECK(sodium_init() >= 0, "libsodium could not find a source of randomness");
-    return {std::make_unique<SealedEncoder>(send_key),
-            std::make_unique<SealedDecoder>(receive_key, frame_limit, std::move(pool))};
+    return {
+        std::make_unique<SealedEncoder>(keys.cipher, keys.send),
+        std::make_unique<SealedDecoder>(keys.cipher, keys.receive, frame_limit, std::move(pool))};
 }
 
 }  // namespace dedloc::net

@@ -353,9 +353,9 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
         return refusals_.refused(remote, kLinksTaken);
     }
     const bool is_sealed = proven != nullptr && proven->encrypts;
-    FrameCodec codec = is_sealed ? make_sealed_codec(proven->send.bytes, proven->receive.bytes,
-                                                     options_.limits.frame_bytes, pool_)
-                                 : make_plain_codec(options_.limits.frame_bytes, pool_);
+    FrameCodec codec = is_sealed
+                           ? make_sealed_codec(proven->keys(), options_.limits.frame_bytes, pool_)
+                           : make_plain_codec(options_.limits.frame_bytes, pool_);
     event::LinkOpened opened{.link = LinkId{++last_id_}, .remote = remote, .dialled = is_dialled};
     std::optional<LinkTicket> ticket;
     if (proven != nullptr) {

@@ -22,10 +22,19 @@ Key key_of(std::uint8_t n) {
     return key;
 }
 
-FrameCodec codec(bool is_sealed, bool is_first, const BufferPool& pool = BufferPool{0}) {
-    if (!is_sealed) return make_plain_codec(kLimit, pool);
-    return is_first ? make_sealed_codec(key_of(1), key_of(2), kLimit, pool)
-                    : make_sealed_codec(key_of(2), key_of(1), kLimit, pool);
+/// One end of a link; without a cipher it is plain.
+FrameCodec codec(std::optional<Cipher> cipher, bool is_first,
+                 const BufferPool& pool = BufferPool{0}) {
+    if (!cipher) return make_plain_codec(kLimit, pool);
+    const Key one = key_of(1);
+    const Key two = key_of(2);
+    return make_sealed_codec(
+        {.cipher = *cipher, .send = is_first ? one : two, .receive = is_first ? two : one}, kLimit,
+        pool);
+}
+
+Cipher any_cipher() {
+    return GENERATE(Cipher::kXChaCha20, Cipher::kAes256Gcm);
 }
 
 SharedBytes body_of(std::size_t size, std::uint64_t seed) {
@@ -127,7 +136,8 @@ Heard heard(FrameDecoder& decoder, std::span<const std::byte> stream, Random* ch
 }
 
 TEST_CASE("frames of every size are decoded for any sizes of reads and writes", "[net]") {
-    const bool is_sealed = GENERATE(false, true);
+    const auto cipher = GENERATE(std::optional<Cipher>{}, std::optional{Cipher::kXChaCha20},
+                                 std::optional{Cipher::kAes256Gcm});
     const std::vector<std::size_t> sizes{
         0,      1,      15, 16, 17, 70'000, kPieceBytes - 1, kPieceBytes, 0, 0, 5, kPieceBytes + 1,
         kLimit, 600'000};
@@ -152,8 +162,8 @@ TEST_CASE("frames of every size are decoded for any sizes of reads and writes", 
         frames.push_back(bare(FrameKind::kReceipt, 2));
         frames.push_back(bare(FrameKind::kPing, 1'500));
         frames.push_back(bare(FrameKind::kGoodbye, 9));
-        const FrameCodec here = codec(is_sealed, true);
-        const FrameCodec there = codec(is_sealed, false, pool);
+        const FrameCodec here = codec(cipher, true);
+        const FrameCodec there = codec(cipher, false, pool);
         const Buffer stream = written(*here.encoder, frames, chance);
         const Heard all = heard(*there.decoder, stream, seed % 2 == 0 ? &chance : nullptr);
         REQUIRE(all.goodbye == 9U);
@@ -173,12 +183,13 @@ TEST_CASE("frames of every size are decoded for any sizes of reads and writes", 
 }
 
 TEST_CASE("a sealed stream does not contain its plaintext", "[net]") {
-    const FrameCodec here = codec(true, true);
+    const Cipher cipher = any_cipher();
+    const FrameCodec here = codec(cipher, true);
     Random chance(1);
     const std::string text(1'000, 'x');
     const auto body = std::make_shared<const Buffer>(bytes_of(text).begin(), bytes_of(text).end());
     const Buffer stream = written(*here.encoder, {data(body)}, chance);
-    CHECK(stream.size() == 24 + 33 + 1'000 + 17);
+    CHECK(stream.size() == start_bytes(cipher) + 33 + 1'000 + 17);
     std::size_t longest = 0;
     std::size_t run = 0;
     for (const std::byte byte : stream) {
@@ -190,31 +201,34 @@ TEST_CASE("a sealed stream does not contain its plaintext", "[net]") {
 
 TEST_CASE("a sealed stream with any byte flipped ends there and delivers no frame behind it",
           "[net]") {
+    const Cipher cipher = any_cipher();
+    const std::size_t start = start_bytes(cipher);
     Random chance(2);
     const std::vector<OutgoingFrame> frames{data(body_of(40, 1)), bare(FrameKind::kPing),
                                             data(body_of(30, 2)), bare(FrameKind::kGoodbye)};
-    const FrameCodec here = codec(true, true);
+    const FrameCodec here = codec(cipher, true);
     const Buffer stream = written(*here.encoder, frames, chance);
-    constexpr std::size_t kFirstEnd = 24 + 33 + 40 + 17;
+    const std::size_t first_end = start + 33 + 40 + 17;
     for (std::size_t at = 0; at < stream.size(); ++at) {
         Buffer changed = stream;
         changed[at] ^= std::byte{0x40};
-        const FrameCodec there = codec(true, false);
+        const FrameCodec there = codec(cipher, false);
         const Heard all = heard(*there.decoder, changed);
         CAPTURE(at);
         REQUIRE(all.is_broken);
-        REQUIRE(all.frames.size() == (at < kFirstEnd ? 0 : at < stream.size() - 33 ? 1 : 2));
+        REQUIRE(all.frames.size() == (at < first_end ? 0 : at < stream.size() - 33 ? 1 : 2));
     }
 }
 
 TEST_CASE("a truncated sealed stream delivers only whole frames and no goodbye", "[net]") {
+    const Cipher cipher = any_cipher();
     Random chance(3);
-    const FrameCodec here = codec(true, true);
+    const FrameCodec here = codec(cipher, true);
     const Buffer stream =
         written(*here.encoder,
                 {data(body_of(40, 1)), data(body_of(30, 2)), bare(FrameKind::kGoodbye)}, chance);
     for (std::size_t size = 0; size < stream.size(); ++size) {
-        const FrameCodec there = codec(true, false);
+        const FrameCodec there = codec(cipher, false);
         const Heard all = heard(*there.decoder, std::span{stream}.first(size));
         REQUIRE_FALSE(all.is_broken);
         REQUIRE_FALSE(all.goodbye);
@@ -225,20 +239,21 @@ TEST_CASE("a truncated sealed stream delivers only whole frames and no goodbye",
 }
 
 TEST_CASE("repeated, dropped, swapped or reflected sealed frames end the link", "[net]") {
+    const Cipher cipher = any_cipher();
     Random chance(4);
-    const FrameCodec here = codec(true, true);
+    const FrameCodec here = codec(cipher, true);
     const std::vector<OutgoingFrame> frames{data(body_of(40, 1)), data(body_of(40, 2)),
                                             data(body_of(40, 3))};
     const Buffer stream = written(*here.encoder, frames, chance);
     constexpr std::size_t kFrame = 33 + 40 + 17;
     const auto piece = [&](std::size_t n) {
-        return std::span{stream}.subspan(24 + n * kFrame, kFrame);
+        return std::span{stream}.subspan(start_bytes(cipher) + n * kFrame, kFrame);
     };
     const auto outcome = [&](const std::vector<std::size_t>& order, bool is_back = false) {
         ByteWriter out;
-        out.append(std::span{stream}.first(24));
+        out.append(std::span{stream}.first(start_bytes(cipher)));
         for (const std::size_t n : order) out.append(piece(n));
-        const FrameCodec there = codec(true, is_back);
+        const FrameCodec there = codec(cipher, is_back);
         return heard(*there.decoder, std::move(out).finish());
     };
     CHECK(outcome({0, 1, 2}).frames.size() == 3);
@@ -253,6 +268,7 @@ TEST_CASE("repeated, dropped, swapped or reflected sealed frames end the link", 
 }
 
 TEST_CASE("a sealed frame that is too large or of an unknown kind ends the link", "[net]") {
+    const Cipher cipher = any_cipher();
     Random chance(5);
     for (const FrameHeader& header :
          {FrameHeader{kFrameMagic, FrameKind::kData, kLimit + 1, 0},
@@ -263,15 +279,16 @@ TEST_CASE("a sealed frame that is too large or of an unknown kind ends the link"
           FrameHeader{kFrameMagic, FrameKind::kTicket, kLimit, 0},
           FrameHeader{kFrameMagic, FrameKind::kTicket, wire::kTicketBytes, 1},
           FrameHeader{kFrameMagic ^ 1, FrameKind::kPing, 0, 0}}) {
-        const FrameCodec here = codec(true, true);
-        const FrameCodec there = codec(true, false);
+        const FrameCodec here = codec(cipher, true);
+        const FrameCodec there = codec(cipher, false);
         const Buffer stream = written(*here.encoder, {{header, {}}}, chance);
         CHECK(heard(*there.decoder, stream).is_broken);
     }
 }
 
 TEST_CASE("the encoder takes few frames and seals at most one write at a time", "[net]") {
-    const FrameCodec here = codec(true, true);
+    const Cipher cipher = any_cipher();
+    const FrameCodec here = codec(cipher, true);
     const SharedBytes body = body_of(kLimit, 1);
     std::size_t added = 0;
     for (; here.encoder->has_space(); ++added) here.encoder->add(data(body));
@@ -279,6 +296,18 @@ TEST_CASE("the encoder takes few frames and seals at most one write at a time", 
     std::size_t total = 0;
     for (const auto& piece : here.encoder->next()) total += piece.size();
     CHECK(total <= kPieceBytes + 100);
+}
+
+TEST_CASE("frames do not open with another cipher", "[net]") {
+    Random chance(6);
+    const Cipher cipher = any_cipher();
+    const FrameCodec here = codec(cipher, true);
+    const FrameCodec there =
+        codec(cipher == Cipher::kAes256Gcm ? Cipher::kXChaCha20 : Cipher::kAes256Gcm, false);
+    const Buffer stream = written(*here.encoder, {data(body_of(100, 1))}, chance);
+    const Heard all = heard(*there.decoder, stream);
+    CHECK(all.is_broken);
+    CHECK(all.frames.empty());
 }
 
 TEST_CASE("large buffers are reused up to the pool's limit, small ones are not", "[net]") {

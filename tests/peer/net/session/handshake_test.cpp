@@ -53,6 +53,21 @@ TEST_CASE("two honest ends learn each other's tickets and share secret keys", "[
     CHECK(keys.size() == 6);
 }
 
+TEST_CASE("frames are sealed with AES-256-GCM if both ends have it", "[net]") {
+    const bool dialler_has_aes = GENERATE(false, true);
+    const bool listener_has_aes = GENERATE(false, true);
+    const SessionOptions one = session_of(1, dialler_has_aes);
+    const SessionOptions two = session_of(2, listener_has_aes);
+    Conversation talk(one, two);
+    talk.play();
+    REQUIRE(talk.dialler.is_proven());
+    REQUIRE(talk.listener.is_proven());
+    const Cipher expected =
+        dialler_has_aes && listener_has_aes ? Cipher::kAes256Gcm : Cipher::kXChaCha20;
+    CHECK(talk.dialler.proven().cipher == expected);
+    CHECK(talk.listener.proven().cipher == expected);
+}
+
 TEST_CASE("only the peer with the expected key is accepted", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);

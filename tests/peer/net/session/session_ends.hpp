@@ -14,12 +14,13 @@ inline constexpr std::uint8_t kProject = 9;
 /// Half an hour after every test_ticket begins.
 inline constexpr formats::UtcSeconds kNow{std::chrono::seconds{1'001'800}};
 
-/// The session of test_key(n), with a test_ticket of the project.
-inline SessionOptions session_of(std::uint8_t n) {
+/// The session of test_key(n), with a test_ticket of the project; the same on every processor.
+inline SessionOptions session_of(std::uint8_t n, bool has_aes = false) {
     return {.project = tests::test_key(kProject).public_key(),
             .run = {},
             .key = tests::test_key(n),
-            .ticket = formats::sign(tests::test_ticket(n), tests::test_key(kProject))};
+            .ticket = formats::sign(tests::test_ticket(n), tests::test_key(kProject)),
+            .has_aes = has_aes};
 }
 
 /// A message in transit and its sender.

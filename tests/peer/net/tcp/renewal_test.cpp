@@ -58,8 +58,7 @@ class Insider {
     void prove() {
         while (!handshake_.is_proven()) exchange();
         socket_.write(message_);
-        const Proven& proven = handshake_.proven();
-        codec_ = make_sealed_codec(proven.send.bytes, proven.receive.bytes, 1 << 20);
+        codec_ = make_sealed_codec(handshake_.proven().keys(), 1 << 20);
     }
     void show(const Buffer& ticket) {
         codec_.encoder->add({{kFrameMagic, FrameKind::kTicket, wire::kTicketBytes, 0},

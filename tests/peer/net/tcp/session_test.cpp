@@ -311,9 +311,7 @@ TEST_CASE("garbage and replays after the handshake end the link and deliver noth
         const auto opened = listener.inbox.next<event::LinkOpened>();
         REQUIRE(opened);
         CHECK(opened->proven == test_key(2).public_key());
-        const Proven& proven = handshake.proven();
-        const FrameCodec codec =
-            make_sealed_codec(proven.send.bytes, proven.receive.bytes, 1 << 20);
+        const FrameCodec codec = make_sealed_codec(handshake.proven().keys(), 1 << 20);
         const SharedBytes body = frame_of(100, 1);
         codec.encoder->add({{kFrameMagic, FrameKind::kData, 100, 0}, body});
         const auto sealed = codec.encoder->next()[0];
