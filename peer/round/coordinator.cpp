@@ -46,6 +46,11 @@ void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* 
     batch_.begin(voter_.head().step);
 }
 
+void Coordinator::generation_begun() {
+    reset();
+    term_ = {};
+}
+
 /// No trainer computes while the run is paused, except to finish a micro-batch: that time makes no
 /// larger claim possible.
 void Coordinator::set_paused(TimePoint now, bool is_paused) {

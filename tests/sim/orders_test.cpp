@@ -64,3 +64,29 @@ TEST_CASE("a new voter is appointed as soon as it has caught up", "[membership][
     CHECK(quantile(until_generation, 0.9) < 1.2);
     CHECK(quantile(until_dismissal, 0.9) < 1.2);
 }
+
+// The voter's link closes in the middle of a round, which the new generation ends. The coordinator
+// is the same as before, in a term of the same number.
+TEST_CASE("a voter is dismissed in the middle of a round", "[membership][sim]") {
+    for (const auto seed : seeds(60)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(99);
+        RoundRules rules = quick_rules(1'000);
+        World world{seed, options_for(seed, rules)};
+        world.add_backbone();
+        world.add_trainers(2);
+        const Watch watch{world};
+        const auto steps = [&] { return world.checkers().history().size(); };
+        world.run_for(4s);
+        const auto next = world.add_backbone();
+        world.appoint({0, next});
+        require_within(world, 10s, "two voters",
+                       [&] { return world.checkers().generation() == 1; });
+        world.run_for(1s + std::chrono::milliseconds{random.below(1'000)});
+        world.crash(next, Exit::kFlushed);
+        world.appoint({0});
+        require_within(world, 10s, "one voter", [&] { return world.checkers().generation() == 2; });
+        const std::size_t before = steps();
+        require_within(world, 10s, "two steps", [&] { return steps() >= before + 2; });
+    }
+}
