@@ -212,7 +212,7 @@ std::vector<Outcome> Database::run(const std::vector<Statement>& statements) {
     prepared.begin_message();
     const std::vector<Statement> deferred = std::exchange(deferred_, {});
     std::vector<std::string> parts;
-    std::vector<std::pair<std::size_t, const Statement*>> preparations;  // with their slots
+    std::vector<std::pair<std::size_t, const Statement*>> preparations;  // each with its slot
     for (const auto* const list : {&deferred, &statements}) {
         for (const Statement& statement : *list) {
             const auto use = prepared.use(statement.sql);

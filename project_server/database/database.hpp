@@ -173,8 +173,8 @@ class Batch {
     std::vector<Database::Statement> statements_;
 };
 
-/// A transaction that is rolled back unless committed, also by Database::execute_and_commit(). It begins with the first statement after
-/// construction, in the message of that statement.
+/// A transaction that is rolled back unless committed, here or by Database::execute_and_commit().
+/// It begins with the first statement after construction, in the message of that statement.
 class Transaction {
   public:
     explicit Transaction(Database& database);

@@ -1,7 +1,4 @@
-// Which statements a connection has prepared at the server. A prepared statement is parsed once and
-// then executed by its name, so a statement is prepared when the connection repeats it. The server
-// keeps each one in memory, so there are kMax of them: the one that was not used for longest makes
-// way for the next.
+// The statements of a connection that the server has prepared.
 #pragma once
 
 #include <array>
@@ -14,6 +11,10 @@
 
 namespace dedloc::server {
 
+/// Decides which statements of a connection the server prepares. A prepared one is parsed once and
+/// then executed by its name, so a statement is prepared when the connection repeats it. The server
+/// keeps each one in memory, so there are kMax of them: the one that was not used for longest makes
+/// way for the next.
 class PreparedStatements {
   public:
     /// Statements of a connection at a time. A scheduler request needs about fifteen.

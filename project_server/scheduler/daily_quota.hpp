@@ -27,9 +27,9 @@ class DailyQuota {
     /// Whether the host may get another job of this app version today, if it has `seats` seats for
     /// it. If not, spent() says so.
     bool allows(std::int64_t app_version, std::int64_t seats);
-    /// Makes the row of this host and app version, unless it exists, for a job that is sent. Returns
-    /// whether the statement before, which marks the job as sent, matched a row; if not, nothing is
-    /// made.
+    /// Makes the row of this host and app version, unless it exists, for a job that is sent.
+    /// Returns whether the statement before, which marks the job as sent, matched a row; if not,
+    /// nothing is made.
     bool add(std::int64_t app_version);
     /// The same for a job that is sent for the first time, and counts it. If `commits`, the
     /// transaction is committed in the same message when the job is counted.

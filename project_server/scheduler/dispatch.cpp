@@ -124,9 +124,9 @@ class Dispatcher {
 
     std::int64_t deadline_of(const Job& job) const { return now_ + job.delay_bound; }
 
-    /// Marks a job as sent. The last statement matches no row if the job is in another state now, or
-    /// if its workunit has ended, which it knows from the row count of the first. The workunit is
-    /// written before its result, in the order in which the transitioner locks them.
+    /// Marks a job as sent. The last statement matches no row if the job is in another state now,
+    /// or if its workunit has ended, which it knows from the row count of the first. The workunit
+    /// is written before its result, in the order in which the transitioner locks them.
     void mark(const Job& job, const UsableVersion& usable, int expected_state) {
         const PublishedVersion& version = *usable.version;
         const std::int64_t deadline = deadline_of(job);

@@ -63,9 +63,9 @@ inline constexpr std::int64_t kHostRefresh = 60;
 bool is_recent(const Host& host, std::int64_t now);
 
 /// Adds the statement that stores the sequence number of a request and so locks the row of the host
-/// that it names. A row matches if it is one of the sender's account, the request is no old one, and
-/// no more must be stored: the host was stored in the last kHostRefresh seconds, and on the same day
-/// (UTC).
+/// that it names. A row matches if it is one of the sender's account, the request is no old one,
+/// and no more must be stored: the host was stored in the last kHostRefresh seconds, and on the
+/// same day (UTC).
 void add_lock(Batch& batch, const SchedulerRequest& request, std::int64_t now);
 
 struct AccountLimits;
