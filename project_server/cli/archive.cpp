@@ -144,7 +144,7 @@ struct ArchiveWriter::State {
     }
 
     const fs::path file;
-    const std::time_t time;  ///< those of the texts
+    const std::time_t time;  ///< modification time of the texts
     const ArchiveProgress progress;
     const Descriptor descriptor;
     const std::unique_ptr<struct archive, FreeWriter> archive;
@@ -290,7 +290,7 @@ struct ArchiveReader::State {
     const std::unique_ptr<struct archive, FreeReader> archive;
     std::vector<char> buffer = std::vector<char>(kBufferBytes);
     std::map<std::string, std::string> digests;  ///< keys are names
-    Modes modes;                                 ///< those of the files before the digests
+    Modes modes;                                 ///< permissions of the files that came so far
     std::string name;                            ///< the present file's
     bool is_open = false;                        ///< the present file has not been read yet
 };

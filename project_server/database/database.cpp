@@ -1,9 +1,11 @@
 #include "project_server/database/database.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <mysql.h>
 #include <mysqld_error.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -11,6 +13,7 @@
 
 #include "peer/base/check.hpp"
 #include "project_server/database/connection.hpp"
+#include "project_server/database/prepared_statements.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -21,6 +24,8 @@ constexpr unsigned kServerGone = 2006;  // CR_SERVER_GONE_ERROR
 constexpr unsigned kServerLost = 2013;  // CR_SERVER_LOST
 constexpr unsigned kNoTls = 2026;       // CR_SSL_CONNECTION_ERROR
 constexpr const char* kBegin = "start transaction";
+constexpr const char* kCommitIfMatched =
+    "begin not atomic if row_count() > 0 then commit; end if; end";
 
 struct FreeAnswer {
     void operator()(MYSQL_RES* answer) const { mysql_free_result(answer); }
@@ -46,6 +51,25 @@ Rows rows_of(MYSQL_RES* answer) {
     return rows;
 }
 
+/// The statement with its parameters in it.
+std::string filled(const std::string& sql, const std::vector<std::string>& values) {
+    std::string text;
+    auto next = values.begin();
+    for (const char c : sql) {
+        if (c == '?') {
+            text += *next++;
+        } else {
+            text += c;
+        }
+    }
+    return text;
+}
+
+std::string execution(std::size_t slot, const std::vector<std::string>& values) {
+    return fmt::format("execute d{}{}{}", slot, values.empty() ? "" : " using ",
+                       fmt::join(values, ","));
+}
+
 }  // namespace
 
 struct Database::Connection {
@@ -54,6 +78,7 @@ struct Database::Connection {
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
     MYSQL* const handle;
+    PreparedStatements prepared;
 };
 
 bool DatabaseError::is_away() const {
@@ -133,30 +158,32 @@ void Database::fail(std::string_view wanted) const {
         mysql_errno(handle)};
 }
 
+std::string Database::quoted(std::string_view text) const {
+    std::string escaped(2 * text.size() + 1, '\0');
+    escaped.resize(
+        mysql_real_escape_string(connection_->handle, escaped.data(), text.data(), text.size()));
+    return '\'' + escaped + '\'';
+}
+
 Database::Statement Database::bind(std::string_view sql, Parameters parameters) const {
     require_connection();
-    std::string text;
-    const Parameter* next = parameters.begin();
-    for (const char c : sql) {
-        if (c != '?') {
-            text += c;
-            continue;
+    DEDLOC_CHECK(static_cast<std::size_t>(std::ranges::count(sql, '?')) == parameters.size(),
+                 "a statement has as many ? as parameters", sql);
+    Statement statement{.sql = std::string{sql}, .values = {}};
+    for (const Parameter& parameter : parameters) {
+        switch (parameter.kind()) {
+            case Parameter::Kind::kNull:
+                statement.values.emplace_back("null");
+                break;
+            case Parameter::Kind::kNumber:
+                statement.values.push_back(parameter.text());
+                break;
+            case Parameter::Kind::kText:
+                statement.values.push_back(quoted(parameter.text()));
+                break;
         }
-        DEDLOC_CHECK(next != parameters.end(), "more ? than parameters", sql);
-        if (next->kind() == Parameter::Kind::kNull) {
-            text += "null";
-        } else if (next->kind() == Parameter::Kind::kNumber) {
-            text += next->text();
-        } else {
-            std::string escaped(2 * next->text().size() + 1, '\0');
-            escaped.resize(mysql_real_escape_string(connection_->handle, escaped.data(),
-                                                    next->text().data(), next->text().size()));
-            text += '\'' + escaped + '\'';
-        }
-        ++next;
     }
-    DEDLOC_CHECK(next == parameters.end(), "more parameters than ?", sql);
-    return {std::string{sql}, std::move(text)};
+    return statement;
 }
 
 void Database::require_connection() const {
@@ -170,21 +197,36 @@ Outcome Database::read_outcome(std::string_view sql) {
     MYSQL* const handle = connection_->handle;
     const Answer answer{mysql_store_result(handle)};
     if (!answer && mysql_field_count(handle) > 0) fail(sql);
+    if (const auto id = mysql_insert_id(handle); id != 0) {
+        insert_id_ = static_cast<std::int64_t>(id);
+    }
     if (!answer) return {.rows = {}, .matched = mysql_affected_rows(handle)};
     return {.rows = rows_of(answer.get())};
 }
 
 std::vector<Outcome> Database::run(const std::vector<Statement>& statements) {
     require_connection();
+    DEDLOC_CHECK(!is_committed_, "a statement behind the commit", statements.front().sql);
     MYSQL* const handle = connection_->handle;
+    PreparedStatements& prepared = connection_->prepared;
+    prepared.begin_message();
     const std::vector<Statement> deferred = std::exchange(deferred_, {});
-    std::string message;
+    std::vector<std::string> parts;
+    std::vector<std::pair<std::size_t, const Statement*>> preparations;  // each with its slot
     for (const auto* const list : {&deferred, &statements}) {
         for (const Statement& statement : *list) {
-            if (!message.empty()) message += ';';
-            message += statement.text;
+            const auto use = prepared.use(statement.sql);
+            if (use && use->is_new) preparations.emplace_back(use->slot, &statement);
+            parts.push_back(use ? execution(use->slot, statement.values)
+                                : filled(statement.sql, statement.values));
         }
     }
+    // First, because a statement may depend on the row count of the one before.
+    std::string message;
+    for (const auto& [slot, statement] : preparations) {
+        message += fmt::format("prepare d{} from {};", slot, quoted(statement->sql));
+    }
+    message += fmt::format("{}", fmt::join(parts, ";"));
     bool is_sent = false;
     const auto answer_to = [&](const Statement& statement) {
         const int failure = std::exchange(is_sent, true)
@@ -193,6 +235,10 @@ std::vector<Outcome> Database::run(const std::vector<Statement>& statements) {
         if (failure != 0) fail(statement.sql);
         return read_outcome(statement.sql);
     };
+    for (const auto& [slot, statement] : preparations) {
+        answer_to(*statement);
+        prepared.confirm(slot);
+    }
     for (const Statement& statement : deferred) answer_to(statement);
     std::vector<Outcome> outcomes;
     for (const Statement& statement : statements) outcomes.push_back(answer_to(statement));
@@ -215,13 +261,16 @@ std::uint64_t Database::execute(std::string_view sql, Parameters parameters) {
     return run({bind(sql, parameters)}).front().matched;
 }
 
+std::uint64_t Database::execute_and_commit(std::string_view sql, Parameters parameters) {
+    DEDLOC_CHECK(is_in_transaction_, "a commit outside a transaction", sql);
+    const auto outcomes = run({bind(sql, parameters), bind(kCommitIfMatched, {})});
+    is_committed_ = outcomes.front().matched > 0;
+    return outcomes.front().matched;
+}
+
 void Database::defer(std::string_view sql, Parameters parameters) {
     DEDLOC_CHECK(is_in_transaction_, "a statement is deferred outside a transaction", sql);
     deferred_.push_back(bind(sql, parameters));
-}
-
-std::int64_t Database::insert_id() const {
-    return static_cast<std::int64_t>(mysql_insert_id(connection_->handle));
 }
 
 void Batch::add(std::string_view sql, Parameters parameters) {
@@ -243,6 +292,7 @@ Transaction::Transaction(Database& database) : database_(database) {
 Transaction::~Transaction() {
     if (!open_) return;
     database_.is_in_transaction_ = false;
+    if (std::exchange(database_.is_committed_, false)) return;
     // A server that has not been sent the beginning knows of no transaction.
     const auto deferred = std::exchange(database_.deferred_, {});
     if (!deferred.empty() && deferred.front().sql == kBegin) return;
@@ -254,7 +304,7 @@ Transaction::~Transaction() {
 }
 
 void Transaction::commit() {
-    database_.execute("commit");
+    if (!std::exchange(database_.is_committed_, false)) database_.execute("commit");
     database_.is_in_transaction_ = false;
     open_ = false;
 }

@@ -1,5 +1,6 @@
 // One connection to the project's MariaDB. Statements are text with a ? for each parameter; the
-// client library escapes the parameters. A query returns all its rows at once: no query of this
+// client library escapes the parameters. What a connection repeats is prepared at the server
+// (prepared_statements.hpp). A query returns all its rows at once: no query of this
 // project has more than a few thousand rows.
 #pragma once
 
@@ -120,8 +121,12 @@ class Database {
     /// own. If it fails, the next one fails with its error and is not executed. Only inside a
     /// transaction, whose commit is such a next statement.
     void defer(std::string_view sql, Parameters parameters = {});
-    /// The auto_increment value of the last insert.
-    std::int64_t insert_id() const;
+    /// Runs a statement that is the last one of the transaction if it matches or inserts a row:
+    /// then the transaction is committed in the same message, and commits no more. Returns as
+    /// execute() does; after 0 the transaction goes on.
+    std::uint64_t execute_and_commit(std::string_view sql, Parameters parameters = {});
+    /// The last auto_increment value that an insert has made.
+    std::int64_t insert_id() const { return insert_id_; }
 
     /// Connects again if the connection has been lost. Not inside a transaction.
     void ensure_connected();
@@ -132,12 +137,13 @@ class Database {
     friend class Batch;
     friend class Transaction;
     struct Connection;
-    /// A statement as it was written, and with its parameters in it.
+    /// A statement as it was written, and its parameters as SQL.
     struct Statement {
         std::string sql;
-        std::string text;
+        std::vector<std::string> values;
     };
     Statement bind(std::string_view sql, Parameters parameters) const;
+    std::string quoted(std::string_view text) const;
     std::vector<Outcome> run(const std::vector<Statement>& statements);
     Outcome read_outcome(std::string_view sql);
     void require_connection() const;
@@ -146,6 +152,8 @@ class Database {
     const DatabaseSettings settings_;
     std::unique_ptr<Connection> connection_;
     bool is_in_transaction_ = false;
+    bool is_committed_ = false;  ///< the present transaction, by execute_and_commit()
+    std::int64_t insert_id_ = 0;
     std::vector<Statement> deferred_;
 };
 
@@ -165,8 +173,8 @@ class Batch {
     std::vector<Database::Statement> statements_;
 };
 
-/// A transaction that is rolled back unless committed. It begins with the first statement after
-/// construction, in the message of that statement.
+/// A transaction that is rolled back unless committed, here or by Database::execute_and_commit().
+/// It begins with the first statement after construction, in the message of that statement.
 class Transaction {
   public:
     explicit Transaction(Database& database);

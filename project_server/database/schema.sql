@@ -290,7 +290,6 @@ create table if not exists result (
     peak_disk_usage     double not null default 0,
     unique key res_name (name),
     key ind_res_st (server_state, priority),
-    key res_app_state (appid, server_state),
     key res_wuid (workunitid),
     key res_hostid_id (hostid, id),
     key res_userid_id (userid, id)
@@ -631,6 +630,8 @@ create index if not exists dedloc_team_avg on team (expavg_credit desc);
 create index if not exists dedloc_token_expiry on token (type, expire_time);
 create index if not exists dedloc_result_filedel on result (file_delete_state);
 create index if not exists dedloc_result_received on result (appid, server_state, received_time);
+-- dedloc_result_received begins with the same columns, and each scheduler request changes them.
+alter table result drop key if exists res_app_state;
 -- dedloc-credit pays contributions by this index.
 alter table dedloc_contribution
     add column if not exists committed_at double not null default 0,

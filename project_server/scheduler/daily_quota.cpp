@@ -4,16 +4,16 @@
 
 namespace dedloc::server {
 
-void DailyQuota::add_select(Batch& batch, const Host& host) {
+void DailyQuota::add_select(Batch& batch, std::int64_t host) {
     batch.add(
         "select app_version_id, max_jobs_per_day, n_jobs_today from host_app_version "
         "where host_id = ?",
-        {host.id});
+        {host});
 }
 
-DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, const Host& host,
+DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, std::int64_t host,
                        const Rows& rows)
-    : database_(database), host_(host.id), initial_(config.daily_jobs_per_seat) {
+    : database_(database), host_(host), initial_(config.daily_jobs_per_seat) {
     for (const Row& row : rows) {
         Entry& read = entry(row.integer("app_version_id"));
         // 0 is the value of a row that was made without a quota.
@@ -35,19 +35,25 @@ bool DailyQuota::allows(std::int64_t app_version, std::int64_t seats) {
     return false;
 }
 
-void DailyQuota::add(std::int64_t app_version) {
-    database_.defer(
-        "insert ignore into host_app_version (host_id, app_version_id, max_jobs_per_day) "
-        "values (?, ?, ?)",
-        {host_, app_version, initial_});
+bool DailyQuota::add(std::int64_t app_version) {
+    // A row that is there matches.
+    return database_.execute(
+               "insert into host_app_version (host_id, app_version_id, max_jobs_per_day) "
+               "select ?, ?, ? from dual where row_count() > 0 "
+               "on duplicate key update host_id = host_id",
+               {host_, app_version, initial_}) > 0;
 }
 
-void DailyQuota::count(std::int64_t app_version) {
-    ++entry(app_version).today;
-    database_.defer(
+bool DailyQuota::count(std::int64_t app_version, bool commits) {
+    const char* const sql =
         "insert into host_app_version (host_id, app_version_id, max_jobs_per_day, n_jobs_today) "
-        "values (?, ?, ?, 1) on duplicate key update n_jobs_today = n_jobs_today + 1",
-        {host_, app_version, initial_});
+        "select ?, ?, ?, 1 from dual where row_count() > 0 "
+        "on duplicate key update n_jobs_today = n_jobs_today + 1";
+    const auto counted = commits ? database_.execute_and_commit(sql, {host_, app_version, initial_})
+                                 : database_.execute(sql, {host_, app_version, initial_});
+    if (counted == 0) return false;
+    ++entry(app_version).today;
+    return true;
 }
 
 void DailyQuota::adjust(std::int64_t app_version, bool success) {
@@ -61,7 +67,9 @@ void DailyQuota::adjust(std::int64_t app_version, bool success) {
     }
     database_.defer(
         "update host_app_version set max_jobs_per_day = ?, "
-        "consecutive_valid = if(?, consecutive_valid, 0) where host_id = ? and app_version_id = ?",
+        "consecutive_valid = if(?, consecutive_valid, 0) where host_id = ? and app_version_id = ? "
+        "and "
+        "row_count() > 0",
         {of_version.per_seat, success, host_, app_version});
 }
 

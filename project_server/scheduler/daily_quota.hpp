@@ -19,18 +19,23 @@ namespace dedloc::server {
 class DailyQuota {
   public:
     /// Adds the statement that selects them.
-    static void add_select(Batch& batch, const Host& host);
+    static void add_select(Batch& batch, std::int64_t host);
     /// `rows` are the answer to it.
-    DailyQuota(Database& database, const ProjectConfig& config, const Host& host, const Rows& rows);
+    DailyQuota(Database& database, const ProjectConfig& config, std::int64_t host,
+               const Rows& rows);
 
     /// Whether the host may get another job of this app version today, if it has `seats` seats for
     /// it. If not, spent() says so.
     bool allows(std::int64_t app_version, std::int64_t seats);
-    /// Makes the row of this host and app version, unless it exists.
-    void add(std::int64_t app_version);
-    /// Counts a job that is sent for the first time; makes the row as add() does.
-    void count(std::int64_t app_version);
-    /// Changes the quota by the outcome of a job, as BOINC's scheduler does: a failure takes one
+    /// Makes the row of this host and app version, unless it exists, for a job that is sent.
+    /// Returns whether the statement before, which marks the job as sent, matched a row; if not,
+    /// nothing is made.
+    bool add(std::int64_t app_version);
+    /// The same for a job that is sent for the first time, and counts it. If `commits`, the
+    /// transaction is committed in the same message when the job is counted.
+    bool count(std::int64_t app_version, bool commits);
+    /// Changes the quota by the outcome of a job if the statement before, which stores the outcome,
+    /// matched a row: as BOINC's scheduler does: a failure takes one
     /// job from it, down to 1, and a success doubles a quota that failures have lowered.
     void adjust(std::int64_t app_version, bool success);
     /// The number of jobs a day that has held a job back, if any has.

@@ -77,10 +77,10 @@ class Dispatcher {
             const auto job = find_job(database_, lost.name);
             if (!job) continue;
             const UsableVersion* const version = choose(*job, false);
-            if (version == nullptr || !send(*job, *version, RESULT_SERVER_STATE_IN_PROGRESS)) {
-                continue;
-            }
-            quota_.add(version->version->id);
+            if (version == nullptr) continue;
+            mark(*job, *version, RESULT_SERVER_STATE_IN_PROGRESS);
+            if (!quota_.add(version->version->id)) continue;
+            write(*job, *version);
             log_info("result {} resent to host {}", lost.name, host_.id);
         }
     }
@@ -91,8 +91,11 @@ class Dispatcher {
             const auto job = ready_.take(database_, fits);
             if (!job) return;
             const UsableVersion* const version = choose(*job, true);
-            if (!send(*job, *version, RESULT_SERVER_STATE_UNSENT)) continue;
-            quota_.count(version->version->id);
+            mark(*job, *version, RESULT_SERVER_STATE_UNSENT);
+            // Nothing is written to the database after the last job.
+            const bool is_last = left == 1 || total(wanted_) == 1;
+            if (!quota_.count(version->version->id, is_last)) continue;
+            write(*job, *version);
             log_info("result {} sent to host {}", job->name, host_.id);
         }
     }
@@ -119,30 +122,35 @@ class Dispatcher {
         return fastest;
     }
 
-    /// False if the job is in another state now, or if its workunit has ended, which the second
-    /// statement knows from the row count of the first. The workunit is written before its result,
-    /// in the order in which the transitioner locks them.
-    bool send(const Job& job, const UsableVersion& usable, int expected_state) {
+    std::int64_t deadline_of(const Job& job) const { return now_ + job.delay_bound; }
+
+    /// Marks a job as sent. The last statement matches no row if the job is in another state now,
+    /// or if its workunit has ended, which it knows from the row count of the first. The workunit
+    /// is written before its result, in the order in which the transitioner locks them.
+    void mark(const Job& job, const UsableVersion& usable, int expected_state) {
         const PublishedVersion& version = *usable.version;
-        const std::int64_t deadline = now_ + job.delay_bound;
+        const std::int64_t deadline = deadline_of(job);
         database_.defer(
-            "update workunit set transition_time = least(transition_time, ?) where id = ? and "
-            "error_mask = 0 and canonical_resultid = 0",
+            "update workunit set transition_time = least(transition_time, ?), mod_time = mod_time "
+            "where id = ? and error_mask = 0 and canonical_resultid = 0",
             {deadline, job.workunit});
-        const auto marked = database_.execute(
+        database_.defer(
             "update result set server_state = ?, hostid = ?, userid = ?, teamid = ?, "
             "sent_time = ?, report_deadline = ?, app_version_id = ?, app_version_num = ?, "
             "flops_estimate = ? where id = ? and server_state = ? and row_count() > 0",
             {RESULT_SERVER_STATE_IN_PROGRESS, host_.id, account_.id, account_.team_id, now_,
              deadline, version.id, version.number, usable.usage.flops, job.id, expected_state});
-        if (marked == 0) return false;
+    }
+
+    /// Adds a job that is marked to the reply.
+    void write(const Job& job, const UsableVersion& usable) {
+        const PublishedVersion& version = *usable.version;
         if (announced_.insert(version.id).second) {
             write_version(elements_, usable, job.gpu_memory);
         }
-        write_job(elements_, job, deadline, version);
+        write_job(elements_, job, deadline_of(job), version);
         --wanted_[usable.usage.resource];
         ++dispatch_.jobs;
-        return true;
     }
 
     Database& database_;

@@ -1,50 +1,54 @@
 #include "project_server/scheduler/host_record.hpp"
 
+#include <span>
+#include <utility>
+
+#include "peer/base/check.hpp"
 #include "project_server/scheduler/account_limits.hpp"
 
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kRecordStatements = 2;
-
-void add_record(Batch& batch, const Host& host) {
+void add_record(Batch& batch, std::int64_t host) {
     add_held_jobs(batch, host);
     DailyQuota::add_select(batch, host);
 }
 
-/// `outcomes` ends with those of add_record().
-HostRecord take_record(Database& database, const ProjectConfig& config, const Host& host,
-                       const std::vector<Outcome>& outcomes) {
-    const Outcome* const of_record = &outcomes[outcomes.size() - kRecordStatements];
-    return {.held = held_jobs(of_record[0].rows),
-            .quota = {database, config, host, of_record[1].rows}};
+/// `outcomes` begins with those of add_record().
+HostRecord record_of(Database& database, const ProjectConfig& config, std::int64_t host,
+                     std::span<const Outcome> outcomes) {
+    return {.held = held_jobs(outcomes[0].rows),
+            .quota = {database, config, host, outcomes[1].rows}};
 }
 
 }  // namespace
 
-LockedHost lock_host(Database& database, const ProjectConfig& config, const HostRequest& request,
-                     const AccountLimits& limits, bool reads_record) {
-    const Caller& caller = request.caller;
-    const auto read = [&](Batch& batch, const Host& host) {
-        if (reads_record) add_record(batch, host);
-        return batch.run();
-    };
-    const auto locked = [&](const Host& host, const std::vector<Outcome>& outcomes) {
-        LockedHost result{.host = host};
-        if (reads_record) {
-            result.record.emplace(take_record(database, config, host, outcomes));
-        }
-        return result;
-    };
+std::optional<LockedHost> lock_host(Database& database, const ProjectConfig& config,
+                                    const HostRequest& request, const AccountLimits& limits,
+                                    bool reads_record) {
     Batch batch{database};
-    if (caller.host && is_stored(*caller.host, request.now)) {
-        add_lock(batch, *caller.host, request.request);
-        const auto outcomes = read(batch, *caller.host);
-        if (outcomes.front().matched > 0) return locked(*caller.host, outcomes);
+    add_lock(batch, request.request, request.now);
+    add_caller(batch, request.request);
+    if (reads_record) add_record(batch, request.request.host_id);
+    auto outcomes = batch.run();
+    auto caller = caller_of(outcomes[1].rows, request.request);
+    if (!caller) return std::nullopt;
+    LockedHost locked{.caller = std::move(*caller), .host = {}};
+    std::span<const Outcome> of_record = std::span{outcomes}.subspan(2);
+    if (outcomes[0].matched > 0) {
+        DEDLOC_CHECK(locked.caller.host, "a host that is locked is the sender's");
+        locked.host = *locked.caller.host;
+    } else {
+        locked.host = identify_host(database, locked.caller, request.request, request.address,
+                                    request.now, limits);
+        if (reads_record) add_record(batch, locked.host.id);
+        outcomes = batch.run();
+        of_record = outcomes;
     }
-    const Host host =
-        identify_host(database, caller, request.request, request.address, request.now, limits);
-    return locked(host, read(batch, host));
+    if (reads_record) {
+        locked.record.emplace(record_of(database, config, locked.host.id, of_record));
+    }
+    return locked;
 }
 
 }  // namespace dedloc::server

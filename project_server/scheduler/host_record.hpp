@@ -1,4 +1,4 @@
-// The host row of a request, locked, and what the database knows of the host then.
+// The sender of a request, the host's row, locked, and what the database knows of the host then.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +23,29 @@ struct HostRecord {
     DailyQuota quota;           ///< its jobs of today
 };
 
-/// A host whose row is locked.
+/// A sender whose host row is locked.
 struct LockedHost {
+    Caller caller;                       ///< who sends the request
     Host host;                           ///< as it was when it was locked
     std::optional<HostRecord> record{};  ///< nothing unless it was to be read
 };
 
-/// What a request is served with.
+/// A request that changes something.
 struct HostRequest {
-    const Caller& caller;             ///< who sends it
     const SchedulerRequest& request;  ///< what the client says
     const std::string& address;       ///< the client's network address
     std::int64_t now;                 ///< Unix time, seconds
 };
 
-/// Locks the host row of a request until the transaction ends (identify_host() in volunteer.hpp)
-/// and, if `reads_record`, reads the record under that lock. For a host that was stored a moment
-/// ago all of it is one message to the database.
+/// Finds the sender of a request, locks the host's row until the transaction ends (identify_host()
+/// in volunteer.hpp) and, if `reads_record`, reads the record under that lock. For a host that was
+/// stored a moment ago all of it is one message to the database. Nothing, and nothing is locked, if
+/// no account has the authenticator.
 ///
 /// Before  a transaction is open
 /// Errors  TooManyHosts, DatabaseError
-LockedHost lock_host(Database& database, const ProjectConfig& config, const HostRequest& request,
-                     const AccountLimits& limits, bool reads_record);
+std::optional<LockedHost> lock_host(Database& database, const ProjectConfig& config,
+                                    const HostRequest& request, const AccountLimits& limits,
+                                    bool reads_record);
 
 }  // namespace dedloc::server

@@ -40,25 +40,26 @@ bool is_success(const ReportedResult& report) {
     return report.client_state == kFilesUploaded && report.exit_status == 0;
 }
 
-/// False if the result is over already and has not timed out. The workunit is written first, in the
-/// order in which the transitioner locks them.
-bool store_report(Database& database, const Account& account, const Host& host,
+/// Stores nothing if the result is over meanwhile and has not timed out. The workunit is written
+/// first, in the order in which the transitioner locks them. mod_time is the end of an index for
+/// dedloc-purge, which asks for closed workunits only.
+void store_report(Database& database, const Account& account, const Host& host,
                   const ReportedResult& report, const Reportable& result, std::int64_t now) {
     const bool success = is_success(report);
-    database.defer("update workunit set transition_time = ? where id = ?", {now, result.workunit});
-    return database.execute(
-               "update result set server_state = ?, outcome = ?, client_state = ?, "
-               "validate_state = ?, received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, "
-               "elapsed_time = ?, exit_status = ?, stderr_out = ?, xml_doc_out = ?, "
-               "peak_working_set_size = ?, peak_swap_size = ?, peak_disk_usage = ? "
-               "where id = ? and userid = ? and (server_state = ? or outcome = ?)",
-               {RESULT_SERVER_STATE_OVER,
-                success ? RESULT_OUTCOME_SUCCESS : RESULT_OUTCOME_CLIENT_ERROR, report.client_state,
-                success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now, host.id,
-                account.team_id, report.cpu_seconds, report.elapsed_seconds, report.exit_status,
-                report.standard_error, report.output_files, report.peak_working_set,
-                report.peak_swap, report.peak_disk, result.id, account.id,
-                RESULT_SERVER_STATE_IN_PROGRESS, RESULT_OUTCOME_NO_REPLY}) > 0;
+    database.defer("update workunit set transition_time = ?, mod_time = mod_time where id = ?",
+                   {now, result.workunit});
+    database.defer(
+        "update result set server_state = ?, outcome = ?, client_state = ?, "
+        "validate_state = ?, received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, "
+        "elapsed_time = ?, exit_status = ?, stderr_out = ?, xml_doc_out = ?, "
+        "peak_working_set_size = ?, peak_swap_size = ?, peak_disk_usage = ? "
+        "where id = ? and userid = ? and (server_state = ? or outcome = ?)",
+        {RESULT_SERVER_STATE_OVER, success ? RESULT_OUTCOME_SUCCESS : RESULT_OUTCOME_CLIENT_ERROR,
+         report.client_state, success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now, host.id,
+         account.team_id, report.cpu_seconds, report.elapsed_seconds, report.exit_status,
+         report.standard_error, report.output_files, report.peak_working_set, report.peak_swap,
+         report.peak_disk, result.id, account.id, RESULT_SERVER_STATE_IN_PROGRESS,
+         RESULT_OUTCOME_NO_REPLY});
 }
 
 }  // namespace
@@ -78,7 +79,8 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
         } else {
             result = find_reportable(database, account, report.name);
         }
-        if (!result || !store_report(database, account, host, report, *result, now)) continue;
+        if (!result) continue;
+        store_report(database, account, host, report, *result, now);
         quota.adjust(result->app_version, is_success(report));
         log_info("result {} reported by host {}: {}, exit status {}", report.name, host.id,
                  is_success(report) ? "success" : "error", report.exit_status);

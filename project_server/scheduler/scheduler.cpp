@@ -19,6 +19,9 @@ namespace {
 constexpr int kSchedulerVersion = 720;
 constexpr double kTooManyHostsDelay = 3600;  // seconds until the client asks again
 constexpr double kMissingKeyDelay = 3600;  // seconds until a client without a valid key asks again
+constexpr const char* kUnknownKey = "unknown key";
+constexpr const char* kUnknownKeyNotice =
+    "Invalid or missing account key. To fix this, remove this project and add it again.";
 
 /// The beginning of every reply.
 XmlWriter open_reply(const ProjectConfig& config, double request_delay) {
@@ -125,12 +128,16 @@ void add_aborts(XmlWriter& reply, Database& database, const SchedulerRequest& re
     add_named(reply, "result_abort_if_not_started", aborts.if_not_started);
 }
 
-/// Whether a request needs no statement but reads: nothing is reported or wanted, and what is
-/// stored about the host is recent.
+/// Whether a request reports or wants something.
+bool asks_for_changes(const SchedulerRequest& request) {
+    return !request.reports.empty() || !request.messages.empty() ||
+           !request.message_refusal.empty() || total(requested(request)) > 0;
+}
+
+/// Whether a request that does not ask for changes needs no statement but reads: what is stored
+/// about the host is recent.
 bool changes_nothing(const SchedulerRequest& request, const Caller& caller, std::int64_t now) {
-    if (!caller.host || caller.has_messages) return false;
-    return is_recent(*caller.host, now) && request.reports.empty() && request.messages.empty() &&
-           request.message_refusal.empty() && total(requested(request)) == 0 &&
+    return caller.host && !caller.has_messages && is_recent(*caller.host, now) &&
            !has_newer_preferences(caller.account, request);
 }
 
@@ -160,44 +167,52 @@ Scheduler::Scheduler(const ProjectConfig& config)
 std::string Scheduler::serve(Database& database, std::string_view text, const std::string& address,
                              double now) const {
     const auto request = parse_scheduler_request(text);
-    const auto caller = request ? find_caller(database, *request) : std::nullopt;
-    if (!caller) {
-        XmlWriter reply = open_reply(config_, kMissingKeyDelay);
-        reply.message("notice", request ? "Invalid or missing account key. To fix this, remove "
-                                          "this project and add it again."
-                                        : "The project cannot read this client's request.");
-        log_info("request from {} refused: {}", address, request ? "unknown key" : "unreadable");
-        return close_reply(std::move(reply));
+    if (!request) {
+        return refuse(address, "unreadable", "The project cannot read this client's request.");
     }
     const auto seconds = static_cast<std::int64_t>(now);
     const auto catalogue = catalogue_.get(database, seconds);
-    if (changes_nothing(*request, *caller, seconds)) {
-        XmlWriter reply = describe(database, *catalogue, *request, caller->account, *caller->host);
-        add_aborts(reply, database, *request, caller->account);
-        add_links(reply, config_);
-        return close_reply(std::move(reply));
+    if (!asks_for_changes(*request)) {
+        const auto caller = find_caller(database, *request);
+        if (!caller) return refuse(address, kUnknownKey, kUnknownKeyNotice);
+        if (changes_nothing(*request, *caller, seconds)) {
+            XmlWriter reply =
+                describe(database, *catalogue, *request, caller->account, *caller->host);
+            add_aborts(reply, database, *request, caller->account);
+            add_links(reply, config_);
+            return close_reply(std::move(reply));
+        }
     }
     try {
-        return serve_changes(database, *catalogue, *request, *caller, address, seconds);
+        return serve_changes(database, *catalogue, *request, address, seconds);
     } catch (const TooManyHosts& refusal) {
         XmlWriter reply = open_reply(config_, kTooManyHostsDelay);
         reply.message("notice", refusal.what());
-        log_info("request from {} refused: account {} has too many new computers", address,
-                 caller->account.id);
+        log_info("request from {} refused: its account has too many new computers", address);
         return close_reply(std::move(reply));
     }
 }
 
+std::string Scheduler::refuse(const std::string& address, const char* reason,
+                              std::string_view notice) const {
+    log_info("request from {} refused: {}", address, reason);
+    XmlWriter reply = open_reply(config_, kMissingKeyDelay);
+    reply.message("notice", notice);
+    return close_reply(std::move(reply));
+}
+
 std::string Scheduler::serve_changes(Database& database, const SignedCatalogue& catalogue,
-                                     const SchedulerRequest& request, const Caller& caller,
-                                     const std::string& address, std::int64_t now) const {
+                                     const SchedulerRequest& request, const std::string& address,
+                                     std::int64_t now) const {
     const bool wants_jobs = total(requested(request)) > 0 &&
                             catalogue.keys.notice_for(request.code_sign_key).can_verify;
     ReadyJobs::Taking ready{ready_jobs_};
     return in_transaction(database, [&] {
+        auto locked = lock_host(database, config_, {request, address, now}, limits_,
+                                wants_jobs || !request.reports.empty());
+        if (!locked) return refuse(address, kUnknownKey, kUnknownKeyNotice);
+        auto& [caller, host, record] = *locked;
         const Account& account = caller.account;
-        auto [host, record] = lock_host(database, config_, {caller, request, address, now}, limits_,
-                                        wants_jobs || !request.reports.empty());
         if (has_newer_preferences(account, request)) {
             store_preferences(database, account, request);
         }

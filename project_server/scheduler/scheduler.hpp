@@ -35,8 +35,11 @@ class Scheduler {
   private:
     /// Serves a request that changes something.
     std::string serve_changes(Database& database, const SignedCatalogue& catalogue,
-                              const SchedulerRequest& request, const Caller& caller,
-                              const std::string& address, std::int64_t now) const;
+                              const SchedulerRequest& request, const std::string& address,
+                              std::int64_t now) const;
+    /// The reply to a request that cannot be read or whose sender is unknown.
+    std::string refuse(const std::string& address, const char* reason,
+                       std::string_view notice) const;
     /// The beginning of a reply, up to what the request changes.
     XmlWriter describe(Database& database, const SignedCatalogue& catalogue,
                        const SchedulerRequest& request, const Account& account,

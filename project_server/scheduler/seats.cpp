@@ -22,12 +22,12 @@ int total(const JobCounts& counts) {
     return sum;
 }
 
-void add_held_jobs(Batch& batch, const Host& host) {
+void add_held_jobs(Batch& batch, std::int64_t host) {
     batch.add(
         "select r.id, r.workunitid, r.app_version_id, r.name, v.plan_class from "
         "result r left join app_version v on v.id = r.app_version_id "
         "where r.hostid = ? and r.server_state = ?",
-        {host.id, RESULT_SERVER_STATE_IN_PROGRESS});
+        {host, RESULT_SERVER_STATE_IN_PROGRESS});
 }
 
 std::vector<HeldJob> held_jobs(const Rows& rows) {

@@ -30,7 +30,7 @@ struct HeldJob {
 };
 
 /// Adds the statement that selects the jobs in progress on a host.
-void add_held_jobs(Batch& batch, const Host& host);
+void add_held_jobs(Batch& batch, std::int64_t host);
 /// The jobs in its answer.
 std::vector<HeldJob> held_jobs(const Rows& rows);
 

@@ -1,5 +1,7 @@
 #include "project_server/scheduler/volunteer.hpp"
 
+#include <algorithm>
+
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/account_limits.hpp"
 #include "project_server/scheduler/seats.hpp"
@@ -131,16 +133,21 @@ bool is_recent(const Host& host, std::int64_t now) {
     return age >= 0 && age < kHostRefresh;
 }
 
-bool is_stored(const Host& host, std::int64_t now) {
-    return is_recent(host, now) && host.last_request / kDay == now / kDay;
-}
-
-void add_lock(Batch& batch, const Host& host, const SchedulerRequest& request) {
-    batch.add("update host set rpc_seqno = ? where id = ? and rpc_seqno <= ? and rpc_time = ?",
-              {request.sequence, host.id, request.sequence, host.last_request});
+void add_lock(Batch& batch, const SchedulerRequest& request, std::int64_t now) {
+    const std::int64_t oldest = std::max(now - kHostRefresh + 1, now / kDay * kDay);
+    batch.add(
+        "update host set rpc_seqno = ? where id = ? and rpc_seqno <= ? and rpc_time between ? and "
+        "? and userid = (select id from user where authenticator = ?)",
+        {request.sequence, request.host_id, request.sequence, oldest, now, request.authenticator});
 }
 
 std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request) {
+    Batch batch{database};
+    add_caller(batch, request);
+    return caller_of(batch.run().front().rows, request);
+}
+
+void add_caller(Batch& batch, const SchedulerRequest& request) {
     // Bans are looked up for those that want jobs.
     const char* const is_banned =
         total(requested(request)) == 0
@@ -148,7 +155,7 @@ std::optional<Caller> find_caller(Database& database, const SchedulerRequest& re
             : "exists (select 1 from dedloc_revocation where kind = 'user' and "
               "subject = cast(u.id as char)) or exists (select 1 from dedloc_revocation "
               "where kind = 'host' and subject = cast(h.id as char))";
-    const auto row = database.query_one(
+    batch.add(
         std::string{"select "} + is_banned +
             " as is_banned, u.id as account, u.create_time as account_time, u.name, u.email_addr, "
             "u.cross_project_id, u.teamid, u.venue as account_venue, u.total_credit as "
@@ -161,7 +168,11 @@ std::optional<Caller> find_caller(Database& database, const SchedulerRequest& re
             "left join team t on t.id = u.teamid left join host h on h.id = ? and h.userid = u.id "
             "where u.authenticator = ?",
         {request.host_id, request.authenticator});
-    if (!row) return std::nullopt;
+}
+
+std::optional<Caller> caller_of(const Rows& rows, const SchedulerRequest& request) {
+    if (rows.empty()) return std::nullopt;
+    const Row* const row = &rows.front();
     Caller caller{.account = {.id = row->integer("account"),
                               .create_time = row->integer("account_time"),
                               .name = row->text("name"),

@@ -51,6 +51,9 @@ struct Caller {
 
 /// Finds the sender of a request with one statement; nothing if no account has its authenticator.
 std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request);
+/// The same in two steps: the statement, and its answer.
+void add_caller(Batch& batch, const SchedulerRequest& request);
+std::optional<Caller> caller_of(const Rows& rows, const SchedulerRequest& request);
 
 /// Age in seconds at which what is stored about a host is old: then its next request is stored. So
 /// long a copied client folder may go unnoticed.
@@ -59,12 +62,11 @@ inline constexpr std::int64_t kHostRefresh = 60;
 /// Whether its last stored request came in the last kHostRefresh seconds.
 bool is_recent(const Host& host, std::int64_t now);
 
-/// Whether no more than the sequence number of a request must be stored: the host was stored in the
-/// last kHostRefresh seconds, and on the same day (UTC).
-bool is_stored(const Host& host, std::int64_t now);
-/// Adds the statement that stores the sequence number of a request and so locks the host's row. No
-/// row matches if another request has changed it meanwhile.
-void add_lock(Batch& batch, const Host& host, const SchedulerRequest& request);
+/// Adds the statement that stores the sequence number of a request and so locks the row of the host
+/// that it names. A row matches if it is one of the sender's account, the request is no old one,
+/// and no more must be stored: the host was stored in the last kHostRefresh seconds, and on the
+/// same day (UTC).
+void add_lock(Batch& batch, const SchedulerRequest& request, std::int64_t now);
 
 struct AccountLimits;
 

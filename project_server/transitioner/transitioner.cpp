@@ -82,9 +82,15 @@ int Transitioner::pass(std::int64_t now) {
 }
 
 void Transitioner::handle(std::int64_t workunit, std::int64_t now) {
-    const auto row =
-        database_.query_one("select * from workunit where id = ? for update", {workunit});
-    if (!row) return;
+    Batch batch{database_};
+    batch.add("select * from workunit where id = ? for update", {workunit});
+    batch.add(
+        "select id, name, server_state, outcome, validate_state, report_deadline from result "
+        "where workunitid = ? order by id for update",
+        {workunit});
+    const auto outcomes = batch.run();
+    if (outcomes[0].rows.empty()) return;
+    const Row* const row = &outcomes[0].rows.front();
     const auto integer = [&](std::string_view column) {
         return static_cast<int>(row->integer(column));
     };
@@ -99,10 +105,7 @@ void Transitioner::handle(std::int64_t workunit, std::int64_t now) {
                               .assimilate_state = integer("assimilate_state"),
                               .may_create = integer("transitioner_flags") == 0};
     std::vector<ResultState> results;
-    for (const Row& result : database_.query(
-             "select id, name, server_state, outcome, validate_state, report_deadline from result "
-             "where workunitid = ? order by id for update",
-             {workunit})) {
+    for (const Row& result : outcomes[1].rows) {
         results.push_back({.id = result.integer("id"),
                            .name = result.text("name"),
                            .server_state = static_cast<int>(result.integer("server_state")),
@@ -112,22 +115,22 @@ void Transitioner::handle(std::int64_t workunit, std::int64_t now) {
     }
     const Transition transition = decide_transition(state, results, now);
     for (const auto id : transition.timed_out) {
-        database_.execute("update result set server_state = ?, outcome = ? where id = ?",
-                          {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_NO_REPLY, id});
+        database_.defer("update result set server_state = ?, outcome = ? where id = ?",
+                        {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_NO_REPLY, id});
         log_info("result {} timed out", id);
     }
     for (const auto id : transition.not_needed) {
-        database_.execute("update result set server_state = ?, outcome = ? where id = ?",
-                          {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, id});
+        database_.defer("update result set server_state = ?, outcome = ? where id = ?",
+                        {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, id});
     }
     for (const auto id : transition.unchecked) {
-        database_.execute("update result set validate_state = ? where id = ?",
-                          {VALIDATE_STATE_NO_CHECK, id});
+        database_.defer("update result set validate_state = ? where id = ?",
+                        {VALIDATE_STATE_NO_CHECK, id});
     }
     for (int i = 0; i < transition.new_results; ++i) {
         libsched_->create(workunit, transition.first_suffix + i);
     }
-    database_.execute(
+    database_.defer(
         "update workunit set error_mask = ?, need_validate = ?, assimilate_state = ?, "
         "transition_time = ? where id = ?",
         {transition.error_mask, transition.need_validate ? 1 : 0, transition.assimilate_state,

@@ -15,12 +15,12 @@
 namespace dedloc::server {
 
 /// Has as many connections as there were concurrent requests, at most kMaxConnections: the database
-/// server refuses more than a hundred of all programs, and more at a time only wait for each other
-/// there. Thread: any.
+/// server refuses more than a hundred of all programs, more at a time only wait for each other
+/// there, and each has prepared statements of its own. Thread: any.
 class DatabasePool {
   public:
     /// Connections in use at a time.
-    static constexpr std::size_t kMaxConnections = 24;
+    static constexpr std::size_t kMaxConnections = 16;
     /// How long a request waits for a connection that others use.
     static constexpr std::chrono::seconds kMaxWait{20};
 

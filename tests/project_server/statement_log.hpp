@@ -13,17 +13,23 @@
 
 namespace dedloc::server {
 
-/// Logs all statements of all connections while it lives.
+/// Logs the statements of all connections from begin() to explain(). It is made before the other
+/// connections: the server only logs the values of a statement that was prepared when logging was
+/// on.
 class StatementLog {
   public:
     StatementLog() {
-        administrator_.execute("truncate table mysql.general_log");
-        administrator_.execute("set global log_output = 'TABLE'");
+        administrator_.execute("set global log_output = 'NONE'");
         administrator_.execute("set global general_log = 1");
     }
     ~StatementLog() { administrator_.execute("set global general_log = 0"); }
     StatementLog(const StatementLog&) = delete;
     StatementLog& operator=(const StatementLog&) = delete;
+
+    void begin() {
+        administrator_.execute("truncate table mysql.general_log");
+        administrator_.execute("set global log_output = 'TABLE'");
+    }
 
     /// What has been found in the log.
     struct Findings {
@@ -38,7 +44,7 @@ class StatementLog {
         std::set<std::string> kinds;
         for (const auto& row : administrator_.query(
                  "select convert(argument using utf8mb4) as sql_ from mysql.general_log where "
-                 "command_type = 'Query'")) {
+                 "command_type in ('Query', 'Execute')")) {
             const std::string sql = first_of(row.text("sql_"));
             std::string verb = sql.substr(0, 6);
             for (char& c : verb) c = static_cast<char>(std::tolower(c));

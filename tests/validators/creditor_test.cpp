@@ -382,6 +382,7 @@ TEST_CASE(
 }
 
 TEST_CASE("no statement of a pass reads a whole table", "[validation][integration]") {
+    server::StatementLog log;
     CreditWorld world{0.25};
     for (int seat = 0; seat < 40; ++seat) world.add_seat();
     const auto commit_all = [&](int steps) {
@@ -406,7 +407,7 @@ TEST_CASE("no statement of a pass reads a whole table", "[validation][integratio
                                     "user", "host", "team", "result", "workunit"}) {
         world.database().query(fmt::format("analyze table {}", table));
     }
-    server::StatementLog log;
+    log.begin();
     CHECK(world.pass().contributions == 78);
     for (int i = 0; i < 400; ++i) {
         world.database().execute(

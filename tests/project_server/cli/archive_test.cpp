@@ -149,7 +149,7 @@ TEST_CASE("digests of names and permissions are compared if there are any", "[se
         return tar_file("a", "one\n") + tar_file("SHA256SUMS", digest + "  a\n" + line) +
                std::string(1'024, '\0');
     };
-    CHECK(world.read_damaged(with("")) == files);  // one of an earlier version
+    CHECK(world.read_damaged(with("")) == files);  // as earlier versions wrote it
     CHECK_FALSE(world.read_damaged(with("# entries " + digest + "\n")));
     CHECK_THROWS_WITH(world.read(), Catch::Matchers::Contains("names or permissions"));
 }

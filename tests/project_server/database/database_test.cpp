@@ -148,6 +148,33 @@ TEST_CASE("a statement can depend on the row count of the one before", "[server]
     }
 }
 
+TEST_CASE("a statement can commit its transaction in the same message", "[server]") {
+    TestProject project;
+    Database& database = project.database();
+    Database other{project.config().database};
+    database.execute("insert into app (name) values ('a')");
+    const auto weight = [&] {
+        return other.query_one("select weight from app where name = 'a'")->real("weight");
+    };
+    for (int time = 1; time <= 3; ++time) {  // also prepared
+        in_transaction(database, [&] {
+            database.defer("update app set weight = weight + 1 where name = ?", {"a"});
+            CHECK(database.execute_and_commit("update app set weight = 0 where name = ?",
+                                              {"none"}) == 0);
+            CHECK(database.execute_and_commit("update app set weight = ? where name = ?",
+                                              {10 * time, "a"}) == 1);
+            CHECK(weight() == 10 * time);
+        });
+        {
+            const Transaction dropped{database};
+            database.execute("update app set weight = ?", {7});
+            CHECK(database.execute_and_commit("update app set weight = 0 where name = ?",
+                                              {"none"}) == 0);
+        }
+        CHECK(weight() == 10 * time);
+    }
+}
+
 TEST_CASE("the schema may be applied twice", "[server]") {
     TestProject project;
     apply_schema(project.database());

@@ -380,6 +380,7 @@ TEST_CASE("evidence without a row and old rows about deleted accounts go",
 
 TEST_CASE("a pass is bounded, and no statement of it reads a whole table",
           "[server][integration]") {
+    server::StatementLog log;
     World world;
     for (int i = 1; i <= 300; ++i) {
         world.add_job(i, i <= 20 ? 8 : 1);
@@ -411,7 +412,7 @@ TEST_CASE("a pass is bounded, and no statement of it reads a whole table",
           "result", "workunit", "user_deleted", "host_deleted", "dedloc_suspicion"}) {
         world.database().query(fmt::format("analyze table {}", table));
     }
-    server::StatementLog log;
+    log.begin();
     CHECK(world.pass({.batch = 7}).jobs == 7);
     // Runs and app versions are few.
     const auto findings = log.explain(
