@@ -86,7 +86,7 @@ TEST_CASE("a sample's activations take about as many bytes as estimated", "[trai
     formats::RunFile long_text = test::tiny_run({.vocabulary = 8'000,
                                                  .width = 256,
                                                  .layers = 6,
-                                                 .length = 512,
+                                                 .length = 256,
                                                  .embedding = 128,
                                                  .heads = 4});
     const auto check = [](const formats::RunFile& run, std::size_t few) {
