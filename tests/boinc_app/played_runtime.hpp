@@ -15,8 +15,9 @@ namespace dedloc::test {
 
 class PlayedRuntime final : public VolunteerRuntime {
   public:
-    explicit PlayedRuntime(std::string name, std::optional<Account> account = std::nullopt)
-        : name_(std::move(name)), account_(std::move(account)) {}
+    explicit PlayedRuntime(std::string name, std::optional<Account> account = std::nullopt,
+                           const HostLimits& limits = {})
+        : name_(std::move(name)), account_(std::move(account)), limits_(limits) {}
     void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
     void ask_to_quit() { must_quit_ = true; }
     void limit(const HostLimits& limits) {

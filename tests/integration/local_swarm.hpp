@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "boinc_app/seat.hpp"
+#include "boinc_app/training_worker.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/net/dht/dht_directory.hpp"
 #include "peer/net/dht/dht_seed.hpp"
@@ -204,14 +205,19 @@ class LocalBackbone {
 /// A seat with a main thread of its own.
 class LocalSeat {
   public:
+    /// A trainer's.
     LocalSeat(const formats::RunFile& run, std::span<const formats::Shard> shards,
-              const std::string& name, const std::optional<Account>& account = {})
-        : runtime_(name, account),
-          seat_(run, shards,
+              const std::string& name, const std::optional<Account>& account = {},
+              const HostLimits& limits = {})
+        : LocalSeat(run, training_worker(run, shards, {.micro_batch = kMicroBatch}), name, account,
+                    limits) {}
+    LocalSeat(const formats::RunFile& run, const MakeWorker& make_worker, const std::string& name,
+              const std::optional<Account>& account = {}, const HostLimits& limits = {})
+        : runtime_(name, account, limits),
+          seat_(run, make_worker,
                 {.key = folder_.path() / "peer.key",
                  .journal = folder_.path() / "journal",
-                 .listen = {},
-                 .micro_batch = kMicroBatch},
+                 .listen = {}},
                 runtime_),
           main_([this] { run_main(); }) {}
     ~LocalSeat() {
@@ -222,6 +228,7 @@ class LocalSeat {
     LocalSeat& operator=(const LocalSeat&) = delete;
 
     PlayedRuntime& runtime() { return runtime_; }
+    PeerKey peer() const { return seat_.peer(); }
     /// Waits until the seat has left.
     Seat& ended() {
         if (main_.joinable()) main_.join();
