@@ -1,5 +1,5 @@
-// One stay in a swarm: joins, does its work (seat_worker.hpp) and averages until the run is finished
-// or the volunteer's machine asks us to stop, then leaves in an orderly way.
+// One stay in a swarm: joins, does its work (seat_worker.hpp) and averages until the run is
+// finished or the volunteer's machine asks us to stop, then leaves in an orderly way.
 #pragma once
 
 #include <chrono>

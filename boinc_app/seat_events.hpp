@@ -16,8 +16,8 @@ namespace dedloc {
 
 /// What committed rounds have counted of a seat's work.
 struct SeatWork {
-    Samples samples{};  ///< of the whole job
-    Bytes averaged{};   ///< of other members' gradients, since the process began
+    Samples samples{};  ///< the whole job's
+    Bytes averaged{};   ///< gradients of other members, since the process began
     /// Whether more was counted than in `other`.
     bool exceeds(const SeatWork& other) const {
         return samples > other.samples || averaged > other.averaged;

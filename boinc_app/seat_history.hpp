@@ -20,7 +20,7 @@ struct SeenRound {
     double loss = 0;                               ///< mean over its samples, in nats
     std::uint64_t samples = 0;                     ///< all members'
     std::uint64_t ours = 0;                        ///< this peer's
-    Bytes averaged{};                              ///< of others' gradients, by this peer
+    Bytes averaged{};                              ///< other members' gradients, by this peer
     std::size_t members = 0;                       ///< members of the round
     std::chrono::steady_clock::time_point when{};  ///< when this peer heard of the commit
 };

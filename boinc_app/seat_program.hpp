@@ -35,7 +35,7 @@ struct SeatArguments {
 
 /// What differs between the two apps.
 struct SeatProgram {
-    std::string name;  ///< of the program, in the log and in errors
+    std::string name;  ///< the program's, in the log and in errors
     /// Returns what makes the worker. Called once when the log and the run file are open; the run
     /// outlives the worker.
     std::function<MakeWorker(const formats::RunFile& run, VolunteerRuntime& runtime)> worker;

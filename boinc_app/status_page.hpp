@@ -24,7 +24,7 @@ struct SeatPicture {
     double progress = 0;        ///< the job's, 0 … 1
     bool trains = true;         ///< false: the job averages only
     std::uint64_t samples = 0;  ///< counted by commits, of the whole job
-    Bytes averaged{};           ///< of others' gradients, since the process began
+    Bytes averaged{};           ///< other members' gradients, since the process began
     std::optional<std::chrono::seconds> time_left{};  ///< the lease's; nothing: until the run ends
     Bytes sent{};                                     ///< since the process began
     Bytes received{};                                 ///< likewise

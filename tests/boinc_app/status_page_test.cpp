@@ -141,8 +141,8 @@ TEST_CASE("the status page of an aggregator says what it averaged, and nothing o
 TEST_CASE("a history counts what this peer has averaged of others' gradients") {
     CommitRecord record = round_of(1, 3, 2);
     record.members[0].samples = Samples{0};
-    record.members[0].reduced = 1'000;  // of the two others
-    record.members[1].reduced = 500;    // of one other
+    record.members[0].reduced = 1'000;  // two others have samples
+    record.members[1].reduced = 500;    // one other has
     SeatHistory history;
     CHECK(history.add(record, Codec::kFp32, key_of(0), {}).averaged == Bytes{8'000});
     CHECK(history.add(record, Codec::kFp16, key_of(1), {}).averaged == Bytes{1'000});

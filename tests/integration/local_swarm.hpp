@@ -117,8 +117,11 @@ struct TicketedProject {
 class LocalBackbone {
   public:
     /// Completes the run file with its keys and addresses. With a `project` all links need tickets.
-    LocalBackbone(formats::RunFile& run, Witness& witness, const TicketedProject* project = nullptr)
+    /// A bandwidth in `link` is announced instead of what rounds measure.
+    LocalBackbone(formats::RunFile& run, Witness& witness, const TicketedProject* project = nullptr,
+                  const HostLimits& link = {})
         : project_(project),
+          link_(link),
           seed_({.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}),
           run_(complete(run)),
           store_(folder_.path() / "checkpoints", formats::run_id(run_), 1),
@@ -185,10 +188,14 @@ class LocalBackbone {
         config.role = Role::kBackbone;
         config.voter = first_memory(0, true);
         config.random_seed = 1;
+        config.upload = link_.upload;
+        config.download = link_.download;
+        config.measures_bandwidth = !link_.upload;
         return config;
     }
 
     const TicketedProject* const project_;
+    const HostLimits link_;
     const KeyPair key_ = KeyPair::generate();
     TemporaryDirectory folder_;
     net::DhtSeed seed_;

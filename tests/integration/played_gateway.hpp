@@ -1,4 +1,4 @@
-// A gateway for tests of seats: gives everybody a ticket.
+// A gateway for tests of seats: each request gets a ticket.
 #pragma once
 
 #include <httplib.h>
