@@ -2,7 +2,8 @@
 # DIR/share/doc/dedloc. Benches, test programs, libraries and headers are not installed.
 include(GNUInstallDirs)
 foreach(program dedloc dedloc-backbone dedloc-credit dedloc-evaluate dedloc-gateway dedloc-peer
-        dedloc-plan dedloc-purge dedloc-runs dedloc-server dedloc-validator dedloc-work dedloc_train)
+        dedloc-plan dedloc-purge dedloc-runs dedloc-server dedloc-validator dedloc-work
+        dedloc_aggregate dedloc_train)
     if(TARGET ${program})
         install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()

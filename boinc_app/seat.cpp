@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "boinc_app/training/footprint.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
@@ -22,34 +21,29 @@ constexpr std::chrono::milliseconds kPollInterval{200};
 
 }  // namespace
 
-Seat::Seat(const formats::RunFile& run, std::span<const formats::Shard> shards,
-           const SeatOptions& options, VolunteerRuntime& runtime)
+Seat::Seat(const formats::RunFile& run, const MakeWorker& make_worker, const SeatOptions& options,
+           VolunteerRuntime& runtime)
     : run_(run),
       options_(options),
       runtime_(runtime),
       key_(platform::read_or_create_key(options.key)),
       journal_(options.journal, formats::run_id(run), key_.public_key()),
-      events_(key_.public_key(), journal_),
+      events_(key_.public_key(), run.codec, journal_),
       workers_(kernels::threads_within_reach(runtime.granted_cpus())),
       transport_(transport_options(), listening_sink()),
       directory_(directory_options(), queue_.sink()),
-      compute_(make_compute(device(), run, workers_, runtime.granted_cpus())),
-      trainer_(run, shards, *compute_.replica, trainer_options(), queue_.sink()),
-      reported_(journal_.samples()),
-      paid_for_(journal_.samples()) {}
+      worker_(make_worker(worker_parts())),
+      reported_{.samples = journal_.samples()},
+      paid_for_{.samples = journal_.samples()} {}
 
 Seat::~Seat() {
     if (reactor_) reactor_->stop();
 }
 
-/// The client's choice of a GPU is the only one that other jobs on the machine respect.
-DeviceChoice Seat::device() const {
-    const auto granted = runtime_.granted_gpu();
-    return granted ? DeviceChoice{DeviceChoice::Kind::kGpu, *granted} : options_.device;
-}
-
 PeerConfig Seat::peer_config() const {
     PeerConfig config = dedloc::peer_config(run_);
+    config.role = worker_->role();
+    config.receives = !is_aggregator();
     config.result_name = runtime_.result_name();
     if (tickets_) take_first_guess(config);
     const auto capped = [](const std::optional<Bandwidth>& guess,
@@ -128,19 +122,16 @@ EventSink Seat::listening_sink() {
     };
 }
 
-training::SwarmTrainerOptions Seat::trainer_options() {
+WorkerParts Seat::worker_parts() {
     return {.peer = key_.public_key(),
-            .threads = runtime_.granted_cpus(),
-            .micro_batch = micro_batch(),
+            .workers = workers_,
+            .cpus = runtime_.granted_cpus(),
+            .gpu = runtime_.granted_gpu(),
+            .sink = queue_.sink(),
             .failed = [this](const std::string& sentence) {
-                training_failure_ = std::current_exception();
+                worker_failure_ = std::current_exception();
                 events_.failed(sentence);
             }};
-}
-
-std::uint64_t Seat::micro_batch() const {
-    if (options_.micro_batch != 0) return options_.micro_batch;
-    return training::suitable_micro_batch(run_, compute_.device);
 }
 
 std::optional<SeatEnd> Seat::enrol() {
@@ -152,10 +143,7 @@ std::optional<SeatEnd> Seat::enrol() {
             why_ = fmt::format("no ticket: {}", *news.failure);
             return SeatEnd::kUnreachable;
         }
-        if (news.first) {
-            settle_in(*news.first);
-            return std::nullopt;
-        }
+        if (news.first) return settle_in(*news.first);
         const HostWish wish = runtime_.wish();
         if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;
         tickets_->pause(wish.is_suspended);
@@ -166,15 +154,20 @@ std::optional<SeatEnd> Seat::enrol() {
     return std::nullopt;
 }
 
-void Seat::settle_in(const formats::EnrolmentReply& reply) {
+std::optional<SeatEnd> Seat::settle_in(const formats::EnrolmentReply& reply) {
     const formats::Ticket& ticket = reply.ticket.ticket;
     log_info("ticket for {} h, as {}",
              std::chrono::duration_cast<std::chrono::hours>(ticket.expires - ticket.issued).count(),
              reply.address);
-    if (reply.is_reachable) return;
+    if (reply.is_reachable) return std::nullopt;
     log_info("port {} cannot be dialled at {} from outside: this peer is outbound-only",
              transport_.listening_port(), reply.address);
+    if (is_aggregator()) {
+        why_ = "other computers cannot dial this one, so it cannot average their gradients";
+        return SeatEnd::kUnreachable;
+    }
     transport_.set_listening_port(0);
+    return std::nullopt;
 }
 
 void Seat::obey(const HostWish& wish) {
@@ -194,15 +187,17 @@ void Seat::obey(const HostWish& wish) {
 void Seat::keep(const HostLimits& limits) {
     if (limits == kept_) return;
     kept_ = limits;
-    trainer_.limit(limits.computing);
+    worker_->limit(limits.computing);
     transport_.limit(limits.upload, limits.download);
     const auto in_words = [](const std::optional<Bandwidth>& cap) {
         return cap ? fmt::format("at most {} KB/s", (cap->value() + 999) / 1'000)
                    : std::string{"without a limit"};
     };
-    events_.tell(fmt::format("your preferences: compute {:.0f} % of the time, send {}, receive {}",
-                             100 * limits.computing, in_words(limits.upload),
-                             in_words(limits.download)));
+    const std::string computing =
+        is_aggregator() ? ""
+                        : fmt::format("compute {:.0f} % of the time, ", 100 * limits.computing);
+    events_.tell(fmt::format("your preferences: {}send {}, receive {}", computing,
+                             in_words(limits.upload), in_words(limits.download)));
 }
 
 void Seat::report(const SeatNews& news) {
@@ -211,9 +206,9 @@ void Seat::report(const SeatNews& news) {
     progress_ = std::max(progress_, std::min(1.0, progress()));
     runtime_.report_progress(progress_);
     runtime_.report_traffic(transport_.sent(), transport_.received());
-    if (news.samples != reported_) runtime_.state_is_saved();
-    if (news.samples > reported_) options_.has_trained();
-    reported_ = news.samples;
+    if (news.work != reported_) runtime_.state_is_saved();
+    if (news.work.exceeds(reported_)) options_.has_worked();
+    reported_ = news.work;
     ask_for_credit(news);
     show(doing(news));
 }
@@ -221,7 +216,8 @@ void Seat::report(const SeatNews& news) {
 void Seat::open_page() {
     picture_.run = run_.name;
     picture_.steps = run_.steps;
-    picture_.device = compute_.name;
+    picture_.device = worker_->device();
+    picture_.trains = !is_aggregator();
     show("Starting.");
     try {
         page_ = std::make_unique<StatusPage>([this] { return picture(); });
@@ -239,11 +235,19 @@ std::string Seat::doing(const SeatNews& news) const {
                "nothing.";
     }
     if (news.is_paused) return "The project has paused the run; what was computed is kept.";
+    const std::uint64_t step = std::min(news.step.value() + 1, run_.steps);
+    if (is_aggregator()) {
+        if (!news.has_joined) return "Joining the swarm: waiting for its next step.";
+        return fmt::format(
+            "Averaging: this computer averages the gradients that other computers have computed "
+            "for step {} of {}.",
+            step, run_.steps);
+    }
     if (!news.has_joined) return "Joining the swarm: getting the model from other peers.";
     return fmt::format(
         "Training: computing samples for step {} of {}, and averaging with the "
         "other peers.",
-        std::min(news.step.value() + 1, run_.steps), run_.steps);
+        step, run_.steps);
 }
 
 void Seat::show(std::string doing) {
@@ -251,7 +255,8 @@ void Seat::show(std::string doing) {
     picture_.step = furthest_.value();
     picture_.doing = std::move(doing);
     picture_.progress = progress_;
-    picture_.samples = reported_.value();
+    picture_.samples = reported_.samples.value();
+    picture_.averaged = reported_.averaged;
     picture_.sent = transport_.sent();
     picture_.received = transport_.received();
     picture_.credit = runtime_.credit();
@@ -273,11 +278,12 @@ SeatPicture Seat::picture() const {
 
 void Seat::ask_for_credit(const SeatNews& news) {
     const auto now = Clock::now();
-    if (news.samples <= paid_for_ || now - last_message_ < options_.message_interval) return;
+    const bool is_due = now - last_message_ >= options_.message_interval;
+    if (!is_due || !news.work.exceeds(paid_for_)) return;
     last_message_ = now;
-    paid_for_ = news.samples;
+    paid_for_ = news.work;
     runtime_.send_message(formats::kCreditMessage,
-                          fmt::format("<samples>{}</samples>\n", news.samples.value()));
+                          fmt::format("<samples>{}</samples>\n", news.work.samples.value()));
 }
 
 double Seat::progress() const {
@@ -304,14 +310,14 @@ std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& w
 SeatEnd Seat::run() {
     begin_ = Clock::now() - runtime_.time_before();
     log_info("peer {} takes a seat in run {} ({}) on {}, port {}", peer().brief(), run_.name,
-             formats::run_id(run_).brief(), compute_.name, transport_.listening_port());
+             formats::run_id(run_).brief(), worker_->device(), transport_.listening_port());
     keep(runtime_.limits());
-    log_info("{}", training::memory_line(run_, micro_batch(), peer_config().rules.kept_averages,
-                                         compute_.device));
+    log_info("{}", worker_->memory_line(peer_config().rules.kept_averages));
     if (runtime_.time_before() == std::chrono::seconds{0}) {
         log_info(
-            "this computer exchanges gradients and the model directly with other volunteers' "
-            "computers, which see its IP address; nothing else on it is read or sent");
+            "this computer exchanges {} directly with other volunteers' computers, which see its "
+            "IP address; nothing else on it is read or sent",
+            is_aggregator() ? "gradients" : "gradients and the model");
     }
     if (const auto account = runtime_.account(); account && !account->proxy.empty()) {
         log_warning(
@@ -328,13 +334,13 @@ SeatEnd Seat::run() {
     if (const auto end = enrol()) return *end;
     reactor_.emplace(
         peer_config(), key_,
-        net::ReactorParts{queue_, transport_, directory_, trainer_, events_, workers_});
+        net::ReactorParts{queue_, transport_, directory_, worker_->trainer(), events_, workers_});
     events_.joining();
     reactor_->start();
     for (;;) {
         const SeatNews news = events_.wait(kPollInterval);
         const HostWish wish = runtime_.wish();
-        if (news.failure && training_failure_) std::rethrow_exception(training_failure_);
+        if (news.failure && worker_failure_) std::rethrow_exception(worker_failure_);
         if (news.failure) throw Error{*news.failure};
         if (news.refusal) throw Error{fmt::format("the swarm refused us: {}", *news.refusal)};
         keep(runtime_.limits());

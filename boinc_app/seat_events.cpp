@@ -6,9 +6,9 @@
 
 namespace dedloc {
 
-SeatEvents::SeatEvents(const PeerKey& peer, ReceiptJournal& journal)
-    : peer_(peer), journal_(journal) {
-    news_.samples = journal.samples();
+SeatEvents::SeatEvents(const PeerKey& peer, Codec codec, ReceiptJournal& journal)
+    : peer_(peer), codec_(codec), journal_(journal) {
+    news_.work.samples = journal.samples();
     news_.last_heard = std::chrono::steady_clock::now();
 }
 
@@ -16,14 +16,19 @@ void SeatEvents::committed(const action::Committed& commit) {
     const CommitRecord& record = commit.record;
     const SeenRound round = [&] {
         const std::lock_guard lock(mutex_);
-        return history_.add(record, peer_, std::chrono::steady_clock::now());
+        return history_.add(record, codec_, peer_, std::chrono::steady_clock::now());
     }();
     if (round.ours > 0) journal_.append(record.step, Samples{round.ours});
-    log_info("step {} committed: loss {:.4f}, {} samples of {} members, {} ours", round.step,
-             round.loss, round.samples, round.members, round.ours);
+    const std::string averaged =
+        round.averaged == Bytes{} ? ""
+                                  : fmt::format("; {:.3f} MB averaged here",
+                                                static_cast<double>(round.averaged.value()) / 1e6);
+    log_info("step {} committed: loss {:.4f}, {} samples of {} members, {} ours{}", round.step,
+             round.loss, round.samples, round.members, round.ours, averaged);
     const std::lock_guard lock(mutex_);
     news_.step = record.step.next();
-    news_.samples = journal_.samples();
+    news_.work.samples = journal_.samples();
+    news_.work.averaged += round.averaged;
     news_.has_joined = true;
 }
 
@@ -33,7 +38,7 @@ void SeatEvents::generation_begun(const action::GenerationBegun& begun) {
     tell(fmt::format("generation {} begins at step {}", record.generation, record.step.value()));
     const std::lock_guard lock(mutex_);
     news_.step = record.step;
-    news_.samples = journal_.samples();
+    news_.work.samples = journal_.samples();
 }
 
 void SeatEvents::finished(const action::Finished& finished) {

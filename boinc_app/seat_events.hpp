@@ -1,4 +1,4 @@
-// Events of a seat that the network and training threads pass to main, behind one lock.
+// Events of a seat that the threads of network and worker pass to main, behind one lock.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,21 @@
 
 namespace dedloc {
 
+/// What committed rounds have counted of a seat's work.
+struct SeatWork {
+    Samples samples{};  ///< the whole job's
+    Bytes averaged{};   ///< gradients of other members, since the process began
+    /// Whether more was counted than in `other`.
+    bool exceeds(const SeatWork& other) const {
+        return samples > other.samples || averaged > other.averaged;
+    }
+    bool operator==(const SeatWork&) const = default;
+};
+
 /// The state of a seat.
 struct SeatNews {
     StepIndex step;                                    ///< updates of the swarm that we know of
-    Samples samples;                                   ///< our samples in committed rounds
+    SeatWork work;                                     ///< ours, in committed rounds
     bool has_joined = false;                           ///< a commit came since the last join
     bool is_paused = false;                            ///< the project has paused the run
     bool is_finished = false;                          ///< the run has reached its last step
@@ -29,8 +40,8 @@ struct SeatNews {
 /// The peer's host. Thread: any; the network thread calls the functions of net::Host.
 class SeatEvents final : public net::Host {
   public:
-    /// `journal` must outlive it and is used only here.
-    SeatEvents(const PeerKey& peer, ReceiptJournal& journal);
+    /// `codec` is the run's. `journal` must outlive it and is used only here.
+    SeatEvents(const PeerKey& peer, Codec codec, ReceiptJournal& journal);
 
     /// Does nothing: a restarted seat waits for a new generation before it votes, so it need not
     /// remember votes.
@@ -73,6 +84,7 @@ class SeatEvents final : public net::Host {
     bool is_over() const { return news_.is_finished || news_.refusal || news_.failure; }
 
     const PeerKey peer_;
+    const Codec codec_;
     ReceiptJournal& journal_;
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;

@@ -30,15 +30,19 @@ std::vector<SeenMember> members_of(const CommitRecord& record, const PeerKey& us
 
 }  // namespace
 
-SeenRound SeatHistory::add(const CommitRecord& record, const PeerKey& us,
+SeenRound SeatHistory::add(const CommitRecord& record, Codec codec, const PeerKey& us,
                            std::chrono::steady_clock::time_point now) {
     SeenRound round{
         .step = record.step.next().value(), .members = record.members.size(), .when = now};
+    const std::vector<std::uint64_t> averaged = reduced_bytes(record, codec);
     double loss_sum = 0;
-    for (const CommitLine& line : record.members) {
+    for (std::size_t k = 0; k < record.members.size(); ++k) {
+        const CommitLine& line = record.members[k];
         loss_sum += line.loss_sum;
         round.samples += line.samples.value();
-        if (line.peer == us) round.ours = line.samples.value();
+        if (line.peer != us) continue;
+        round.ours = line.samples.value();
+        round.averaged = Bytes{averaged[k]};
     }
     if (round.samples > 0) round.loss = loss_sum / static_cast<double>(round.samples);
     while (!rounds_.empty() && rounds_.back().step >= round.step) rounds_.pop_back();

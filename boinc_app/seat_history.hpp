@@ -20,6 +20,7 @@ struct SeenRound {
     double loss = 0;                               ///< mean over its samples, in nats
     std::uint64_t samples = 0;                     ///< all members'
     std::uint64_t ours = 0;                        ///< this peer's
+    Bytes averaged{};                              ///< other members' gradients, by this peer
     std::size_t members = 0;                       ///< members of the round
     std::chrono::steady_clock::time_point when{};  ///< when this peer heard of the commit
 };
@@ -47,7 +48,7 @@ class SeatHistory {
 
     /// Adds a round and returns it. If the swarm has gone back, rounds of later steps are dropped
     /// first.
-    SeenRound add(const CommitRecord& record, const PeerKey& us,
+    SeenRound add(const CommitRecord& record, Codec codec, const PeerKey& us,
                   std::chrono::steady_clock::time_point now);
     /// Adds a line of the log.
     void add(std::string line, std::chrono::system_clock::time_point now);

@@ -57,19 +57,26 @@ std::string row(std::string_view name, std::string_view value) {
                        escape_markup(value));
 }
 
+std::string share_of(const SeenRound& round) {
+    const double share = round.samples == 0
+                             ? 0
+                             : static_cast<double>(round.ours) / static_cast<double>(round.samples);
+    return fmt::format("{:.1f} %: {} of {} samples", 100 * share, round.ours, round.samples);
+}
+
 std::string facts(const SeatPicture& picture) {
     const SeatHistory& history = picture.history;
     std::string out = "<table>\n" + row("Run", picture.run);
     out += row("Step of the run", fmt::format("{} of {}", picture.step, picture.steps));
     out += row("Computes on", picture.device);
-    out += row("Samples of this job that were counted", fmt::format("{}", picture.samples));
+    if (picture.trains) {
+        out += row("Samples of this job that were counted", fmt::format("{}", picture.samples));
+    }
+    out += row("Gradients of other computers averaged here since this process began",
+               in_bytes(picture.averaged));
     if (!history.rounds().empty()) {
         const SeenRound& last = history.rounds().back();
-        const double share =
-            last.samples == 0 ? 0
-                              : static_cast<double>(last.ours) / static_cast<double>(last.samples);
-        out += row("Share of the last step",
-                   fmt::format("{:.1f} %: {} of {} samples", 100 * share, last.ours, last.samples));
+        if (picture.trains) out += row("Share of the last step", share_of(last));
         out += row("Loss of the last step", fmt::format("{:.4f}", last.loss));
     }
     if (const double rate = history.samples_per_second(); rate > 0) {

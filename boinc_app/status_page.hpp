@@ -22,7 +22,9 @@ struct SeatPicture {
     std::string device;         ///< what computes, such as "4 CPUs"
     std::string doing;          ///< what the job does now: one sentence
     double progress = 0;        ///< the job's, 0 … 1
+    bool trains = true;         ///< false: the job averages only
     std::uint64_t samples = 0;  ///< counted by commits, of the whole job
+    Bytes averaged{};           ///< other members' gradients, since the process began
     std::optional<std::chrono::seconds> time_left{};  ///< the lease's; nothing: until the run ends
     Bytes sent{};                                     ///< since the process began
     Bytes received{};                                 ///< likewise

@@ -1,7 +1,8 @@
 # Functions for scripts that start volunteers on this machine: stock BOINC clients, each with a
 # folder, an account and a port of its own. To be sourced by a script that sets `volunteers_dir` and
-# defines `fail`. It may set `volunteer_cores` (1), `volunteer_arguments`, which the apps get, and
-# `volunteer_libraries`, folders where they find more shared libraries.
+# defines `fail`. It may set `volunteer_cores` (1), `volunteer_arguments`, which the apps get,
+# `volunteer_libraries`, folders where they find more shared libraries, and `volunteer_preferences`,
+# more computing preferences in BOINC's XML, one a line, which replace those here.
 
 declare -A clients=()  # number of a volunteer → process id of its client
 
@@ -48,6 +49,12 @@ XML
 <work_buf_min_days>0.01</work_buf_min_days><work_buf_additional_days>0</work_buf_additional_days>
 </global_preferences>
 XML
+    local line name
+    for line in ${volunteer_preferences:-}; do
+        name="${line%%>*}>" # with its angle brackets
+        sed -i "s|$name[^<]*</${name#<}||; s|</global_preferences>|$line\n&|" \
+            "$home/global_prefs_override.xml"
+    done
 }
 
 # start_client NUMBER: starts a client with a free GUI RPC port; tries another if that gets taken.

@@ -161,9 +161,24 @@ Layers adapter_layers() {
     };
 }
 
+/// A part of the seat, which both apps take: nothing of training, so that an aggregator carries no
+/// libtorch.
+Layer seat(const std::string& folder) {
+    return {folder,
+            joined({Names{"boinc_app/averaging_worker.hpp", "boinc_app/boinc_runtime.hpp",
+                          "boinc_app/seat", "boinc_app/slot_files.hpp", "boinc_app/status_page.hpp",
+                          "boinc_app/temporary_exits.hpp", "boinc_app/ticket_keeper.hpp",
+                          "boinc_app/volunteer_runtime.hpp", "peer/net/", "peer/trainer.hpp",
+                          "peer/events.hpp", "peer/run_config.hpp", "peer/formats/", "peer/wire/",
+                          "peer/platform/", "peer/base/", "kernels/", "CLI/", "sodium.h"},
+                    kText}),
+            {"random"},
+            kNoChance};
+}
+
 Layers app_layers() {
     return {
-        // The app, and inside it the one folder that knows torch.
+        // The apps, and inside them the one folder that knows torch.
         {"boinc_app/",
          joined({Names{"boinc_app/", "peer/net/", "peer/events.hpp", "peer/run_config.hpp",
                        "peer/formats/", "peer/wire/", "peer/platform/", "peer/base/", "kernels/",
@@ -171,6 +186,9 @@ Layers app_layers() {
                  kBoincApp, kSystem, kJson, kText}),
          {"random"},
          kNoChance},
+        seat("boinc_app/seat"),
+        seat("boinc_app/averaging_worker."),
+        seat("boinc_app/aggregate_main."),
         // The server of the page on loopback.
         {"boinc_app/status_page.",
          joined({Names{"boinc_app/", "peer/platform/", "peer/base/", "boost/"}, kText}),

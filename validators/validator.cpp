@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "peer/base/log.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/xml/job_documents.hpp"
 #include "validators/output_file.hpp"
 
@@ -70,21 +71,25 @@ class Validator::Pass {
         : database_(database), project_(project), options_(options) {}
 
     PassReport run() {
-        const auto app = database_.query_one("select id from app where name = ?", {options_.app});
-        if (!app) return report_;
-        std::int64_t last = 0;
-        for (std::size_t jobs = kJobsAtOnce; jobs == kJobsAtOnce;) {
-            const auto waiting = database_.query(
-                "select id from workunit where appid = ? and need_validate = 1 and id > ? order by "
-                "id limit ?",
-                {app->integer("id"), last, kJobsAtOnce});
-            for (const auto& row : waiting) judge_or_log(last = row.integer("id"));
-            jobs = waiting.size();
+        for (const auto& app : database_.query(
+                 fmt::format("select id from app where name in {}", server::kAppsInSql))) {
+            judge_app(app.integer("id"));
         }
         return report_;
     }
 
   private:
+    void judge_app(std::int64_t app) {
+        std::int64_t last = 0;
+        for (std::size_t jobs = kJobsAtOnce; jobs == kJobsAtOnce;) {
+            const auto waiting = database_.query(
+                "select id from workunit where appid = ? and need_validate = 1 and id > ? order by "
+                "id limit ?",
+                {app, last, kJobsAtOnce});
+            for (const auto& row : waiting) judge_or_log(last = row.integer("id"));
+            jobs = waiting.size();
+        }
+    }
     void judge_or_log(std::int64_t id);
     /// The verdicts on one job's results, within the open transaction.
     PassReport judge_workunit(std::int64_t id);

@@ -1,4 +1,4 @@
-// Validates the jobs of dedloc_train: compares each finished job's receipt with the ledger. A
+// Validates jobs of both apps: compares each finished job's receipt with the ledger. A
 // verdict changes all rows of one job in one transaction. It grants no credit: creditor.hpp does,
 // for what the ledger proves, whatever the verdict is.
 #pragma once
@@ -27,7 +27,6 @@ struct RefusedReceipt {
 
 /// Settings of a Validator.
 struct ValidatorOptions {
-    std::string app = "dedloc_train";  ///< BOINC's name of the app whose jobs are judged
     /// How long after its upload a receipt may wait for rounds that the database does not have yet.
     std::chrono::seconds timeout = std::chrono::hours{24};
     /// Called between two writes, with a name of the place. For tests, which crash there.
@@ -44,7 +43,7 @@ struct PassReport {
     int waiting = 0;  ///< cannot be judged yet
 };
 
-/// Judges the jobs of one app. Thread: one.
+/// Judges the jobs of a project. Thread: one.
 class Validator {
   public:
     /// All but the options must outlive the validator.

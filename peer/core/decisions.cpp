@@ -53,9 +53,10 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
     if (config_.role == Role::kBackbone) {
         settlement_.decided(now_, decision.record, out_);
         for (const CommitLine& line : decision.record.members) {
-            if (line.peer != self_ && links_.find(line.peer) == nullptr) {
-                settlement_.lost(line.peer);
-            }
+            if (line.peer == self_) continue;
+            const membership::Known* const known = links_.find(line.peer);
+            // A member without a state never reports one.
+            if (known == nullptr || !known->receives) settlement_.lost(line.peer);
         }
     }
     round_measured(false);

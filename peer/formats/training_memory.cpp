@@ -8,6 +8,11 @@ namespace {
 
 /// What the program and libtorch hold besides the vectors and activations.
 constexpr std::uint64_t kProgramBytes = 500'000'000;
+/// What the program of an aggregator holds besides vectors.
+constexpr std::uint64_t kAggregatorProgramBytes = 50'000'000;
+/// The vectors that an aggregator holds: the average, and parts of contributions that together are
+/// as much as four whole ones, or eight in 16 bits.
+constexpr std::uint64_t kAggregatorVectors = 5;
 /// What a CUDA context, libtorch's kernels and its caching allocator hold.
 constexpr std::uint64_t kContextBytes = 1'000'000'000;
 
@@ -76,6 +81,10 @@ std::uint64_t trainer_gpu_bytes(const RunFile& run) {
     const ProductFormat reduced{.is_reduced = true};
     return kContextBytes + (state_vectors(run.optimizer.name) + 2) * vector_bytes(run) +
            micro_batch_bytes(run, reduced) + activation_bytes(run, reduced);
+}
+
+std::uint64_t aggregator_bytes(const RunFile& run) {
+    return kAggregatorProgramBytes + kAggregatorVectors * vector_bytes(run);
 }
 
 }  // namespace dedloc::formats

@@ -1,4 +1,4 @@
-// The memory that a trainer of a run needs, by its model: estimates for the choice of a micro-batch
+// The memory that a peer of a run needs, by its model: estimates for the choice of a micro-batch
 // and for the limits of jobs.
 #pragma once
 
@@ -30,5 +30,9 @@ std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format)
 /// a trainer needs less memory than on one without.
 std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages);
 std::uint64_t trainer_gpu_bytes(const RunFile& run);
+
+/// Bytes that an aggregator needs: the program, the average, and of each contribution the part that
+/// it averages. An estimate: one with a faster link than all others averages more.
+std::uint64_t aggregator_bytes(const RunFile& run);
 
 }  // namespace dedloc::formats

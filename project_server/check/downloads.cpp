@@ -84,8 +84,8 @@ std::string fault_of(const fs::path& path, const Described& file, const server::
 Files app_files(server::Database& database) {
     Files files;
     for (const auto& row : database.query(
-             "select v.xml_doc from app_version v join app a on a.id = v.appid where a.name = "
-             "'dedloc_train' and v.deprecated = 0")) {
+             "select v.xml_doc from app_version v join app a on a.id = v.appid where a.name in "
+             "('dedloc_train', 'dedloc_aggregate') and v.deprecated = 0")) {
         describe(row.text("xml_doc"), files);
     }
     return files;
@@ -96,9 +96,9 @@ Files job_files(server::Database& database) {
     Files files;
     for (std::int64_t last = 0;;) {
         const auto rows = database.query(
-            "select w.id, w.xml_doc from workunit w join app a on a.id = w.appid where a.name = "
-            "'dedloc_train' and w.assimilate_state = 0 and w.error_mask = 0 and w.id > ? order by "
-            "w.id limit ?",
+            "select w.id, w.xml_doc from workunit w join app a on a.id = w.appid where a.name "
+            "in ('dedloc_train', 'dedloc_aggregate') and w.assimilate_state = 0 and w.error_mask = "
+            "0 and w.id > ? order by w.id limit ?",
             {last, kRowsAtOnce});
         for (const auto& row : rows) {
             last = row.integer("id");
@@ -176,7 +176,8 @@ void check_uploads(const Subject& subject, server::Database& database, Findings&
     for (std::int64_t last = 0;;) {
         const auto rows = database.query(
             "select r.id, r.name, r.xml_doc_in from result r join app a on a.id = r.appid where "
-            "a.name = 'dedloc_train' and r.validate_state = ? and r.file_delete_state = 0 and "
+            "a.name in ('dedloc_train', 'dedloc_aggregate') and r.validate_state = ? and "
+            "r.file_delete_state = 0 and "
             "r.id > ? order by r.id limit ?",
             {kValid, last, kRowsAtOnce});
         for (const auto& row : rows) {

@@ -25,8 +25,9 @@ constexpr Orphans kOrphans[] = {
     {"workunits have no app", "workunit w left join app a on a.id = w.appid where a.id is null",
      true},
     {"jobs belong to a run that does not exist",
-     "workunit w join app a on a.id = w.appid and a.name = 'dedloc_train' left join dedloc_run d "
-     "on d.id = w.opaque where d.id is null",
+     "workunit w join app a on a.id = w.appid and a.name in "
+     "('dedloc_train', 'dedloc_aggregate') left join dedloc_run d on d.id = w.opaque where d.id is "
+     "null",
      false},
     {"app versions have no app",
      "app_version v left join app a on a.id = v.appid where a.id is null", true},

@@ -18,6 +18,7 @@
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/official/jobs.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
@@ -31,12 +32,12 @@ namespace fs = std::filesystem;
 struct AppOptions {
     fs::path project;
     fs::path binary;
-    std::string name = "dedloc_train";
+    std::string name;  ///< empty: by the binary's name
     std::string version = "1.0";
     std::string platform = "x86_64-pc-linux-gnu";
-    std::string plan_class{server::kMultithread};
-    std::vector<fs::path> files;  ///< that the program opens by itself, such as plug-ins
-    fs::path signatures;          ///< folder of signatures made elsewhere; empty: sign here
+    std::optional<std::string> plan_class;  ///< absent: by the app
+    std::vector<fs::path> files;            ///< that the program opens by itself, such as plug-ins
+    fs::path signatures;  ///< folder of signatures made elsewhere; empty: sign here
     bool prints_json = false;
 };
 
@@ -73,21 +74,49 @@ std::vector<server::AppFile> files_of(const AppOptions& options) {
     return files;
 }
 
-void add(const AppOptions& options) {
-    if (!server::is_plan_class(options.plan_class)) {
-        throw InputError(
-            fmt::format("there is no plan class {}; there are {}, {} and the empty one",
-                        options.plan_class, server::kMultithread, server::kCuda));
+/// App and plan class of a version: an aggregator's runs beside other tasks, a trainer's does not.
+struct Kind {
+    std::string name;
+    std::string plan_class;
+    bool is_aggregator = false;
+};
+
+Kind kind_of(const AppOptions& options) {
+    const bool is_named_so = options.binary.filename() == server::kAggregatorApp;
+    const std::string name = !options.name.empty() ? options.name
+                             : is_named_so         ? server::kAggregatorApp
+                                                   : server::kTrainerApp;
+    const bool is_aggregator = name == server::kAggregatorApp;
+    const std::string_view usual = is_aggregator ? server::kNonCpuIntensive : server::kMultithread;
+    Kind kind{.name = name,
+              .plan_class = options.plan_class.value_or(std::string{usual}),
+              .is_aggregator = is_aggregator};
+    if (!server::is_plan_class(kind.plan_class)) {
+        throw InputError(fmt::format(
+            "there is no plan class {}; there are {}, {}, {} and the empty "
+            "one",
+            kind.plan_class, server::kMultithread, server::kCuda, server::kNonCpuIntensive));
     }
+    if (is_aggregator != (kind.plan_class == server::kNonCpuIntensive)) {
+        throw InputError(fmt::format("the plan class {} is for {} and for no other app",
+                                     server::kNonCpuIntensive, server::kAggregatorApp));
+    }
+    return kind;
+}
+
+void add(const AppOptions& options) {
+    const Kind kind = kind_of(options);
     const auto project = existing_project(options.project);
     std::optional<Progress> progress{std::in_place, options.prints_json};
     progress->say("looking for the libraries of the program");
-    server::AppVersion version{.app = options.name,
-                               .friendly_name = "DeDLOC trainer",
-                               .version = version_number(options.version),
-                               .platform = options.platform,
-                               .plan_class = options.plan_class,
-                               .files = files_of(options)};
+    server::AppVersion version{
+        .app = kind.name,
+        .friendly_name = kind.is_aggregator ? "DeDLOC aggregator" : "DeDLOC trainer",
+        .version = version_number(options.version),
+        .platform = options.platform,
+        .plan_class = kind.plan_class,
+        .files = files_of(options),
+        .is_non_cpu_intensive = kind.is_aggregator};
     std::vector<fs::path> programs = options.files;
     programs.push_back(options.binary);
     version.c_library = needed_c_library(programs);
@@ -102,17 +131,17 @@ void add(const AppOptions& options) {
     if (options.prints_json) {
         server::PageData data;
         data.set("id", id)
-            .set("name", options.name)
+            .set("name", kind.name)
             .set("version", options.version)
             .set("platform", options.platform)
-            .set("plan_class", options.plan_class)
+            .set("plan_class", kind.plan_class)
             .set("c_library", version.c_library ? version.c_library->text() : "")
             .set("files", version.files.size())
             .set("bytes", bytes);
         return print(data, true);
     }
-    fmt::print("{} {} for {}{}{}: {} and {} libraries, {} MB{}\n", options.name, options.version,
-               options.platform, options.plan_class.empty() ? "" : ", ", options.plan_class,
+    fmt::print("{} {} for {}{}{}: {} and {} libraries, {} MB{}\n", kind.name, options.version,
+               options.platform, kind.plan_class.empty() ? "" : ", ", kind.plan_class,
                options.binary.filename().string(), version.files.size() - 1, bytes / 1'000'000,
                version.c_library
                    ? fmt::format("; hosts need glibc {} or newer", version.c_library->text())
@@ -176,7 +205,7 @@ void add_signing_commands(CLI::App& app) {
 /// Options of `app list`, `app withdraw` and `app require`.
 struct VersionOptions {
     fs::path project;
-    std::string name = "dedloc_train";
+    std::string name = server::kTrainerApp;
     std::string version;
     std::string platform;
     std::optional<std::string> plan_class;  ///< absent: all
@@ -254,16 +283,17 @@ void add_app_commands(CLI::App& dedloc) {
     const auto options = std::make_shared<AppOptions>();  // shared by parser and callback
     command->add_option("--project", options->project, "The project's folder")->required();
     add_file_options(*command, *options);
-    command->add_option("--name", options->name, "Name of the app")->capture_default_str();
+    command->add_option("--name", options->name,
+                        "Name of the app; default: dedloc_aggregate for a program of that name, "
+                        "else dedloc_train");
     command->add_option("--version", options->version, "Version, MAJOR.MINOR")
         ->capture_default_str();
     command->add_option("--platform", options->platform, "BOINC platform name")
         ->capture_default_str();
-    command
-        ->add_option("--plan-class", options->plan_class,
-                     "BOINC plan class: mt_dedloc (all processors that BOINC may use), cuda_dedloc "
-                     "(one NVIDIA GPU), or empty (one core)")
-        ->capture_default_str();
+    command->add_option("--plan-class", options->plan_class,
+                        "BOINC plan class: mt_dedloc (all processors that BOINC may use; the "
+                        "default), cuda_dedloc (one NVIDIA GPU), or empty (one core); "
+                        "dedloc_aggregate has nci_dedloc (beside other tasks)");
     command->add_option("--signatures", options->signatures,
                         "Folder of signatures from dedloc app sign. Default: sign with the "
                         "project's key, which is then on this machine");

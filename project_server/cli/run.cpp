@@ -179,12 +179,13 @@ void insert_run(server::Database& database, const formats::RunFile& run, const s
     database.execute(
         "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
         "flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, created, "
-        "evaluate_every, evaluate_samples) values (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "evaluate_every, evaluate_samples, aggregators) values (?, ?, 'running', ?, ?, ?, ?, ?, ?, "
+        "?, ?, ?, ?)",
         {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
          run.flops_per_sample, formats::credit_per_sample(run), options.credit_per_gigabyte,
          server::unix_now(),
          options.evaluate_every.value_or(std::max<std::uint64_t>(1, run.steps / kUsualEvaluations)),
-         options.evaluate_samples});
+         options.evaluate_samples, options.aggregators});
 }
 
 std::uint64_t count_of(const server::Row& row, std::string_view column) {

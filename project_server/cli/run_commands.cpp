@@ -92,6 +92,16 @@ void add_optimizer(CLI::App& command, const std::shared_ptr<RunOptions>& options
         ->check(CLI::NonNegativeNumber);
 }
 
+/// The values of both commands' option differ in type only: an absent one keeps the number.
+template <class Number>
+CLI::Option* add_aggregators(CLI::App& command, Number& aggregators) {
+    return command
+        .add_option("--aggregators", aggregators,
+                    "The most volunteers at a time that only average, for which dedloc_aggregate "
+                    "must be published")
+        ->check(CLI::Range(0, 10'000));
+}
+
 void add_create(CLI::App& group) {
     const auto options = std::make_shared<RunOptions>();  // shared by parser and callback
     auto* const command = group.add_subcommand("create", "Create a run: model, corpus, settings");
@@ -148,6 +158,7 @@ void add_create(CLI::App& group) {
                      "Credit for averaging 10^9 bytes of other volunteers' gradients")
         ->check(CLI::Range(0.0, kMaxCreditPerGigabyte))
         ->capture_default_str();
+    add_aggregators(*command, options->aggregators)->capture_default_str();
     const auto as_json = std::make_shared<bool>(false);
     command->add_flag("--json", *as_json, "Print JSON");
     command->callback([options, as_json] { create(*options, *as_json); });
@@ -163,15 +174,17 @@ void add_jobs(CLI::App& group) {
     const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
     auto* const command = group.add_subcommand(
         "jobs",
-        "Print or set how many jobs are kept ready and how long each lasts; holds from the next "
-        "job that is made, within seconds. 0: as dedloc-work was started, 16 jobs of 12 hours by "
-        "default");
+        "Print or set how many jobs are kept ready, how long each lasts, and how many only "
+        "average; "
+        "holds from the next job that is made, within seconds. --ready 0 and --hours 0: as "
+        "dedloc-work was started, 16 jobs of 12 hours by default");
     command->add_option("--project", chosen->project, "The project's folder")->required();
     command->add_option("--name", chosen->run, "The run's name")->required();
     command->add_option("--ready", chosen->jobs.seats_ready, "Unsent jobs kept for volunteers")
         ->check(CLI::Range(0, 10'000));
     command->add_option("--hours", chosen->jobs.lease_hours, "Hours after which a job reports")
         ->check(CLI::Range(0, 1'000));
+    add_aggregators(*command, chosen->jobs.aggregators);
     command->add_flag("--json", chosen->prints_json, "Print JSON");
     command->callback([chosen] {
         ProjectDatabase access{existing_project(chosen->project)};

@@ -15,12 +15,17 @@ server::PageData run_jobs(server::Database& database, const std::string& name,
         database.execute("update dedloc_run set lease_hours = ? where id = ?",
                          {*jobs.lease_hours, run});
     }
-    const auto row =
-        database.query_one("select seats_ready, lease_hours from dedloc_run where id = ?", {run});
+    if (jobs.aggregators) {
+        database.execute("update dedloc_run set aggregators = ? where id = ?",
+                         {*jobs.aggregators, run});
+    }
+    const auto row = database.query_one(
+        "select seats_ready, lease_hours, aggregators from dedloc_run where id = ?", {run});
     server::PageData data;
     data.set("run", name)
         .set("seats_ready", row->integer("seats_ready"))
-        .set("lease_hours", row->integer("lease_hours"));
+        .set("lease_hours", row->integer("lease_hours"))
+        .set("aggregators", row->integer("aggregators"));
     return data;
 }
 

@@ -1,4 +1,5 @@
-// The jobs of a run: how many are kept ready for volunteers, and how long each lasts.
+// The jobs of a run: how many are kept ready for volunteers, how long each lasts, how many only
+// average.
 #pragma once
 
 #include <optional>
@@ -9,15 +10,16 @@
 
 namespace dedloc::cli {
 
-/// Numbers to set; absent: stays as it is. 0: as dedloc-work was started.
+/// Numbers to set; absent: stays as it is.
 struct RunJobs {
-    std::optional<int> seats_ready{};  ///< unsent jobs
-    std::optional<int> lease_hours{};  ///< hours after which a job reports
+    std::optional<int> seats_ready{};  ///< unsent jobs; 0: as dedloc-work was started
+    std::optional<int> lease_hours{};  ///< hours after which a job reports; 0: likewise
+    std::optional<int> aggregators{};  ///< the most jobs that only average, at the same time
 };
 
-/// Sets what `jobs` has, and returns {run, seats_ready, lease_hours} after that. dedloc-work makes
-/// the next jobs by it; jobs that exist stay as they are. Errors: InputError (no such run),
-/// DatabaseError.
+/// Sets what `jobs` has, and returns {run, seats_ready, lease_hours, aggregators} after that.
+/// dedloc-work makes the next jobs by it; jobs that exist stay as they are. Errors: InputError (no
+/// such run), DatabaseError.
 server::PageData run_jobs(server::Database& database, const std::string& name, const RunJobs& jobs);
 
 }  // namespace dedloc::cli

@@ -791,6 +791,9 @@ alter table dedloc_daily_credit
     add column if not exists unowned_bytes bigint not null default 0;
 alter table dedloc_withheld add column if not exists reduced_bytes bigint not null default 0;
 
+-- The most jobs of a run that only average, unsent and in progress together.
+alter table dedloc_run add column if not exists aggregators integer not null default 8;
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

@@ -20,7 +20,8 @@ Row find_job(Database& database, const formats::EnrolmentRequest& request) {
         "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
         "h.max_results_day, "
         "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
-        "d.id as run, d.run_id, d.name, d.flops_per_sample from result r "
+        "d.id as run, d.run_id, d.name, d.flops_per_sample, coalesce((select "
+        "a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages from result r "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
         "where r.name = ? and r.hostid = ? and u.authenticator = ?",
@@ -101,7 +102,9 @@ RunId run_id_of(const Row& job) {
     return run;
 }
 
+/// A job that only averages computes no samples; 1 is the least that a ticket can say.
 std::uint64_t bound_of(const Row& job) {
+    if (job.integer("only_averages") != 0) return 1;
     const std::string& coprocessors = job.text("serialnum");
     return max_samples_per_second({.cores = job.integer("p_ncpus"),
                                    .flops_per_core = job.real("p_fpops"),

@@ -196,9 +196,8 @@ void Installer::check_plan_classes() {
     std::string names;
     for (const auto& row : project_.database().query(
              "select distinct v.plan_class from app_version v join app a on a.id = v.appid where "
-             "v.deprecated = 0 and a.deprecated = 0 and v.plan_class <> '' and a.name <> ? "
-             "order by v.plan_class",
-             {kApp})) {
+             "v.deprecated = 0 and a.deprecated = 0 and v.plan_class <> '' and a.name not in "
+             "('dedloc_train', 'dedloc_aggregate') order by v.plan_class")) {
         names += (names.empty() ? "" : ", ") + row.text("plan_class");
     }
     if (names.empty()) return;

@@ -11,10 +11,11 @@
 #include <ctime>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
-#include "project_server/official/entries.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::official {
@@ -43,9 +44,14 @@ void remove_staged(const fs::path& tree, int fanout, const std::string& name) {
     if (file.parent_path() != tree) fs::remove(file.parent_path(), is_used);
 }
 
-std::int64_t app_of(Project& project) {
-    const auto row = project.database().query_one("select id from app where name = ?", {kApp});
-    return row ? row->integer("id") : 0;
+/// The numbers of those of our apps that the project has.
+std::vector<std::int64_t> apps_of(Project& project) {
+    std::vector<std::int64_t> apps;
+    for (const auto& row : project.database().query(
+             fmt::format("select id from app where name in {}", server::kAppsInSql))) {
+        apps.push_back(row.integer("id"));
+    }
+    return apps;
 }
 
 void remove_staged_files(Project& project, std::int64_t app) {
@@ -81,49 +87,54 @@ void remove_published_files(Project& project, std::int64_t app) {
 }  // namespace
 
 bool has_app(Project& project) {
-    return app_of(project) != 0;
+    return !apps_of(project).empty();
 }
 
 void offer(Project& project) {
-    project.database().execute("update app set deprecated = 0 where name = ?", {kApp});
+    project.database().execute(
+        fmt::format("update app set deprecated = 0 where name in {}", server::kAppsInSql));
     reload_feeder(project.root());
 }
 
 void withdraw(Project& project) {
-    const auto app = app_of(project);
     auto& database = project.database();
-    server::in_transaction(database, [&] {
-        database.execute("update app set deprecated = 1 where id = ?", {app});
-        database.execute(
-            "update workunit w set error_mask = error_mask | ?, transition_time = ? where "
-            "w.appid = ? and w.error_mask = 0 and w.canonical_resultid = 0 and "
-            "w.assimilate_state = ? and not exists (select 1 from result r where "
-            "r.workunitid = w.id and r.server_state <> ?)",
-            {WU_ERROR_CANCELLED, std::time(nullptr), app, ASSIMILATE_INIT,
-             RESULT_SERVER_STATE_UNSENT});
-        database.execute(
-            "update result set server_state = ?, outcome = ? where appid = ? and server_state = ?",
-            {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, app, RESULT_SERVER_STATE_UNSENT});
-    });
+    for (const std::int64_t app : apps_of(project)) {
+        server::in_transaction(database, [&] {
+            database.execute("update app set deprecated = 1 where id = ?", {app});
+            database.execute(
+                "update workunit w set error_mask = error_mask | ?, transition_time = ? where "
+                "w.appid = ? and w.error_mask = 0 and w.canonical_resultid = 0 and "
+                "w.assimilate_state = ? and not exists (select 1 from result r where "
+                "r.workunitid = w.id and r.server_state <> ?)",
+                {WU_ERROR_CANCELLED, std::time(nullptr), app, ASSIMILATE_INIT,
+                 RESULT_SERVER_STATE_UNSENT});
+            database.execute(
+                "update result set server_state = ?, outcome = ? where appid = ? and "
+                "server_state = ?",
+                {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, app,
+                 RESULT_SERVER_STATE_UNSENT});
+        });
+    }
     reload_feeder(project.root());
 }
 
 void erase(Project& project) {
-    const auto app = app_of(project);
-    // The rows name the files, so they go last.
-    remove_staged_files(project, app);
-    remove_published_files(project, app);
     auto& database = project.database();
-    server::in_transaction(database, [&] {
-        database.execute(
-            "delete from host_app_version where app_version_id in "
-            "(select id from app_version where appid = ?)",
-            {app});
-        for (const char* const table : {"result", "workunit", "app_version"}) {
-            database.execute(fmt::format("delete from {} where appid = ?", table), {app});
-        }
-        database.execute("delete from app where id = ?", {app});
-    });
+    for (const std::int64_t app : apps_of(project)) {
+        // The rows name the files, so they go last.
+        remove_staged_files(project, app);
+        remove_published_files(project, app);
+        server::in_transaction(database, [&] {
+            database.execute(
+                "delete from host_app_version where app_version_id in "
+                "(select id from app_version where appid = ?)",
+                {app});
+            for (const char* const table : {"result", "workunit", "app_version"}) {
+                database.execute(fmt::format("delete from {} where appid = ?", table), {app});
+            }
+            database.execute("delete from app where id = ?", {app});
+        });
+    }
     reload_feeder(project.root());
 }
 

@@ -1,4 +1,4 @@
-// The rows and files of our app in the tables and folders of an official project.
+// The rows and files of our apps in the tables and folders of an official project.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,14 @@
 
 namespace dedloc::official {
 
-/// Whether the project has our app.
+/// Whether the project has one of our apps.
 bool has_app(Project& project);
-/// Offers the app's jobs again after withdraw().
+/// Offers the apps' jobs again after withdraw().
 void offer(Project& project);
-/// Cancels the jobs that no volunteer has, and withdraws the app. Jobs in progress may be reported.
+/// Cancels the jobs that no volunteer has, and withdraws the apps. Jobs in progress may be
+/// reported.
 void withdraw(Project& project);
-/// Deletes the app with its versions, jobs, and their files in download/ and upload/. Credit stays.
+/// Deletes the apps with their versions, jobs, and files in download/ and upload/. Credit stays.
 /// After a kill -9 the next call completes it. Errors: IoError, DatabaseError.
 void erase(Project& project);
 /// Tells the official feeder to read apps and versions again.

@@ -112,10 +112,11 @@ std::string document(const AppVersion& version, const ProjectConfig& config,
 
 std::int64_t app_id(Database& database, const AppVersion& version) {
     database.execute(
-        "insert into app (create_time, name, user_friendly_name, fraction_done_exact) "
-        "values (?, ?, ?, 1) on duplicate key update user_friendly_name = ?",
+        "insert into app (create_time, name, user_friendly_name, fraction_done_exact, "
+        "non_cpu_intensive) values (?, ?, ?, 1, ?) on duplicate key update user_friendly_name = "
+        "values(user_friendly_name), non_cpu_intensive = values(non_cpu_intensive)",
         {static_cast<std::int64_t>(unix_now()), version.app, version.friendly_name,
-         version.friendly_name});
+         static_cast<int>(version.is_non_cpu_intensive)});
     return database.query_one("select id from app where name = ?", {version.app})->integer("id");
 }
 

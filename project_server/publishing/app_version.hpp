@@ -33,6 +33,8 @@ struct AppVersion {
     std::vector<AppFile> files{};
     bool needs_network = true;  ///< clients suspend it while networking is suspended
     bool dont_throttle = true;  ///< clients do not throttle its CPU time
+    /// Clients run one job of the app beside all others; holds for all versions of the app.
+    bool is_non_cpu_intensive = false;
     /// Hosts with an older glibc get no jobs of it; nothing: no limit.
     std::optional<CLibrary> c_library{};
 };

@@ -19,6 +19,7 @@
 #include "peer/base/log.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/platform/folder_lock.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/work/staging.hpp"
 #include "project_server/xml/job_documents.hpp"
 
@@ -34,7 +35,7 @@ constexpr const char* kRuns =
     "select d.name, d.spec, d.state = 'finished' and greatest(d.created, coalesce((select "
     "s.committed_at from dedloc_step s where s.runid = d.id order by s.step desc limit 1), 0)) < ? "
     "and not exists (select 1 from workunit w left join result r on r.workunitid = w.id where "
-    "w.appid = ? and w.opaque = d.id and (w.assimilate_state <> ? or "
+    "w.appid in (?, ?) and w.opaque = d.id and (w.assimilate_state <> ? or "
     "w.mod_time >= from_unixtime(?) or r.server_state <> ? or "
     "r.mod_time >= from_unixtime(?))) as is_over from dedloc_run d";
 
@@ -66,10 +67,6 @@ std::optional<platform::FolderLock> try_lock(const fs::path& folder) {
 
 }  // namespace
 
-DownloadPurge::DownloadPurge(const server::ProjectConfig& project, server::Database& database,
-                             std::string app)
-    : config_(project), database_(database), app_(std::move(app)) {}
-
 int DownloadPurge::pass(std::int64_t now, std::int64_t before) {
     if (now - looked_at_ < kHour) return 0;
     int files = delete_inputs(before);
@@ -80,12 +77,17 @@ int DownloadPurge::pass(std::int64_t now, std::int64_t before) {
 }
 
 int DownloadPurge::delete_inputs(std::int64_t before) {
-    const auto app = database_.query_one("select id from app where name = ?", {app_});
+    const auto id_of = [&](const char* app) {
+        const auto row = database_.query_one("select id from app where name = ?", {app});
+        return row ? row->integer("id") : 0;
+    };
+    const std::int64_t trainer = id_of(server::kTrainerApp);
+    const std::int64_t aggregator = id_of(server::kAggregatorApp);
     const auto lock = try_lock(config_.download_directory);
-    if (!app || !lock) return 0;
+    if ((trainer == 0 && aggregator == 0) || !lock) return 0;
     std::set<std::string> needed;
     std::set<std::string> over;
-    for (const auto& row : database_.query(kRuns, {before, app->integer("id"), ASSIMILATE_DONE,
+    for (const auto& row : database_.query(kRuns, {before, trainer, aggregator, ASSIMILATE_DONE,
                                                    before, RESULT_SERVER_STATE_OVER, before})) {
         try {
             const auto run = formats::parse_run_file(row.text("spec"));

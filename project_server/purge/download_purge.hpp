@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "project_server/database/database.hpp"
@@ -14,9 +13,9 @@ namespace dedloc::purge {
 /// Looks once an hour. Thread: one.
 class DownloadPurge {
   public:
-    /// `project` and `database` must outlive it; `app` is the app whose jobs train.
-    DownloadPurge(const server::ProjectConfig& project, server::Database& database,
-                  std::string app);
+    /// `project` and `database` must outlive it.
+    DownloadPurge(const server::ProjectConfig& project, server::Database& database)
+        : config_(project), database_(database) {}
 
     /// Deletes what has not been needed since `before`; both are UTC seconds. Returns the number of
     /// files. A file that cannot be deleted is logged and tried again an hour later.
@@ -36,7 +35,6 @@ class DownloadPurge {
 
     const server::ProjectConfig& config_;
     server::Database& database_;
-    const std::string app_;
     std::int64_t looked_at_ = 0;
 };
 

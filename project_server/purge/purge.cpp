@@ -14,6 +14,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::purge {
@@ -56,15 +57,18 @@ Purge::Purge(server::ProjectConfig project, server::Database& database, PurgeOpt
       database_(database),
       options_(std::move(options)),
       compaction_(database, options_.batch),
-      downloads_(config_, database, options_.app) {}
+      downloads_(config_, database) {}
 
 PurgeReport Purge::pass(std::int64_t now) {
     PurgeReport report;
     database_.ensure_connected();
     const std::int64_t before = now - options_.grace;
     if (!options_.keeps_jobs) {
-        delete_files(before, report);
-        delete_jobs(before, report);
+        for (const auto& app : database_.query(
+                 fmt::format("select id from app where name in {}", server::kAppsInSql))) {
+            delete_files(app.integer("id"), before, report);
+            delete_jobs(app.integer("id"), before, report);
+        }
         sweep_uploads(before, report);
         delete_messages(before, report);
         delete_deleted(std::min(before, now - kDeletedKept), report);
@@ -87,20 +91,18 @@ fs::path Purge::path_of(const std::string& name) const {
     return path.data();
 }
 
-void Purge::delete_files(std::int64_t before, PurgeReport& report) {
-    const auto app = database_.query_one("select id from app where name = ?", {options_.app});
-    if (!app) return;
-    if (!std::exchange(has_retried_, true)) {
+void Purge::delete_files(std::int64_t app, std::int64_t before, PurgeReport& report) {
+    if (retried_.insert(app).second) {
         database_.execute(
             "update workunit set file_delete_state = ?, mod_time = mod_time where appid = ? and "
             "assimilate_state = ? and file_delete_state = ?",
-            {kFilesKept, app->integer("id"), ASSIMILATE_DONE, kFilesStuck});
+            {kFilesKept, app, ASSIMILATE_DONE, kFilesStuck});
     }
     for (const auto& job : database_.query(
              fmt::format("select w.id from workunit w where {} order by w.mod_time limit ?",
                          kIsOver),
-             {app->integer("id"), ASSIMILATE_DONE, kFilesKept, before, RESULT_SERVER_STATE_OVER,
-              before, options_.batch})) {
+             {app, ASSIMILATE_DONE, kFilesKept, before, RESULT_SERVER_STATE_OVER, before,
+              options_.batch})) {
         int state = kFilesDeleted;
         for (const auto& result : database_.query(
                  "select xml_doc_in from result where workunitid = ?", {job.integer("id")})) {
@@ -129,22 +131,20 @@ void Purge::delete_files(std::int64_t before, PurgeReport& report) {
 
 /// The newest workunit stays: dedloc-work names the next job after its number, and no name may be
 /// used twice.
-void Purge::delete_jobs(std::int64_t before, PurgeReport& report) {
-    const auto app = database_.query_one("select id from app where name = ?", {options_.app});
-    if (!app) return;
+void Purge::delete_jobs(std::int64_t app, std::int64_t before, PurgeReport& report) {
     const auto newest = database_.query_one("select coalesce(max(id), 0) as id from workunit");
     for (const auto& job : database_.query(
              fmt::format("select w.id from workunit w where {} and w.id < ? order by w.mod_time "
                          "limit ?",
                          kIsOver),
-             {app->integer("id"), ASSIMILATE_DONE, kFilesDeleted, before, RESULT_SERVER_STATE_OVER,
-              before, newest->integer("id"), options_.batch})) {
+             {app, ASSIMILATE_DONE, kFilesDeleted, before, RESULT_SERVER_STATE_OVER, before,
+              newest->integer("id"), options_.batch})) {
         server::in_transaction(database_, [&] {
             // Locked and looked at again: a report may have arrived.
             const auto locked = database_.query_one(
                 fmt::format("select w.id from workunit w where w.id = ? and {} for update",
                             kIsOver),
-                {job.integer("id"), app->integer("id"), ASSIMILATE_DONE, kFilesDeleted, before,
+                {job.integer("id"), app, ASSIMILATE_DONE, kFilesDeleted, before,
                  RESULT_SERVER_STATE_OVER, before});
             if (!locked) return;
             database_.execute("delete from result where workunitid = ?", {job.integer("id")});

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "project_server/database/database.hpp"
@@ -18,8 +19,7 @@ namespace dedloc::purge {
 
 /// Settings of a Purge.
 struct PurgeOptions {
-    std::string app = "dedloc_train";  ///< BOINC app whose jobs are deleted
-    std::int64_t grace = 7 * 86'400;   ///< seconds after the last change of a row or file
+    std::int64_t grace = 7 * 86'400;  ///< seconds after the last change of a row or file
     /// An official server's file_deleter and db_purge delete jobs, files and messages.
     bool keeps_jobs = false;
     std::int64_t compaction_age = 30 * 86'400;  ///< seconds until contributions are summed by day
@@ -54,8 +54,8 @@ class Purge {
     PurgeReport pass(std::int64_t now);
 
   private:
-    void delete_files(std::int64_t before, PurgeReport& report);
-    void delete_jobs(std::int64_t before, PurgeReport& report);
+    void delete_files(std::int64_t app, std::int64_t before, PurgeReport& report);
+    void delete_jobs(std::int64_t app, std::int64_t before, PurgeReport& report);
     /// Deletes uploads of jobs that have no row any more: those that arrived after the purge.
     void sweep_uploads(std::int64_t before, PurgeReport& report);
     void sweep_folder(const std::filesystem::path& folder, std::int64_t before,
@@ -78,7 +78,7 @@ class Purge {
     int next_folder_ = 0;              ///< the upload tree's next folder to search
     std::int64_t evidence_swept_ = 0;  ///< when, UTC seconds
     std::int64_t last_host_ = 0;       ///< the newest computer that was looked at
-    bool has_retried_ = false;
+    std::set<std::int64_t> retried_;   ///< apps whose stuck files were tried again
 };
 
 }  // namespace dedloc::purge

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <utility>
 
 #include "peer/base/log.hpp"
 #include "project_server/database/revocations.hpp"
@@ -36,12 +37,19 @@ class Dispatcher {
                   parse_project_preferences(account_.project_preferences, host_.venue)),
           quota_(applicant.record.quota),
           jobs_left_(applicant.jobs_left),
-          wanted_(wanted_jobs(config, request_, held_seats(held_, request_))) {}
+          taken_(held_seats(held_, request_)),
+          wanted_(wanted_jobs(config, request_, taken_)),
+          trains_(taken_[Resource::kCpu] + taken_[Resource::kNvidia] > 0) {}
 
     Dispatch run() && {
         if (can_use_any()) {
             resend_lost();
+            const int beside = std::exchange(wanted_[Resource::kBeside], 0);
             send_unsent();
+            if (!trains_ && choice_.is_usable(Resource::kBeside)) {
+                wanted_[Resource::kBeside] = beside;
+                send_unsent();
+            }
         }
         if (dispatch_.jobs == 0 && jobs_left_ == 0 && can_use_any()) {
             dispatch_.messages = {kTooManyWithoutCredit};
@@ -60,7 +68,7 @@ class Dispatcher {
   private:
     /// Whether a seat is free on a resource for which the host can run a version.
     bool can_use_any() const {
-        for (const Resource resource : {Resource::kCpu, Resource::kNvidia}) {
+        for (const Resource resource : kResources) {
             if (wanted_[resource] > 0 && choice_.is_usable(resource)) return true;
         }
         return false;
@@ -112,7 +120,7 @@ class Dispatcher {
     /// The fastest version for a job among the resources with free seats; nullptr if none fits.
     const UsableVersion* choose(const Job& job, bool obeys_quota) {
         const UsableVersion* fastest = nullptr;
-        for (const Resource resource : {Resource::kCpu, Resource::kNvidia}) {
+        for (const Resource resource : kResources) {
             if (wanted_[resource] == 0) continue;
             const UsableVersion* const usable = choice_.best(job.app, resource);
             if (usable == nullptr || !fits(job, *usable)) continue;
@@ -150,6 +158,7 @@ class Dispatcher {
         }
         write_job(elements_, job, deadline_of(job), version);
         --wanted_[usable.usage.resource];
+        trains_ = trains_ || usable.usage.resource != Resource::kBeside;
         ++dispatch_.jobs;
     }
 
@@ -164,7 +173,9 @@ class Dispatcher {
     const VersionChoice choice_;
     DailyQuota& quota_;
     const std::int64_t jobs_left_;      ///< new ones
+    const JobCounts taken_;             ///< seats that are not free
     JobCounts wanted_;                  ///< free seats
+    bool trains_;                       ///< has a job to train, or gets one
     std::set<std::int64_t> announced_;  ///< versions that the reply already describes
     XmlWriter elements_;
     Dispatch dispatch_;

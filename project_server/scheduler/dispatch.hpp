@@ -42,6 +42,9 @@ struct Applicant {
 /// host's daily quota of each app version (a day begins at 0:00 UTC). Marks them as sent. Revoked
 /// and banned hosts get none.
 ///
+/// A job that only averages goes to a host that trains nothing and gets no job to train: a trainer
+/// averages as well, with the same links.
+///
 /// Before  a transaction is open and the host row is locked
 Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Catalogue& catalogue,
                        const Applicant& applicant, ReadyJobs::Taking& ready, std::int64_t now);

@@ -30,7 +30,7 @@ std::string reason_of(const NoWork& none, Resource resource) {
                  "them.";
 }
 
-/// Compares the host with what the unsent jobs need at least.
+/// Compares the host with what the unsent jobs that train need at least.
 std::string lack_of(const NoWork& none, const Row& least) {
     const auto too_small = [](const char* what, double needed, double has) {
         return fmt::format(
@@ -89,7 +89,8 @@ std::vector<std::string> reasons_for_none(Database& database, const NoWork& none
         "select straight_join count(*) as unsent, coalesce(min(w.rsc_memory_bound), 0) as memory, "
         "coalesce(min(w.rsc_disk_bound), 0) as disk, coalesce(min(d.gpu_memory), 0) as gpu_memory "
         "from (select workunitid from result where server_state = ? limit ?) r "
-        "join workunit w on w.id = r.workunitid left join dedloc_run d on d.id = w.opaque",
+        "join workunit w on w.id = r.workunitid join app a on a.id = w.appid and "
+        "a.non_cpu_intensive = 0 left join dedloc_run d on d.id = w.opaque",
         {RESULT_SERVER_STATE_UNSENT, kLookedAt});
     reasons.push_back(lack_of(none, *least));
     return reasons;

@@ -13,6 +13,8 @@ constexpr double kMaxCoreFlops = 1e12;  // more is not believed
 constexpr double kMaxFlops = 1e16;      // the same of a GPU
 /// Share of a GPU's peak that is assumed: trainers use the matrix units, but not all of the time.
 constexpr double kGpuShare = 0.3;
+/// Share of a core that clients are told a non-CPU-intensive job uses.
+constexpr double kBesideCpus = 0.05;
 
 /// The conditions of a plan class; one row each.
 struct PlanClass {
@@ -27,7 +29,7 @@ struct PlanClass {
 
 /// CUDA 13 needs driver 580, and is compiled for capability 7.5 and newer (boinc_app/cuda). A
 /// context and the kernels of libtorch take most of the smallest memory.
-constexpr std::array<PlanClass, 3> kPlanClasses{{
+constexpr std::array<PlanClass, 4> kPlanClasses{{
     {.name = kAnyCpu},
     {.name = kMultithread, .uses_all_cores = true},
     {.name = kCuda,
@@ -36,6 +38,7 @@ constexpr std::array<PlanClass, 3> kPlanClasses{{
      .min_driver_version = 58'000,
      .min_capability = 75,
      .min_gpu_memory = 2e9},
+    {.name = kNonCpuIntensive, .resource = Resource::kBeside},
 }};
 
 const PlanClass* find_plan_class(std::string_view name) {
@@ -104,6 +107,11 @@ Fit fit_plan_class(std::string_view plan_class, const Machine& machine, std::int
         const double flops =
             std::clamp(machine.nvidia.peak_flops * kGpuShare, 2 * machine.core_flops, kMaxFlops);
         return {.usage = Usage{.resource = Resource::kNvidia, .cpus = 1, .flops = flops}};
+    }
+    if (wanted->resource == Resource::kBeside) {
+        return {.usage = Usage{.resource = Resource::kBeside,
+                               .cpus = kBesideCpus,
+                               .flops = machine.core_flops}};
     }
     const std::int64_t cores =
         wanted->uses_all_cores ? std::max<std::int64_t>(1, machine.cores - gpus_used) : 1;

@@ -19,17 +19,21 @@ inline constexpr std::string_view kAnyCpu;
 inline constexpr std::string_view kMultithread = "mt_dedloc";
 /// One NVIDIA GPU and one core.
 inline constexpr std::string_view kCuda = "cuda_dedloc";
+/// Next to nothing of any processor: non-CPU-intensive jobs, which BOINC runs beside all others.
+inline constexpr std::string_view kNonCpuIntensive = "nci_dedloc";
 
-/// What jobs occupy. Clients request work for each of them separately.
+/// What jobs occupy. Clients request work for processors and GPUs separately.
 enum class Resource : std::uint8_t {
     kCpu,     ///< the host's processors
     kNvidia,  ///< one NVIDIA GPU
+    kBeside,  ///< neither: the job runs beside those that do
 };
+inline constexpr std::array kResources{Resource::kCpu, Resource::kNvidia, Resource::kBeside};
 
 /// A value for each resource.
 template <class Value>
 struct PerResource {
-    std::array<Value, 2> values{};
+    std::array<Value, kResources.size()> values{};
     Value& operator[](Resource resource) { return values[static_cast<std::size_t>(resource)]; }
     const Value& operator[](Resource resource) const {
         return values[static_cast<std::size_t>(resource)];

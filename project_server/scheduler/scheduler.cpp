@@ -114,7 +114,8 @@ void add_missing_resources(XmlWriter& reply, const Catalogue& catalogue) {
             return resource_of(version.plan_class) == resource;
         });
     };
-    if (!has(Resource::kCpu)) reply.add("no_rsc_apps", "CPU");
+    // A client that requests nothing for its processors would get no job beside them either.
+    if (!has(Resource::kCpu) && !has(Resource::kBeside)) reply.add("no_rsc_apps", "CPU");
     if (!has(Resource::kNvidia)) reply.add("no_rsc_apps", "NVIDIA");
     for (const char* const kind : {"ATI", "intel_gpu"}) reply.add("no_rsc_apps", kind);
 }

@@ -58,6 +58,7 @@ JobCounts seats_of(const ProjectConfig& config, const SchedulerRequest& request)
     JobCounts seats;
     seats[Resource::kCpu] = config.cpu_seats;
     seats[Resource::kNvidia] = config.seats_per_gpu * static_cast<int>(request.nvidia.count);
+    seats[Resource::kBeside] = 1;
     return seats;
 }
 
@@ -65,6 +66,7 @@ JobCounts requested(const SchedulerRequest& request) {
     JobCounts wants;
     wants[Resource::kCpu] = request.wanted_cpu_seconds > 0 || request.idle_cores > 0;
     wants[Resource::kNvidia] = request.nvidia.wanted_seconds > 0 || request.nvidia.idle > 0;
+    wants[Resource::kBeside] = wants[Resource::kCpu];
     return wants;
 }
 
@@ -76,7 +78,7 @@ JobCounts wanted_jobs(const ProjectConfig& config, const SchedulerRequest& reque
     idle[Resource::kCpu] = idle_instances(request.idle_cores, request.host.cores);
     idle[Resource::kNvidia] = idle_instances(request.nvidia.idle, request.nvidia.count);
     JobCounts jobs;
-    for (const Resource resource : {Resource::kCpu, Resource::kNvidia}) {
+    for (const Resource resource : kResources) {
         if (wants[resource] == 0) continue;
         const int asked = idle[resource] > 0 ? idle[resource] : (held[resource] == 0 ? 1 : 0);
         jobs[resource] = std::clamp(seats[resource] - held[resource], 0, asked);

@@ -1,6 +1,6 @@
-// How many jobs a host may have at a time: one on its processors, whatever their number, and one on
-// each GPU. A job is a seat in a swarm, and more than one on the same processors would only make
-// each of them slower.
+// How many jobs a host may have at a time: one on its processors, whatever their number, one on
+// each GPU, and one beside them, which only averages. A job is a seat in a swarm, and more than one
+// on the same processors would only make each of them slower.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ JobCounts held_seats(const std::vector<HeldJob>& recorded, const SchedulerReques
 /// The seats of a host, free or not.
 JobCounts seats_of(const ProjectConfig& config, const SchedulerRequest& request);
 
-/// Whether the client requests work for each resource: seconds, or idle processors or GPUs.
+/// Whether the client requests work for each resource: seconds, or idle processors or GPUs. Clients
+/// have no words for a job beside others: one that requests work for its processors takes any.
 JobCounts requested(const SchedulerRequest& request);
 
 /// Number of jobs that the host may get now for each resource. A client that asks only for seconds

@@ -42,7 +42,7 @@ VersionChoice::VersionChoice(const Catalogue& catalogue, const SchedulerRequest&
     for (const PublishedVersion* version : newest_versions(catalogue, request.platforms)) {
         consider(*version, request, preferences);
     }
-    for (const Resource resource : {Resource::kCpu, Resource::kNvidia}) {
+    for (const Resource resource : kResources) {
         if (is_usable(resource)) refusals_[resource].clear();
     }
 }
@@ -59,8 +59,8 @@ bool VersionChoice::is_usable(Resource resource) const {
 
 double VersionChoice::min_slot_bytes() const {
     std::optional<double> smallest;
-    for (const auto& versions : best_.values) {
-        for (const auto& [app, usable] : versions) {
+    for (const Resource resource : {Resource::kCpu, Resource::kNvidia}) {
+        for (const auto& [app, usable] : best_[resource]) {
             smallest =
                 std::min(smallest.value_or(usable.version->slot_bytes), usable.version->slot_bytes);
         }

@@ -34,8 +34,8 @@ class VersionChoice {
     bool is_usable(Resource resource) const;
     /// Why not, in one sentence; empty if it can, or if the project has none.
     const std::string& refusal(Resource resource) const { return refusals_[resource]; }
-    /// The smallest size of the files that a usable version has in the slot, in bytes; 0 without
-    /// one.
+    /// The smallest size of the files that a usable version that trains has in the slot, in bytes;
+    /// 0 without one.
     double min_slot_bytes() const;
 
   private:

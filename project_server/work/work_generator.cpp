@@ -20,6 +20,7 @@
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/host_blacklist.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
@@ -34,13 +35,16 @@ namespace fs = std::filesystem;
 /// Relative to the project's folder, as workunit.result_template_file requires.
 constexpr const char* kOutputTemplateFile = "templates/dedloc_train_out";
 
-/// Counts the open jobs of a run that are unsent, or so new that the transitioner has not created
-/// their instance yet. The index dedloc_wu_run finds the open ones among all that the run has had.
-constexpr const char* kCountReadyJobs =
-    "select count(*) as ready from workunit w where w.appid = ? and w.opaque = ? and "
-    "w.assimilate_state = ? and w.error_mask = 0 and w.canonical_resultid = 0 and (exists (select "
-    "1 from result r where r.workunitid = w.id and r.server_state = ?) or not exists (select 1 "
-    "from result r where r.workunitid = w.id))";
+/// Counts the open jobs of a run. The index dedloc_wu_run finds them among all that the run has
+/// had.
+constexpr const char* kCountOpenJobs =
+    "select count(*) as jobs from workunit w where w.appid = ? and w.opaque = ? and "
+    "w.assimilate_state = ? and w.error_mask = 0 and w.canonical_resultid = 0";
+/// Leaves only those that are unsent, or so new that the transitioner has not created their
+/// instance yet.
+constexpr const char* kOfThemReady =
+    " and (exists (select 1 from result r where r.workunitid = w.id and r.server_state = ?) or not "
+    "exists (select 1 from result r where r.workunitid = w.id))";
 
 /// FLOP/s of the host for which a job's estimated running time equals its lease. Clients divide
 /// rsc_fpops_est by what the scheduler projects for their host.
@@ -74,6 +78,12 @@ std::vector<std::string> stage_inputs(const server::ProjectConfig& project, cons
 
 }  // namespace
 
+struct WorkGenerator::Needs {
+    std::vector<formats::ShardReference> shards{};
+    double memory = 0;  ///< bytes
+    std::string input_template{};
+};
+
 WorkGenerator::WorkGenerator(server::ProjectConfig project, server::Database& database,
                              WorkOptions options)
     : config_(std::move(project)), database_(database), options_(std::move(options)) {
@@ -95,40 +105,80 @@ WorkReport WorkGenerator::pass() {
     if (server::is_official(config_.directory)) {
         report.blacklisted = static_cast<int>(server::blacklist_banned_hosts(database_));
     }
-    const auto app = database_.query_one("select id from app where name = ?", {options_.app});
-    if (!app) return report;
-    app_ = app->integer("id");
-    for (const auto& run :
-         database_.query("select id, name, state, seats_ready, lease_hours from dedloc_run")) {
+    for (const App& app : apps()) serve(app, report);
+    return report;
+}
+
+std::vector<WorkGenerator::App> WorkGenerator::apps() {
+    std::vector<App> found;
+    for (const char* const name : server::kApps) {
+        const auto row = database_.query_one("select id from app where name = ?", {name});
+        if (!row) continue;
+        found.push_back({.name = name,
+                         .id = row->integer("id"),
+                         .is_aggregator = std::string_view{name} == server::kAggregatorApp});
+    }
+    return found;
+}
+
+void WorkGenerator::serve(const App& app, WorkReport& report) {
+    for (const auto& run : database_.query(
+             "select id, name, state, seats_ready, lease_hours, aggregators from dedloc_run")) {
         if (run.text("state") == "running") {
-            create_jobs(run, report);
+            create_jobs(app, run, report);
         } else {
-            cancel_jobs(run.integer("id"), report);
+            cancel_jobs(app, run.integer("id"), report);
         }
     }
     // The assimilator's task. A job leaves only credit and a receipt, and the database has both by
     // now.
-    report.assimilated = static_cast<int>(
+    report.assimilated += static_cast<int>(
         database_.execute("update workunit set assimilate_state = ?, transition_time = ? "
                           "where appid = ? and assimilate_state = ?",
-                          {ASSIMILATE_DONE, std::time(nullptr), app_, ASSIMILATE_READY}));
-    return report;
+                          {ASSIMILATE_DONE, std::time(nullptr), app.id, ASSIMILATE_READY}));
 }
 
-void WorkGenerator::create_jobs(const server::Row& run, WorkReport& report) {
+/// Some jobs to train are always unsent. All open jobs that only average count, so that a run never
+/// has more aggregators than it may have.
+void WorkGenerator::create_jobs(const App& app, const server::Row& run, WorkReport& report) {
     const auto id = run.integer("id");
-    const auto row = database_.query_one(kCountReadyJobs,
-                                         {app_, id, ASSIMILATE_INIT, RESULT_SERVER_STATE_UNSENT});
     const auto own_seats = run.integer("seats_ready");
     const auto own_hours = run.integer("lease_hours");
-    const auto seats = own_seats > 0 ? own_seats : options_.seats_ready;
-    for (auto ready = row->integer("ready"); ready < seats; ++ready) {
-        create_job(id, run.text("name"), own_hours > 0 ? own_hours : options_.lease_hours);
+    const Wanted wanted{.run = id,
+                        .name = run.text("name"),
+                        .hours = own_hours > 0 ? own_hours : options_.lease_hours};
+    const auto count = [&] {
+        if (app.is_aggregator) {
+            return database_.query_one(kCountOpenJobs, {app.id, id, ASSIMILATE_INIT});
+        }
+        return database_.query_one(std::string{kCountOpenJobs} + kOfThemReady,
+                                   {app.id, id, ASSIMILATE_INIT, RESULT_SERVER_STATE_UNSENT});
+    };
+    const auto limit = app.is_aggregator ? run.integer("aggregators")
+                       : own_seats > 0   ? own_seats
+                                         : options_.seats_ready;
+    for (auto jobs = count()->integer("jobs"); jobs < limit; ++jobs) {
+        create_job(app, wanted);
         ++report.created;
     }
 }
 
-void WorkGenerator::create_job(std::int64_t run, const std::string& name, std::int64_t hours) {
+WorkGenerator::Needs WorkGenerator::needs_of(const App& app, const formats::RunFile& run,
+                                             std::int64_t made) const {
+    if (app.is_aggregator) {
+        return {.memory = static_cast<double>(formats::aggregator_bytes(run)),
+                .input_template = std::string{kAggregatorInputTemplate}};
+    }
+    auto shards = formats::shards_of_job(run, static_cast<std::uint64_t>(made));
+    if (shards.empty()) throw InputError(fmt::format("The run {} has no shard.", run.name));
+    std::string input = input_template_for(kInputTemplate, shards.size());
+    return {.shards = std::move(shards),
+            .memory = static_cast<double>(formats::trainer_machine_bytes(run, kKeptAverages)),
+            .input_template = std::move(input)};
+}
+
+void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
+    const auto& [run, name, hours] = wanted;
     const fs::path folder = server::state_folder(config_.directory) / "runs" / name;
     const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
     // Both numbers only grow, although old jobs are deleted: dedloc-purge keeps the newest one.
@@ -136,47 +186,45 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name, std::i
         "select (select coalesce(max(id), 0) + 1 from workunit) as id, jobs from dedloc_run "
         "where id = ?",
         {run});
-    const auto shards =
-        formats::shards_of_job(file, static_cast<std::uint64_t>(next->integer("jobs")));
-    if (shards.empty()) throw InputError(fmt::format("The run {} has no shard.", name));
+    const Needs needs = needs_of(app, file, next->integer("jobs"));
     // dedloc-purge deletes no file between its staging and the job that needs it.
     const platform::FolderLock lock{config_.download_directory,
                                     platform::FolderLock::Sharing::kAwaited};
-    const auto names = stage_inputs(config_, folder, file, shards);
+    const auto names = stage_inputs(config_, folder, file, needs.shards);
     std::vector<const char*> inputs;
     for (const auto& input : names) inputs.push_back(input.c_str());
 
     // A row holds 64 KB of text, too much for the stack.
     const auto job = std::make_unique<DB_WORKUNIT>();
     job->clear();
-    job->appid = app_;
+    job->appid = app.id;
     job->opaque = static_cast<double>(run);
     job->rsc_fpops_est = static_cast<double>(hours) * 3'600 * kReferenceFlops;
-    job->rsc_memory_bound =
-        static_cast<double>(formats::trainer_machine_bytes(file, kKeptAverages));
-    job->rsc_disk_bound = kSlotBytes + bytes_of(shards) + static_cast<double>(options_.app_bytes);
+    job->rsc_memory_bound = needs.memory;
+    job->rsc_disk_bound =
+        kSlotBytes + bytes_of(needs.shards) + static_cast<double>(options_.app_bytes);
     const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
     job_name.copy(job->name, sizeof job->name - 1);
     const std::string output = (config_.directory / kOutputTemplateFile).string();
-    const std::string input = input_template_for(kInputTemplate, shards.size());
     const std::string arguments = fmt::format("--hours {}", hours);
     if (boinc_db.ping() != 0) server::open_boinc_database(config_);
     const int status =
-        ::create_work(*job, input.c_str(), kOutputTemplateFile, output.c_str(), inputs.data(),
-                      static_cast<int>(inputs.size()), ::config, arguments.c_str());
+        ::create_work(*job, needs.input_template.c_str(), kOutputTemplateFile, output.c_str(),
+                      inputs.data(), static_cast<int>(inputs.size()), ::config, arguments.c_str());
     if (status != 0) {
         throw Error(fmt::format("Cannot make the job {}: BOINC error {}, {}.", job_name, status,
                                 boinc_db.error_string()));
     }
+    log_info("job {} of {} created", job_name, app.name);
+    if (app.is_aggregator) return;
     // Runs of an earlier version have no such figure yet.
     const auto gpu_bytes = static_cast<double>(formats::trainer_gpu_bytes(file));
     database_.execute("update dedloc_run set gpu_memory = ? where id = ? and gpu_memory <> ?",
                       {gpu_bytes, run, gpu_bytes});
     database_.execute("update dedloc_run set jobs = jobs + 1 where id = ?", {run});
-    log_info("job {} created", job_name);
 }
 
-void WorkGenerator::cancel_jobs(std::int64_t run, WorkReport& report) {
+void WorkGenerator::cancel_jobs(const App& app, std::int64_t run, WorkReport& report) {
     report.cancelled += server::in_transaction(database_, [&] {
         // Jobs in progress, or whose receipt awaits validation, are not cancelled. The index
         // dedloc_wu_run finds the open jobs, and only these are locked.
@@ -185,8 +233,8 @@ void WorkGenerator::cancel_jobs(std::int64_t run, WorkReport& report) {
             "w.assimilate_state = ? and w.error_mask = 0 and w.canonical_resultid = 0 and not "
             "exists (select 1 from result r where r.workunitid = w.id and (r.server_state = ? or "
             "(r.server_state = ? and r.outcome = ? and r.validate_state = ?))) for update",
-            {app_, run, ASSIMILATE_INIT, RESULT_SERVER_STATE_IN_PROGRESS, RESULT_SERVER_STATE_OVER,
-             RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT});
+            {app.id, run, ASSIMILATE_INIT, RESULT_SERVER_STATE_IN_PROGRESS,
+             RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT});
         for (const auto& row : rows) {
             database_.execute(
                 "update result set server_state = ?, outcome = ? where workunitid = ? and "

@@ -1,5 +1,6 @@
-// Creates jobs for volunteers. A running run always has a few unsent jobs; when a run is paused or
-// finished, its jobs that have not started are cancelled. Each pass reads the tables and does only
+// Creates jobs for volunteers. A running run always has a few unsent jobs to train, and as many
+// jobs that only average as it may have aggregators; when a run is paused or finished, its jobs
+// that have not started are cancelled. Each pass reads the tables and does only
 // what is missing, so the next pass repairs a crash between any two statements. A job's
 // workunit.opaque is dedloc_run.id; the transitioner creates its instances.
 #pragma once
@@ -7,7 +8,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "peer/formats/run_file.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
 
@@ -15,7 +18,6 @@ namespace dedloc::work {
 
 /// Settings of a WorkGenerator.
 struct WorkOptions {
-    std::string app = "dedloc_train";  ///< BOINC app of the jobs
     // The two defaults, for runs whose row in dedloc_run has no number of its own.
     /// Unsent jobs kept for each running run: enough for those who come between two passes.
     int seats_ready = 16;
@@ -47,14 +49,30 @@ class WorkGenerator {
     WorkReport pass();
 
   private:
-    void create_jobs(const server::Row& run, WorkReport& report);
-    void create_job(std::int64_t run, const std::string& name, std::int64_t hours);
-    void cancel_jobs(std::int64_t run, WorkReport& report);
+    /// One of our apps, if the project has it.
+    struct App {
+        const char* name = nullptr;
+        std::int64_t id = 0;
+        bool is_aggregator = false;
+    };
+    /// What a job is about.
+    struct Wanted {
+        std::int64_t run = 0;
+        std::string name{};  ///< the run's
+        std::int64_t hours = 0;
+    };
+    /// What differs between jobs of the two apps.
+    struct Needs;
+    std::vector<App> apps();
+    void serve(const App& app, WorkReport& report);
+    void create_jobs(const App& app, const server::Row& run, WorkReport& report);
+    Needs needs_of(const App& app, const formats::RunFile& run, std::int64_t made) const;
+    void create_job(const App& app, const Wanted& wanted);
+    void cancel_jobs(const App& app, std::int64_t run, WorkReport& report);
 
     const server::ProjectConfig config_;
     server::Database& database_;
     const WorkOptions options_;
-    std::int64_t app_ = 0;
 };
 
 }  // namespace dedloc::work

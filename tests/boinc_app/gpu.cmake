@@ -6,7 +6,7 @@ dedloc_test(fused_layers_test LABEL unit
     LINKS dedloc::training torch::torch_cpu torch::c10)
 set_property(TARGET fused_layers_test PROPERTY JOB_POOL_COMPILE torch)
 if(TARGET dedloc_cuda)
-    dedloc_test(cuda_plugin_test LABEL unit SOURCES cuda_plugin_test.cpp LINKS dedloc::seat)
+    dedloc_test(cuda_plugin_test LABEL unit SOURCES cuda_plugin_test.cpp LINKS dedloc::gpu)
     add_dependencies(cuda_plugin_test dedloc_cuda played_driver_13010_0_64)
     target_compile_definitions(cuda_plugin_test PRIVATE DEDLOC_PLAYED_DRIVERS="${folder}"
         DEDLOC_PLUGIN="$<TARGET_FILE:dedloc_cuda>")

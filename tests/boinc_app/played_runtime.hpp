@@ -16,8 +16,9 @@ namespace dedloc::test {
 class PlayedRuntime final : public VolunteerRuntime {
   public:
     explicit PlayedRuntime(std::string name, std::optional<Account> account = std::nullopt,
+                           const HostLimits& limits = {},
                            std::optional<unsigned> gpu = std::nullopt)
-        : name_(std::move(name)), account_(std::move(account)), gpu_(gpu) {}
+        : name_(std::move(name)), account_(std::move(account)), gpu_(gpu), limits_(limits) {}
     void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
     void ask_to_quit() { must_quit_ = true; }
     void limit(const HostLimits& limits) {

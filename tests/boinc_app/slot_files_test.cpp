@@ -73,7 +73,7 @@ TEST_CASE("a commit that counts our samples is on disk when committed() returns"
     const TemporaryDirectory folder;
     const PeerKey peer = KeyPair::generate().public_key();
     ReceiptJournal journal{folder.path() / "journal", RunId{}, peer};
-    SeatEvents events{peer, journal};
+    SeatEvents events{peer, Codec::kFp32, journal};
     action::Committed commit;
     commit.record.step = StepIndex{4};
     commit.record.members = {{peer, Samples{16}, 80.0}, {PeerKey{}, Samples{8}, 40.0}};
@@ -84,7 +84,7 @@ TEST_CASE("a commit that counts our samples is on disk when committed() returns"
     const ReceiptJournal again{folder.path() / "journal", RunId{}, peer};
     CHECK(again.lines() == std::vector<formats::ReceiptLine>{{StepIndex{4}, Samples{16}}});
     CHECK(events.news().step == StepIndex{6});
-    CHECK(events.news().samples == Samples{16});
+    CHECK(events.news().work.samples == Samples{16});
 }
 
 TEST_CASE("a new generation deletes the lines of void steps from the journal", "[boinc]") {
@@ -93,7 +93,7 @@ TEST_CASE("a new generation deletes the lines of void steps from the journal", "
     const PeerKey peer = KeyPair::generate().public_key();
     ReceiptJournal journal{path, RunId{}, peer};
     for (const auto& line : lines_until(12)) journal.append(line.step, line.samples);
-    SeatEvents events{peer, journal};
+    SeatEvents events{peer, Codec::kFp32, journal};
     action::GenerationBegun begun;
     begun.generation.record.generation = 1;
     begun.generation.record.step = StepIndex{7};

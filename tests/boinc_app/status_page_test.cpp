@@ -66,7 +66,8 @@ TEST_CASE("a history is bounded, keeps the newest rounds whole, and goes back wi
     SeatHistory history;
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint64_t step = 1; step <= 5'000; ++step) {
-        history.add(round_of(step, 3, 2), key_of(1), begin + std::chrono::seconds{step});
+        history.add(round_of(step, 3, 2), Codec::kFp32, key_of(1),
+                    begin + std::chrono::seconds{step});
     }
     REQUIRE(history.rounds().size() <= SeatHistory::kMaxRounds);
     CHECK(history.rounds().size() >= SeatHistory::kMaxRounds / 2);
@@ -81,14 +82,14 @@ TEST_CASE("a history is bounded, keeps the newest rounds whole, and goes back wi
     CHECK(rounds.back().loss == 2);
     CHECK(history.samples_per_second() == 6);
 
-    history.add(round_of(4'990, 3, 2), key_of(1), begin + 6'000s);
+    history.add(round_of(4'990, 3, 2), Codec::kFp32, key_of(1), begin + 6'000s);
     CHECK(history.rounds().back().step == 4'990);
     CHECK(rounds[rounds.size() - 2].step == 4'989);
 }
 
 TEST_CASE("a history lists at most a hundred members, those with most samples and this peer") {
     SeatHistory history;
-    history.add(round_of(1, 1'000, 1), key_of(0), {});
+    history.add(round_of(1, 1'000, 1), Codec::kFp32, key_of(0), {});
     REQUIRE(history.members().size() == SeatHistory::kMaxMembers);
     CHECK(history.members().front().samples == 1'000);
     CHECK(history.members().back().is_us);
@@ -108,8 +109,8 @@ TEST_CASE("the status page says what the job does, and escapes every text") {
     SeatPicture picture = some_picture();
     picture.run = "<script>";
     picture.history.add("a peer said </li><script>alert(1)</script>", {});
-    picture.history.add(round_of(1, 3, 7), key_of(1), {});
-    picture.history.add(round_of(2, 3, 5), key_of(1), {});
+    picture.history.add(round_of(1, 3, 7), Codec::kFp32, key_of(1), {});
+    picture.history.add(round_of(2, 3, 5), Codec::kFp32, key_of(1), {});
     picture.credit = AccountCredit{.account = 12.5, .host = 2};
     picture.time_left = 3h + 5min;
     const std::string html = status_html(picture);
@@ -124,11 +125,36 @@ TEST_CASE("the status page says what the job does, and escapes every text") {
     CHECK(html.find("IP address") != std::string::npos);
 }
 
+TEST_CASE("the status page of an aggregator says what it averaged, and nothing of its samples") {
+    SeatPicture picture = some_picture();
+    picture.trains = false;
+    picture.averaged = Bytes{12'340'000};
+    picture.history.add(round_of(1, 3, 7), Codec::kFp32, key_of(1), {});
+    const std::string html = status_html(picture);
+    CHECK(html.find("Gradients of other computers averaged here") != std::string::npos);
+    CHECK(html.find("12.3 MB") != std::string::npos);
+    CHECK(html.find("Samples of this job") == std::string::npos);
+    CHECK(html.find("Share of the last step") == std::string::npos);
+    CHECK(html.find("Loss of the last step") != std::string::npos);
+}
+
+TEST_CASE("a history counts what this peer has averaged of others' gradients") {
+    CommitRecord record = round_of(1, 3, 2);
+    record.members[0].samples = Samples{0};
+    record.members[0].reduced = 1'000;  // two others have samples
+    record.members[1].reduced = 500;    // one other has
+    SeatHistory history;
+    CHECK(history.add(record, Codec::kFp32, key_of(0), {}).averaged == Bytes{8'000});
+    CHECK(history.add(record, Codec::kFp16, key_of(1), {}).averaged == Bytes{1'000});
+    CHECK(history.add(record, Codec::kFp32, key_of(2), {}).averaged == Bytes{0});
+}
+
 TEST_CASE("a status page with losses that are no numbers has a curve of the others") {
     SeatPicture picture = some_picture();
-    picture.history.add(round_of(1, 1, 3), key_of(1), {});
-    picture.history.add(round_of(2, 1, std::numeric_limits<double>::quiet_NaN()), key_of(1), {});
-    picture.history.add(round_of(3, 1, 2), key_of(1), {});
+    picture.history.add(round_of(1, 1, 3), Codec::kFp32, key_of(1), {});
+    picture.history.add(round_of(2, 1, std::numeric_limits<double>::quiet_NaN()), Codec::kFp32,
+                        key_of(1), {});
+    picture.history.add(round_of(3, 1, 2), Codec::kFp32, key_of(1), {});
     const std::string html = status_html(picture);
     const std::size_t curve = html.find("<polyline points=\"");
     REQUIRE(curve != std::string::npos);

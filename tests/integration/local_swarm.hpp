@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "boinc_app/seat.hpp"
+#include "boinc_app/training_worker.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/net/dht/dht_directory.hpp"
 #include "peer/net/dht/dht_seed.hpp"
@@ -116,8 +117,11 @@ struct TicketedProject {
 class LocalBackbone {
   public:
     /// Completes the run file with its keys and addresses. With a `project` all links need tickets.
-    LocalBackbone(formats::RunFile& run, Witness& witness, const TicketedProject* project = nullptr)
+    /// A bandwidth in `link` is announced instead of what rounds measure.
+    LocalBackbone(formats::RunFile& run, Witness& witness, const TicketedProject* project = nullptr,
+                  const HostLimits& link = {})
         : project_(project),
+          link_(link),
           seed_({.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}),
           run_(complete(run)),
           store_(folder_.path() / "checkpoints", formats::run_id(run_), 1),
@@ -184,10 +188,14 @@ class LocalBackbone {
         config.role = Role::kBackbone;
         config.voter = first_memory(0, true);
         config.random_seed = 1;
+        config.upload = link_.upload;
+        config.download = link_.download;
+        config.measures_bandwidth = !link_.upload;
         return config;
     }
 
     const TicketedProject* const project_;
+    const HostLimits link_;
     const KeyPair key_ = KeyPair::generate();
     TemporaryDirectory folder_;
     net::DhtSeed seed_;
@@ -204,15 +212,20 @@ class LocalBackbone {
 /// A seat with a main thread of its own.
 class LocalSeat {
   public:
+    /// A trainer's.
     LocalSeat(const formats::RunFile& run, std::span<const formats::Shard> shards,
               const std::string& name, const std::optional<Account>& account = {},
+              const HostLimits& limits = {}, std::optional<unsigned> gpu = {})
+        : LocalSeat(run, training_worker(run, shards, {.micro_batch = kMicroBatch}), name, account,
+                    limits, gpu) {}
+    LocalSeat(const formats::RunFile& run, const MakeWorker& make_worker, const std::string& name,
+              const std::optional<Account>& account = {}, const HostLimits& limits = {},
               std::optional<unsigned> gpu = {})
-        : runtime_(name, account, gpu),
-          seat_(run, shards,
+        : runtime_(name, account, limits, gpu),
+          seat_(run, make_worker,
                 {.key = folder_.path() / "peer.key",
                  .journal = folder_.path() / "journal",
-                 .listen = {},
-                 .micro_batch = kMicroBatch},
+                 .listen = {}},
                 runtime_),
           main_([this] { run_main(); }) {}
     ~LocalSeat() {
@@ -223,6 +236,7 @@ class LocalSeat {
     LocalSeat& operator=(const LocalSeat&) = delete;
 
     PlayedRuntime& runtime() { return runtime_; }
+    PeerKey peer() const { return seat_.peer(); }
     /// Waits until the seat has left.
     Seat& ended() {
         if (main_.joinable()) main_.join();

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Three stock BOINC clients train together, and their users do what users do: one suspends the task
-# and resumes it, one ends the client and starts it again, one loses it to kill -9, one allows less
-# computing time, one less bandwidth. The app obeys each, measured from outside; the digests are
-# equal, credit is granted, and the logs have no addresses.
+# Three stock BOINC clients train together and a fourth, with too little memory, averages for them.
+# Their users do what users do: one suspends the task and resumes it, one ends the client and starts
+# it again, one loses it to kill -9, one allows less computing time, one less bandwidth. The apps
+# obey each, measured from outside; the digests are equal, credit is granted, and the logs have no
+# addresses.
 # Usage: obedience_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -19,13 +20,21 @@ bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Obey --contact-seconds 10 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null
+"$dedloc" app add --project "$project" --binary "$programs/dedloc_aggregate"
 "$dedloc" run create --project "$project" --name obey --corpus "$folder/corpus" --model tiny \
-    --steps "$steps" >/dev/null
+    --steps "$steps" --aggregators 1 >/dev/null
 url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null
 at_end "'$dedloc' project stop '$project' >/dev/null"
 at_end end_clients
+# The trainers' links are those of homes, so a faster one takes a part of the averaging.
+volunteer_preferences='<max_bytes_sec_up>2000000</max_bytes_sec_up>'
 for number in 1 2 3; do add_volunteer "$number" "$url"; done
+memory=$(awk '$1 == "MemTotal:" { print $2 / 1000 }' /proc/meminfo) # megabytes
+percent=$(awk -v memory="$memory" 'BEGIN { print 100 * 250 / memory }')
+volunteer_preferences="<ram_max_used_busy_pct>$percent</ram_max_used_busy_pct>
+    <ram_max_used_idle_pct>$percent</ram_max_used_idle_pct>"
+add_volunteer 4 "$url"
 
 # log NUMBER: the log of the volunteer's app.
 log() { echo "$volunteers_dir/$1"/slots/*/stderr.txt; }
@@ -33,7 +42,7 @@ log() { echo "$volunteers_dir/$1"/slots/*/stderr.txt; }
 app() {
     local pid
     for pid in $(process_tree "${clients[$1]}"); do
-        [[ $(cat "/proc/$pid/comm" 2>/dev/null) != dedloc_train* ]] || echo "$pid"
+        [[ $(cat "/proc/$pid/comm" 2>/dev/null) != dedloc_* ]] || echo "$pid"
     done | tail -n 1
 }
 # committed NUMBER: steps in which the volunteer's own samples were counted, as its log says.
@@ -43,6 +52,22 @@ trains() { # trains NUMBER: waits until two more steps count its samples.
     local before
     before=$(committed "$1")
     await 120 "volunteer $1 to contribute" has_committed "$1" $((${before:-0} + 2))
+}
+# averaged NUMBER: steps in which the volunteer averaged others' gradients.
+averaged() { grep -c 'averaged here' $(log "$1") 2>/dev/null || true; }
+has_averaged() { [[ $(averaged "$1") -ge $2 ]]; }
+averages() { # averages NUMBER: waits until it has averaged in two more steps.
+    local before
+    before=$(averaged "$1")
+    await 120 "volunteer $1 to average" has_averaged "$1" $((${before:-0} + 2))
+}
+# silence NUMBER: milliseconds from the app's last word of a suspension until it has left.
+silence() {
+    local from to
+    from=$(sed -n 's/ dedloc_[a-z]* info: suspended: leaving.*//p' $(log "$1") | tail -n 1)
+    to=$(sed -n 's/ dedloc_[a-z]* info: left the swarm$//p' $(log "$1") | tail -n 1)
+    [[ -n $from && -n $to ]] || fail_test "the log of volunteer $1 does not say that it left"
+    echo $(($(date -d "$to" +%s%3N) - $(date -d "$from" +%s%3N)))
 }
 # page NUMBER: the status page of the volunteer's app, at the address that the client knows.
 page() {
@@ -88,21 +113,38 @@ for text in 'Loss of the model' '(this computer)' 'Credit of your account' 'IP a
     grep -qF "$text" "$output" || fail_test "the page does not say: $text"
 done
 
-echo "the task of volunteer 1 is suspended and resumed"
-home=$volunteers_dir/1
-prefer 1 leave_apps_in_memory 1 # else the client ends the app instead
-task=$(gui_rpc "$home" --get_tasks | sed -n 's/^ *name: //p' | head -n 1)
-silent() { tail -n 3 $(log 1) | grep -q 'left the swarm'; }
-began=$(milliseconds)
-gui_rpc "$home" --task "$url" "$task" suspend
-await 20 "volunteer 1 to leave" silent
-echo "left the swarm $(($(milliseconds) - began)) ms after the client was told"
-percent=$(used 1 3)
-echo "uses $percent % of a core while suspended"
-[[ $percent -le 5 ]] || fail_test "a suspended app uses $percent % of a core"
-page_says 1 "BOINC has suspended this job" || fail_test "the page does not say that it is suspended"
-gui_rpc "$home" --task "$url" "$task" resume
+echo "volunteer 4 averages, beside other tasks and without a model"
+averages 4
+await 20 "the page to show that it averages" page_says 4 "Averaging: this computer averages"
+output=$(log 4)
+grep -q 'an aggregator holds one of averages' "$output" || fail_test "volunteer 4 has another app"
+seats=$(sql "select count(*) from result r join app a on a.id = r.appid \
+    where a.non_cpu_intensive = 1 and r.server_state = 4")
+[[ $seats == 1 ]] || fail_test "$seats aggregators, and 1 is allowed"
+resident=$(awk '$1 == "VmRSS:" { print $2 / 1000 }' "/proc/$(app 4)/status")
+echo "the aggregator uses $(used 4 3) % of a core and $resident MB of memory"
+
+for number in 1 4; do
+    echo "the task of volunteer $number is suspended and resumed"
+    home=$volunteers_dir/$number
+    prefer "$number" leave_apps_in_memory 1 # else the client ends the app instead
+    task=$(gui_rpc "$home" --get_tasks | sed -n 's/^ *name: //p' | head -n 1)
+    silent() { tail -n 3 $(log "$number") | grep -q 'left the swarm'; }
+    began=$(milliseconds)
+    gui_rpc "$home" --task "$url" "$task" suspend
+    await 20 "volunteer $number to leave" silent
+    echo "left the swarm $(($(milliseconds) - began)) ms after the client was told," \
+        "$(silence "$number") ms after the app was"
+    [[ $(silence "$number") -le 1000 ]] || fail_test "it takes longer than a second to leave"
+    percent=$(used "$number" 3)
+    echo "uses $percent % of a core while suspended"
+    [[ $percent -le 5 ]] || fail_test "a suspended app uses $percent % of a core"
+    page_says "$number" "BOINC has suspended this job" \
+        || fail_test "the page does not say that it is suspended"
+    gui_rpc "$home" --task "$url" "$task" resume
+done
 trains 1
+averages 4
 
 echo "the client of volunteer 2 is ended and started again"
 old=$(app 2)
@@ -112,13 +154,20 @@ start_client 2
 await 60 "the app of volunteer 2 to start again" restarted 2 "$old"
 trains 2
 
-echo "client and app of volunteer 3 are killed with -9"
-old=$(app 3)
-kill_all KILL $(process_tree "${clients[3]}")
-gone 20 "${clients[3]}" "$old" || fail_test "client or app of volunteer 3 outlives kill -9"
-start_client 3
-await 60 "the app of volunteer 3 to start again" restarted 3 "$old"
+echo "clients and apps of volunteers 3 and 4 are killed with -9"
+declare -A old_apps=([3]=$(app 3) [4]=$(app 4))
+kill_all KILL $(process_tree "${clients[3]}") $(process_tree "${clients[4]}")
+for number in 3 4; do
+    gone 20 "${clients[$number]}" "${old_apps[$number]}" \
+        || fail_test "client or app of volunteer $number outlives kill -9"
+    start_client "$number"
+done
+for number in 3 4; do
+    await 60 "the app of volunteer $number to start again" restarted "$number" \
+        "${old_apps[$number]}"
+done
 trains 3
+averages 4
 
 echo "volunteer 1 allows 30 % of computing time"
 before=$(used 1 3)
@@ -130,16 +179,22 @@ echo "uses $percent % of a core, $before % before"
 [[ $percent -le 40 ]] || fail_test "the app uses $percent % of a core where 30 % is allowed"
 prefer 1 cpu_usage_limit 100
 
-echo "volunteer 2 allows 200 KB/s each way"
+echo "volunteers 2 and 4 allow 200 KB/s each way"
 before=$(traffic 2 3)
-prefer 2 max_bytes_sec_up 200000 max_bytes_sec_down 200000
-capped() { grep -q 'send at most 200 KB/s, receive at most 200 KB/s' $(log 2); }
-await 60 "volunteer 2 to read its preferences" capped
+capped() { grep -q 'send at most 200 KB/s, receive at most 200 KB/s' $(log "$1"); }
+for number in 2 4; do prefer "$number" max_bytes_sec_up 200000 max_bytes_sec_down 200000; done
+for number in 2 4; do
+    await 60 "volunteer $number to read its preferences" capped "$number"
+done
+traffic 4 8 >"$folder/traffic" &
 after=$(traffic 2 8)
-echo "sends and receives $after KB/s, $before KB/s before"
-read -r sent received <<<"$after"
-[[ $sent -le 220 && $received -le 220 ]] || fail_test "more than 200 KB/s"
-prefer 2 max_bytes_sec_up 0 max_bytes_sec_down 0
+wait "$!"
+echo "volunteer 2 sends and receives $after KB/s, $before KB/s before; 4 $(<"$folder/traffic")"
+while read -r sent received; do
+    [[ $sent -le 220 && $received -le 220 ]] || fail_test "more than 200 KB/s"
+done <<<"$after
+$(<"$folder/traffic")"
+for number in 2 4; do prefer "$number" max_bytes_sec_up 0 max_bytes_sec_down 0; done
 trains 2
 
 echo "the run ends"
@@ -150,7 +205,7 @@ output=$folder/report
 grep -E 'equal at all members|credit' "$output"
 grep -qE "equal at all members at $steps of $steps steps" "$output" || fail_test "digests differ"
 "$dedloc" leaderboard --project "$project" >"$output"
-for number in 1 2 3; do
+for number in 1 2 3 4; do
     awk -v user="volunteer-$number" '$2 == user && $3 > 0 { found = 1 } END { exit !found }' \
         "$output" || fail_test "volunteer-$number has no credit"
 done
@@ -159,6 +214,6 @@ echo "the logs are clean"
 for log in "$volunteers_dir"/*/slots/*/stderr.txt "$project"/upload/*/*; do
     [[ -f $log ]] || continue
     output=$log
-    ! grep -E '\[(error|critical)\]|127\.0\.0\.1:[0-9]+' "$log" \
+    ! grep -E ' (error|critical): |127\.0\.0\.1:[0-9]+' "$log" \
         | grep -v 'this job does is shown at' || fail_test "$log has an error or an address"
 done

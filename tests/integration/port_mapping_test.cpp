@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "boinc_app/seat.hpp"
+#include "boinc_app/training_worker.hpp"
 #include "peer/net/dht/dht_seed.hpp"
 #include "tests/boinc_app/played_runtime.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -123,7 +124,7 @@ class SeatInHouse {
   public:
     SeatInHouse(const formats::RunFile& run, bool maps_port)
         : shards_{skewed_shard(run, 1)},
-          seat_(run, shards_,
+          seat_(run, training_worker(run, shards_, {}),
                 {.key = folder_.path() / "peer.key",
                  .journal = folder_.path() / "journal",
                  .listen = {},

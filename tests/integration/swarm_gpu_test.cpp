@@ -28,7 +28,7 @@ TEST_CASE("a granted GPU and processors hold the same bits after every step", "[
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     Witness witness;
     const LocalBackbone backbone{run, witness};
-    LocalSeat gpu{run, shards, "gpu_0", {}, kGpu};
+    LocalSeat gpu{run, shards, "gpu_0", {}, {}, kGpu};
     LocalSeat first{run, shards, "first_0"};
     LocalSeat second{run, shards, "second_0"};
     REQUIRE(witness.wait([](const Witness& w) { return w.end().has_value(); }));
@@ -65,7 +65,7 @@ TEST_CASE("a suspended job gives the GPU's memory back and contributes again aft
     Witness witness;
     const LocalBackbone backbone{run, witness};
     const auto watcher = open_gpu(kGpu);
-    LocalSeat seat{run, shards, "only_0", {}, kGpu};
+    LocalSeat seat{run, shards, "only_0", {}, {}, kGpu};
     REQUIRE(witness.wait([](const Witness& w) { return w.commits().size() >= 2; }));
     const std::uint64_t held = watcher->properties().free_memory_bytes;
 

@@ -79,6 +79,8 @@ class OldProject {
         platform::replace_file(folder / "shards/shard_a", "aaaaa");
         for (const char* const sql : kPast) database().execute(sql);
         database().execute(
+            "insert into app (id, name, non_cpu_intensive) values (8, 'dedloc_aggregate', 1)");
+        database().execute(
             "insert into app_version (appid, version_num, platformid, xml_doc) select 7, 100, id, "
             "'<app_version>\n</app_version>\n' from platform where name = 'x86_64-pc-linux-gnu'");
         world_.add_seat();

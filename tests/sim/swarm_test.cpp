@@ -301,7 +301,7 @@ TEST_CASE("an aggregator that holds no state averages for trainers that cannot b
         INFO("replay: " << replay_command(seed));
         World world{seed, options_for(seed, quick_rules(10, 12'000))};
         const Watch watch{world};
-        world.add_backbone(Profile::home());
+        const auto backbone = world.add_backbone(Profile::home());
         world.add_trainers(3, Profile::home().outbound_only());
         Profile aggregator = Profile::office();
         aggregator.receives = false;
@@ -310,6 +310,10 @@ TEST_CASE("an aggregator that holds no state averages for trainers that cannot b
         require_clean_history(world, 10);
         require_equal_to_one_machine(world);
         REQUIRE(world.traffic(id).bytes_sent > 3 * 10 * 12'000 * 2);
+        // It reports no state, and the backbone does not wait for one.
+        world.run_for(5s);
+        REQUIRE(world.is_finished(backbone));
+        REQUIRE(world.is_finished(id));
     }
 }
 

@@ -187,6 +187,23 @@ TEST_CASE("an empty receipt is valid and closes the job", "[validation][integrat
     CHECK(world.one("select assimilate_state x from workunit") == "1");
 }
 
+TEST_CASE("jobs of an aggregator are judged as well: their receipts are empty",
+          "[validation][integration]") {
+    World world;
+    const Volunteer honest = world.add_volunteer();
+    const Volunteer liar = world.add_volunteer();
+    world.database().execute(
+        "insert into app (id, name, user_friendly_name, non_cpu_intensive) values (8, "
+        "'dedloc_aggregate', 'aggregator', 1)");
+    world.database().execute("update workunit set appid = 8");
+    world.database().execute("update result set appid = 8");
+    world.upload(honest, {});
+    world.upload(liar, {{StepIndex{1}, Samples{9}}});
+    const PassReport report = world.pass();
+    CHECK(report.valid == 1);
+    CHECK(report.invalid == 1);
+}
+
 TEST_CASE("a false receipt is refused and the job is sent to another host",
           "[validation][integration]") {
     World world;

@@ -152,6 +152,15 @@ TEST_CASE("a ticket bounds the samples per second of its computer", "[gateway]")
         "update host set p_ncpus = 16, p_fpops = 5e9, serialnum = ?, p_ngpus = 1",
         {"[CUDA|NVIDIA GeForce RTX 3090|1|24576MB|53522][BOINC|7.20.5]"});
     CHECK(bound() == 8'021);
+    // A job that only averages computes none, on any computer.
+    gateway.database().execute(
+        "insert into app (name, user_friendly_name, non_cpu_intensive) values "
+        "('dedloc_aggregate', '', 1)",
+        {});
+    gateway.database().execute(
+        "update result set appid = (select id from app where name = 'dedloc_aggregate')", {});
+    CHECK(bound() == 1);
+    gateway.database().execute("update result set appid = 0", {});
     gateway.database().execute("update dedloc_run set flops_per_sample = 0", {});
     CHECK(bound() == 0);
 }

@@ -81,6 +81,28 @@ TEST_CASE("an app version is published once and never changes", "[server]") {
                       Catch::Contains("one main program"));
 }
 
+TEST_CASE("an app may be one that clients run beside all others", "[server]") {
+    TestProject project;
+    make_key_pair(project.config().key_directory, "code_sign");
+    const auto program = project.root() / "program";
+    write(program, "#!/bin/sh\n");
+    const auto flag_after = [&](bool is_non_cpu_intensive, int number) {
+        AppVersion version{
+            .app = "helper",
+            .friendly_name = "Helper",
+            .version = number,
+            .files = {{.source = program, .open_name = "helper", .is_main_program = true}},
+            .is_non_cpu_intensive = is_non_cpu_intensive};
+        add_app_version(project.database(), project.config(), version);
+        return project.database()
+            .query_one("select non_cpu_intensive from app where name = 'helper'")
+            ->integer("non_cpu_intensive");
+    };
+    CHECK(flag_after(true, 100) == 1);
+    CHECK(flag_after(true, 101) == 1);
+    CHECK(flag_after(false, 102) == 0);
+}
+
 TEST_CASE("a version is signed where the project's key is not", "[server]") {
     TestProject project;
     const TemporaryDirectory elsewhere;

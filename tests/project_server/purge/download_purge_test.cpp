@@ -92,7 +92,7 @@ struct House {
     /// A pass of a purge that was started after `days`.
     int pass(int days = 0) {
         now += days * kDay;
-        return DownloadPurge{project.config(), database(), "dedloc_train"}.pass(now, now - kGrace);
+        return DownloadPurge{project.config(), database()}.pass(now, now - kGrace);
     }
 };
 

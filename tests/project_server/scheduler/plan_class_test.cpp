@@ -156,7 +156,8 @@ TEST_CASE("the official server's plan classes have the same conditions", "[serve
         machine.nvidia.memory_bytes -= 1;
         CHECK_FALSE(cuda_refusal(machine).empty());
     }
-    CHECK(names == std::vector<std::string>{std::string{kMultithread}, std::string{kCuda}});
+    CHECK(names == std::vector<std::string>{std::string{kMultithread}, std::string{kCuda},
+                                            std::string{kNonCpuIntensive}});
 }
 
 TEST_CASE("a venue's preferences for the project replace the general ones", "[server][boinc]") {

@@ -155,6 +155,54 @@ TEST_CASE("a job's limits follow from the model of its run", "[server][integrati
     CHECK(world.one("select gpu_memory x from dedloc_run") == gpu);
 }
 
+TEST_CASE("a run has as many open jobs that only average as it may have aggregators",
+          "[server][integration]") {
+    World world;
+    auto& database = world.project.database();
+    const auto jobs = [&](const char* which) {
+        return world.one(
+            (std::string{"select count(*) x from workunit where appid = "} + which).c_str());
+    };
+    database.execute("update dedloc_run set aggregators = 3");
+    CHECK(world.generator.pass().created == 2);  // no such app is published
+    database.execute(
+        "insert into app (id, name, user_friendly_name, non_cpu_intensive) values (8, "
+        "'dedloc_aggregate', 'aggregator', 1)");
+    CHECK(world.generator.pass().created == 3);
+    CHECK(world.generator.pass().created == 0);
+    const std::string xml = world.one("select xml_doc x from workunit where appid = 8 limit 1");
+    CHECK(count_of(xml, "<file_info>") == 1);
+    CHECK(count_of(xml, "<open_name>run.json</open_name>") == 1);
+    CHECK(count_of(xml, "shard_") == 0);
+    CHECK(world.one("select concat_ws(' ', rsc_memory_bound, rsc_disk_bound, opaque) x from "
+                    "workunit where appid = 8 limit 1") ==
+          std::to_string(formats::aggregator_bytes(run_file())) + " 200000000 3");
+    CHECK(world.one("select jobs x from dedloc_run") == "2");  // jobs that take turns with shards
+
+    // Those in progress count, so there are never more.
+    database.execute(
+        "insert into result (workunitid, server_state, name, appid) select id, 4, concat(name, "
+        "'_0'), 8 from workunit where appid = 8");
+    CHECK(world.generator.pass().created == 0);
+    // One is over: another takes its place.
+    database.execute("update result set server_state = 5, outcome = 1 where appid = 8 limit 1");
+    database.execute(
+        "update workunit set canonical_resultid = 1, assimilate_state = 1 where id = (select "
+        "workunitid from result where appid = 8 and server_state = 5)");
+    WorkReport report = world.generator.pass();
+    CHECK(report.created == 1);
+    CHECK(report.assimilated == 1);
+    CHECK(jobs("8") == "4");
+    // Fewer aggregators are allowed now.
+    database.execute("update dedloc_run set aggregators = 0");
+    CHECK(world.generator.pass().created == 0);
+    // The run ends: what no volunteer has is cancelled, of both kinds.
+    database.execute("update dedloc_run set state = 'finished'");
+    CHECK(world.generator.pass().cancelled == 3);
+    CHECK(world.one("select count(*) x from workunit where appid = 8 and error_mask = 0 and "
+                    "assimilate_state = 0") == "2");
+}
+
 TEST_CASE("a paused or finished run keeps only the jobs in progress", "[server][integration]") {
     World world;
     world.generator.pass();

@@ -1,0 +1,41 @@
+#include "boinc_app/training_worker.hpp"
+
+#include <memory>
+
+#include "boinc_app/training/footprint.hpp"
+
+namespace dedloc {
+namespace {
+
+/// The client's choice of a GPU is the only one that other jobs on the machine respect.
+DeviceChoice device_of(const TrainingOptions& options, const WorkerParts& parts) {
+    return parts.gpu ? DeviceChoice{DeviceChoice::Kind::kGpu, *parts.gpu} : options.device;
+}
+
+}  // namespace
+
+TrainingWorker::TrainingWorker(const formats::RunFile& run, std::span<const formats::Shard> shards,
+                               const TrainingOptions& options, const WorkerParts& parts)
+    : run_(run),
+      compute_(make_compute(device_of(options, parts), run, parts.workers, parts.cpus)),
+      micro_batch_(options.micro_batch != 0 ? options.micro_batch
+                                            : training::suitable_micro_batch(run, compute_.device)),
+      trainer_(run, shards, *compute_.replica,
+               {.peer = parts.peer,
+                .threads = parts.cpus,
+                .micro_batch = micro_batch_,
+                .failed = parts.failed},
+               parts.sink) {}
+
+std::string TrainingWorker::memory_line(std::uint32_t kept_averages) const {
+    return training::memory_line(run_, micro_batch_, kept_averages, compute_.device);
+}
+
+MakeWorker training_worker(const formats::RunFile& run, std::span<const formats::Shard> shards,
+                           const TrainingOptions& options) {
+    return [&run, shards, options](const WorkerParts& parts) {
+        return std::make_unique<TrainingWorker>(run, shards, options, parts);
+    };
+}
+
+}  // namespace dedloc
