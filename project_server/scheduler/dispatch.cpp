@@ -143,9 +143,10 @@ class Dispatcher {
             "where id = ? and error_mask = 0 and canonical_resultid = 0",
             {deadline, job.workunit});
         database_.defer(
-            "update result set server_state = ?, hostid = ?, userid = ?, teamid = ?, "
-            "sent_time = ?, report_deadline = ?, app_version_id = ?, app_version_num = ?, "
-            "flops_estimate = ? where id = ? and server_state = ? and row_count() > 0",
+            "update result use index (primary) set server_state = ?, hostid = ?, userid = ?, "
+            "teamid = ?, sent_time = ?, report_deadline = ?, app_version_id = ?, "
+            "app_version_num = ?, flops_estimate = ? where id = ? and server_state = ? and "
+            "row_count() > 0",
             {RESULT_SERVER_STATE_IN_PROGRESS, host_.id, account_.id, account_.team_id, now_,
              deadline, version.id, version.number, usable.usage.flops, job.id, expected_state});
     }

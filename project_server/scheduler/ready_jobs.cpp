@@ -3,6 +3,7 @@
 #include <boinc_db_types.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace dedloc::server {
 namespace {
@@ -12,13 +13,14 @@ constexpr const char* kColumns =
     "workunit_name, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, "
     "w.delay_bound, w.xml_doc, coalesce(d.gpu_memory, 0) as gpu_memory from ";
 constexpr const char* kJoins =
-    " r join workunit w on w.id = r.workunitid and w.error_mask = 0 and w.canonical_resultid = 0 "
+    " join workunit w on w.id = r.workunitid and w.error_mask = 0 and w.canonical_resultid = 0 "
     "left join dedloc_run d on d.id = w.opaque ";
 /// The index on state and priority yields these rows in order, however many are unsent. The joins
-/// begin with them, or the database would read all workunits.
+/// begin with them, or the database would read all workunits. Documents are joined and rows are
+/// sorted here, or the database would write them to a file.
 constexpr const char* kFirstUnsent =
-    "(select id, name, workunitid, priority, xml_doc_in from result where server_state = ? "
-    "order by server_state desc, priority desc limit ?)";
+    "(select id from result where server_state = ? order by server_state desc, priority desc "
+    "limit ?) f join result r on r.id = f.id";
 
 Job as_job(const Row& row) {
     return {.id = row.integer("id"),
@@ -39,8 +41,8 @@ Job as_job(const Row& row) {
 }  // namespace
 
 std::optional<Job> find_job(Database& database, const std::string& name) {
-    const auto row =
-        database.query_one(std::string{kColumns} + "result" + kJoins + "where r.name = ?", {name});
+    const auto row = database.query_one(
+        std::string{kColumns} + "result r" + kJoins + "where r.name = ?", {name});
     if (!row) return std::nullopt;
     return as_job(*row);
 }
@@ -84,11 +86,12 @@ bool ReadyJobs::read(Database& database, Clock::time_point limit, std::uint64_t 
     }
     const auto begin = Clock::now();
     const std::size_t asked = kKept + taken.size();
-    const Rows rows = database.query(
+    Rows rows = database.query(
         std::string{kColumns} + kFirstUnsent + kJoins +
-            "join app a on a.id = w.appid where a.deprecated = 0 and w.transitioner_flags = 0 "
-            "order by r.priority desc",
+            "join app a on a.id = w.appid where a.deprecated = 0 and w.transitioner_flags = 0",
         {RESULT_SERVER_STATE_UNSENT, asked});
+    std::ranges::stable_sort(rows, std::ranges::greater{},
+                             [](const Row& row) { return row.integer("priority"); });
     const std::lock_guard lock{mutex_};
     jobs_.clear();
     for (const Row& row : rows) {

@@ -49,7 +49,7 @@ void store_report(Database& database, const Account& account, const Host& host,
     database.defer("update workunit set transition_time = ?, mod_time = mod_time where id = ?",
                    {now, result.workunit});
     database.defer(
-        "update result set server_state = ?, outcome = ?, client_state = ?, "
+        "update result use index (primary) set server_state = ?, outcome = ?, client_state = ?, "
         "validate_state = ?, received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, "
         "elapsed_time = ?, exit_status = ?, stderr_out = ?, xml_doc_out = ?, "
         "peak_working_set_size = ?, peak_swap_size = ?, peak_disk_usage = ? "

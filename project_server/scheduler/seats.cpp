@@ -25,7 +25,7 @@ int total(const JobCounts& counts) {
 void add_held_jobs(Batch& batch, std::int64_t host) {
     batch.add(
         "select r.id, r.workunitid, r.app_version_id, r.name, v.plan_class from "
-        "result r left join app_version v on v.id = r.app_version_id "
+        "result r use index (res_hostid_id) left join app_version v on v.id = r.app_version_id "
         "where r.hostid = ? and r.server_state = ?",
         {host, RESULT_SERVER_STATE_IN_PROGRESS});
 }

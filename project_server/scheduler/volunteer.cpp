@@ -136,8 +136,8 @@ bool is_recent(const Host& host, std::int64_t now) {
 void add_lock(Batch& batch, const SchedulerRequest& request, std::int64_t now) {
     const std::int64_t oldest = std::max(now - kHostRefresh + 1, now / kDay * kDay);
     batch.add(
-        "update host set rpc_seqno = ? where id = ? and rpc_seqno <= ? and rpc_time between ? and "
-        "? and userid = (select id from user where authenticator = ?)",
+        "update host use index (primary) set rpc_seqno = ? where id = ? and rpc_seqno <= ? and "
+        "rpc_time between ? and ? and userid = (select id from user where authenticator = ?)",
         {request.sequence, request.host_id, request.sequence, oldest, now, request.authenticator});
 }
 
@@ -149,23 +149,22 @@ std::optional<Caller> find_caller(Database& database, const SchedulerRequest& re
 
 void add_caller(Batch& batch, const SchedulerRequest& request) {
     // Bans are looked up for those that want jobs.
-    const char* const is_banned =
-        total(requested(request)) == 0
-            ? "0"
-            : "exists (select 1 from dedloc_revocation where kind = 'user' and "
-              "subject = cast(u.id as char)) or exists (select 1 from dedloc_revocation "
-              "where kind = 'host' and subject = cast(h.id as char))";
+    const bool wants_jobs = total(requested(request)) > 0;
     batch.add(
-        std::string{"select "} + is_banned +
+        std::string{"select "} +
+            (wants_jobs ? "bu.subject is not null or bh.subject is not null" : "0") +
             " as is_banned, u.id as account, u.create_time as account_time, u.name, u.email_addr, "
-            "u.cross_project_id, u.teamid, u.venue as account_venue, u.total_credit as "
-            "account_credit, "
-            "u.expavg_credit as account_average, u.project_prefs, u.global_prefs, "
-            "t.name as team_name, h.id, h.create_time, h.rpc_seqno, h.rpc_time, h.venue, "
-            "h.total_credit, h.expavg_credit, h.max_results_day, exists (select 1 from msg_to_host "
-            "m "
-            "where m.hostid = h.id and m.handled = 0) as has_messages from user u "
-            "left join team t on t.id = u.teamid left join host h on h.id = ? and h.userid = u.id "
+            "u.cross_project_id, u.teamid, u.venue as account_venue, "
+            "u.total_credit as account_credit, u.expavg_credit as account_average, "
+            "u.project_prefs, u.global_prefs, t.name as team_name, h.id, h.create_time, "
+            "h.rpc_seqno, h.rpc_time, h.venue, h.total_credit, h.expavg_credit, "
+            "h.max_results_day, exists (select 1 from msg_to_host m where m.hostid = h.id and "
+            "m.handled = 0) as has_messages from user u left join team t on t.id = u.teamid "
+            "left join host h on h.id = ? and h.userid = u.id " +
+            (wants_jobs ? "left join dedloc_revocation bu on bu.kind = 'user' and "
+                          "bu.subject = cast(u.id as char) left join dedloc_revocation bh on "
+                          "bh.kind = 'host' and bh.subject = cast(h.id as char) "
+                        : "") +
             "where u.authenticator = ?",
         {request.host_id, request.authenticator});
 }
