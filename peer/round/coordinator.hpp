@@ -65,8 +65,8 @@ class Coordinator {
     /// The head has changed. `is_live`: by a decision made at this moment, so no trainer has begun
     /// earlier to compute on the new state. `last`: the record that led to the head; null: unknown.
     void head_changed(TimePoint now, bool is_live, const CommitRecord* last);
-    /// A new generation has begun: a round of the former one is over, although head, coordinator and
-    /// number of the term may be the same.
+    /// A new generation has begun: a round of the former one is over, although head, coordinator
+    /// and number of the term may be the same.
     void generation_begun();
     /// The run is paused, or goes on. While it is paused no round is called; a round that has been
     /// called ends as usual.

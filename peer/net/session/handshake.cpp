@@ -24,7 +24,8 @@ constexpr std::uint32_t kHelloMagic = 0x534c4444;  // "DDLS"
 /// First byte of a sealed message's plaintext.
 enum class Kind : std::uint8_t { kRefusal = 0, kProof = 1, kVerdict = 2 };
 
-/// Second byte of a proof: what else its end can do, as bits. Ends that do not know a bit ignore it.
+/// Second byte of a proof: what else its end can do, as bits. An end ignores bits that it does not
+/// know.
 constexpr std::byte kHasAes{1};
 
 // Subkey numbers and contexts for libsodium's KDF.

@@ -1,8 +1,9 @@
 // The encoder seals frames into one buffer of at most one write, just before they are written, so
-// that queued bodies stay shared by all links. The first write begins with the bytes that
-// the cipher needs, if any. The decoder reads a whole sealed piece before it opens it, and the sealed header of the
-// next frame together with a frame's last piece. Piece boundaries follow from the frame's length
-// alone, so encoder and decoder must cut in the same way. A goodbye carries the stream's final tag.
+// that queued bodies stay shared by all links. The first write begins with the bytes that the
+// cipher needs, if any. The decoder reads a whole sealed piece before it opens it, and the sealed
+// header of the next frame together with a frame's last piece. Piece boundaries follow from the
+// frame's length alone, so encoder and decoder must cut in the same way. A goodbye carries the
+// stream's final tag.
 #include <sodium.h>
 
 #include <algorithm>

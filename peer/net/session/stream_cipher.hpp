@@ -29,8 +29,8 @@ bool processor_has_aes();
 
 /// What a piece is to the stream.
 enum class PieceTag : std::uint8_t {
-    kMessage = 0,
-    kFinal = 3,  ///< no piece follows
+    kMessage = 0,  ///< others may follow
+    kFinal = 3,    ///< no piece follows
 };
 
 /// Bytes that a sealed piece has more than a plain one, with each cipher.
