@@ -28,7 +28,7 @@ std::vector<const PublishedVersion*> newest_versions(const Catalogue& catalogue,
         }
     }
     // GPU versions first: they decide how many cores remain for a job on the processors.
-    std::ranges::stable_partition(found, [](const PublishedVersion* version) {
+    std::stable_partition(found.begin(), found.end(), [](const PublishedVersion* version) {
         return resource_of(version->plan_class) == Resource::kNvidia;
     });
     return found;

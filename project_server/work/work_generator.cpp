@@ -85,8 +85,8 @@ struct WorkGenerator::Needs {
 };
 
 WorkGenerator::WorkGenerator(server::ProjectConfig project, server::Database& database,
-                             WorkOptions options)
-    : config_(std::move(project)), database_(database), options_(std::move(options)) {
+                             const WorkOptions& options)
+    : config_(std::move(project)), database_(database), options_(options) {
     const fs::path output = config_.directory / kOutputTemplateFile;
     if (!fs::exists(output)) {
         fs::create_directories(output.parent_path());

@@ -41,7 +41,8 @@ class WorkGenerator {
   public:
     /// Writes the output template into the project unless it exists. `database` must outlive the
     /// generator. Errors: IoError, Error.
-    WorkGenerator(server::ProjectConfig project, server::Database& database, WorkOptions options);
+    WorkGenerator(server::ProjectConfig project, server::Database& database,
+                  const WorkOptions& options);
     ~WorkGenerator();
 
     /// Does one pass. Errors: DatabaseError, IoError (a file cannot be staged), InputError (a run
