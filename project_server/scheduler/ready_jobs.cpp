@@ -3,7 +3,7 @@
 #include <boinc_db_types.h>
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 namespace dedloc::server {
 namespace {
@@ -15,12 +15,15 @@ constexpr const char* kColumns =
 constexpr const char* kJoins =
     " join workunit w on w.id = r.workunitid and w.error_mask = 0 and w.canonical_resultid = 0 "
     "left join dedloc_run d on d.id = w.opaque ";
-/// The index on state and priority yields these rows in order, however many are unsent. The joins
-/// begin with them, or the database would read all workunits. Documents are joined and rows are
-/// sorted here, or the database would write them to a file.
+/// The oldest of the highest priority, and others by priority. The index on state and priority yields
+/// both in order, however many are unsent; of equal priorities the second part has the newest ones.
+/// The joins begin with them, or the database would read all workunits. Documents are joined and
+/// rows are sorted here, or the database would write them to a file.
 constexpr const char* kFirstUnsent =
-    "(select id from result where server_state = ? order by server_state desc, priority desc "
-    "limit ?) f join result r on r.id = f.id";
+    "((select id from result where server_state = ? and priority = (select max(priority) from "
+    "result where server_state = ?) order by id limit ?) union (select id from result where "
+    "server_state = ? order by server_state desc, priority desc limit ?)) f join result r on r.id "
+    "= f.id";
 
 Job as_job(const Row& row) {
     return {.id = row.integer("id"),
@@ -89,9 +92,11 @@ bool ReadyJobs::read(Database& database, Clock::time_point limit, std::uint64_t 
     Rows rows = database.query(
         std::string{kColumns} + kFirstUnsent + kJoins +
             "join app a on a.id = w.appid where a.deprecated = 0 and w.transitioner_flags = 0",
-        {RESULT_SERVER_STATE_UNSENT, asked});
-    std::ranges::stable_sort(rows, std::ranges::greater{},
-                             [](const Row& row) { return row.integer("priority"); });
+        {RESULT_SERVER_STATE_UNSENT, RESULT_SERVER_STATE_UNSENT, asked, RESULT_SERVER_STATE_UNSENT,
+         asked});
+    std::ranges::sort(rows, {}, [](const Row& row) {
+        return std::pair{-row.integer("priority"), row.integer("id")};
+    });
     const std::lock_guard lock{mutex_};
     jobs_.clear();
     for (const Row& row : rows) {
@@ -100,7 +105,7 @@ bool ReadyJobs::read(Database& database, Clock::time_point limit, std::uint64_t 
         if (taken.contains(id) || taken_.contains(id)) continue;
         jobs_.push_back(std::make_shared<const Job>(as_job(row)));
     }
-    are_more_ = rows.size() == asked;
+    are_more_ = rows.size() >= asked;
     read_at_ = begin;
     ++reads_;
     return true;
