@@ -16,9 +16,9 @@ constexpr const char* kJoins =
     " join workunit w on w.id = r.workunitid and w.error_mask = 0 and w.canonical_resultid = 0 "
     "left join dedloc_run d on d.id = w.opaque ";
 /// The oldest of the highest priority, and others by priority. The index on state and priority
-/// yields both in order, however many are unsent; of equal priorities the second part has the newest
-/// ones. The joins begin with them, or the database would read all workunits. Documents are joined
-/// and rows are sorted here, or the database would write them to a file.
+/// yields both in order, however many are unsent; of equal priorities the second part has the
+/// newest. The joins begin with them, or the database would read all workunits. Documents are
+/// joined and rows are sorted here, or the database would write them to a file.
 constexpr const char* kFirstUnsent =
     "((select id from result where server_state = ? and priority = (select max(priority) from "
     "result where server_state = ?) order by id limit ?) union (select id from result where "
