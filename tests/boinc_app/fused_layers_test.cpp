@@ -14,6 +14,7 @@
 #include "kernels/cuda/host_launch.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
+#include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
 namespace dedloc::training {
@@ -180,16 +181,6 @@ struct Fixture {
     AlignedFloats parameters;
 };
 
-double norm_error(const FloatVector& measured, const FloatVector& expected) {
-    double sum = 0;
-    double norm = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-        sum += std::pow(double{measured[i]} - double{expected[i]}, 2);
-        norm += std::pow(double{expected[i]}, 2);
-    }
-    return std::sqrt(sum / norm);
-}
-
 TEST_CASE("the model by the kernels has the gradient of fp32 as nearly as without them",
           "[training]") {
     HostLayers layers;
@@ -205,8 +196,8 @@ TEST_CASE("the model by the kernels has the gradient of fp32 as nearly as withou
     Computation with = without;
     with.layers = layers.get();
     const FloatVector measured = tiny.gradient(with, &loss);
-    const double error = norm_error(measured, exact);
-    const double error_without = norm_error(tiny.gradient(without), exact);
+    const double error = test::relative_error(measured, exact);
+    const double error_without = test::relative_error(tiny.gradient(without), exact);
     CAPTURE(is_deep, static_cast<int>(precision), error, error_without, loss / exact_loss - 1);
     CHECK(error < 1.25 * error_without);
     CHECK(error > 1e-5);  // it has been short

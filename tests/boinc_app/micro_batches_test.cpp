@@ -2,13 +2,13 @@
 #include "boinc_app/training/micro_batches.hpp"
 
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <vector>
 
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/host_replica.hpp"
 #include "peer/state/run_state.hpp"
+#include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
 namespace dedloc::training {
@@ -70,16 +70,6 @@ struct World {
     }
 };
 
-double distance(const FloatVector& a, const FloatVector& b) {
-    double sum = 0;
-    double norm = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        sum += std::pow(double{a[i]} - double{b[i]}, 2);
-        norm += std::pow(double{b[i]}, 2);
-    }
-    return std::sqrt(sum / norm);
-}
-
 TEST_CASE("a micro-batch is halved until it fits, and no sample is lost or counted twice",
           "[training]") {
     set_compute_threads(1);
@@ -91,7 +81,7 @@ TEST_CASE("a micro-batch is halved until it fits, and no sample is lost or count
     const FloatVector sum = world.sum(small, 16, 21);
     // 16, 8 and 4 do not fit; afterwards twos, and the last sample alone.
     CHECK(small.asked == std::vector<std::size_t>{16, 8, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1});
-    CHECK(distance(sum, expected) < 2e-6);
+    CHECK(test::relative_error(sum, expected) < 2e-6);
 }
 
 TEST_CASE("the last, smaller micro-batch of a contribution does not shrink the later ones",

@@ -1,7 +1,6 @@
 // The replica on a real GPU against the one on the processor.
 #include "tests/boinc_app/skip_without_gpu.hpp"
 
-#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include "boinc_app/training/swarm_trainer.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
+#include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
 using namespace dedloc;
@@ -56,16 +56,6 @@ std::unique_ptr<DeviceReplica> on_gpu(const World& world, std::optional<Computat
     if (how && has_layers) how->layers = own.layers;
     return std::make_unique<DeviceReplica>(world.run, world.workers, std::move(gpu),
                                            how.value_or(own));
-}
-
-double error_of(const FloatVector& measured, const FloatVector& expected) {
-    double sum = 0;
-    double norm = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-        sum += std::pow(double{measured[i]} - double{expected[i]}, 2);
-        norm += std::pow(double{expected[i]}, 2);
-    }
-    return std::sqrt(sum / norm);
 }
 
 constexpr test::TinyShape kMedium{
@@ -130,9 +120,10 @@ TEST_CASE("gradients on the GPU are the processor's within the rounding of their
     const auto loss = gpu->add_gradient(world.batch(), {}).value();
     const FloatVector expected = host.take_sum().values;
     const GradientSum sum = gpu->take_sum();
-    CAPTURE(static_cast<int>(precision), fuses, has_layers, error_of(sum.values, expected));
+    CAPTURE(static_cast<int>(precision), fuses, has_layers,
+            test::relative_error(sum.values, expected));
     CHECK(sum.is_finite);
-    CHECK(error_of(sum.values, expected) < bound);
+    CHECK(test::relative_error(sum.values, expected) < bound);
     CHECK(loss == Approx(expected_loss).epsilon(std::max(1e-5, bound / 10)));
 }
 
@@ -146,7 +137,7 @@ TEST_CASE("dropout on the GPU drops the elements that it drops on the processor"
     host.initialise(world.parameters());
     CHECK(gpu->add_gradient(world.batch(), {}).value() ==
           Approx(host.add_gradient(world.batch(), {}).value()).epsilon(1e-5));
-    CHECK(error_of(gpu->take_sum().values, host.take_sum().values) < 1e-5);
+    CHECK(test::relative_error(gpu->take_sum().values, host.take_sum().values) < 1e-5);
 }
 
 TEST_CASE("an interrupted micro-batch on the GPU leaves the sum as it was", "[gpu]") {
@@ -191,7 +182,7 @@ TEST_CASE("a micro-batch that does not fit into the GPU is halved, and no sample
     const FloatVector sum = sum_of(large);
     CAPTURE(large.size());
     CHECK(large.size() < kCount);
-    CHECK(error_of(sum, expected) < 3e-2);
+    CHECK(test::relative_error(sum, expected) < 3e-2);
 }
 
 TEST_CASE("a released GPU has its memory back, and training goes on with the same state", "[gpu]") {

@@ -142,7 +142,7 @@ counts() {
     done
     echo "step $(shown | tail -n 1)"
 }
-shown() { { grep -o '^step *[0-9]*' "$folder/followed" || true; } | tr -dc '0-9\n'; }
+shown() { { grep -o '^step *[0-9]*' "$folder/followed" 2>/dev/null || true; } | tr -dc '0-9\n'; }
 has_step() { [[ $(shown | tail -n 1) -ge $1 ]]; }
 
 for number in 1 2; do add_volunteer "$number" "$url"; done
