@@ -38,12 +38,19 @@ std::optional<RowDivision> divided(std::size_t columns) {
     return std::nullopt;
 }
 
-RowLayout row_layout(const ShortMatrix& matrix, std::size_t blocks) {
+/// With one group.
+RowLayout row_layout(const ShortMatrix& matrix) {
     const auto division = divided(matrix.columns);
     DEDLOC_KERNEL_REQUIRE(division.has_value(), "there is no kernel for so many columns",
                           static_cast<double>(matrix.columns));
-    RowLayout layout{.rows = matrix.rows, .columns = matrix.columns, .threads = division->threads};
-    const std::size_t at_once = blocks * layout.side_by_side();
+    return {.rows = matrix.rows, .columns = matrix.columns, .threads = division->threads};
+}
+
+/// With so many groups that all blocks fit on the device at once.
+RowLayout gradient_layout(const ShortMatrix& matrix, std::size_t multiprocessors) {
+    constexpr unsigned kResident = NormGradientRows<Bfloat16, kMaxPacks>::kResident;
+    RowLayout layout = row_layout(matrix);
+    const std::size_t at_once = kResident * multiprocessors * layout.side_by_side();
     layout.groups = static_cast<unsigned>((matrix.rows + at_once - 1) / at_once);
     return layout;
 }
@@ -114,20 +121,18 @@ void Layers::run(const Body& body, const char* what) const {
 Layers::Layers(kernels::cuda::StreamView stream, unsigned multiprocessors)
     : stream_(stream), multiprocessors_(std::max(multiprocessors, 1U)) {}
 
-bool Layers::has_kernels(std::size_t columns) const {
-    return columns % kEight == 0 && divided(columns).has_value();
+bool Layers::has_kernels(std::size_t hidden, std::size_t ffn) const {
+    return hidden % kEight == 0 && divided(hidden).has_value() && ffn % kEight == 0;
 }
 
 std::size_t Layers::workspace_floats(const ShortMatrix& matrix, unsigned vectors) const {
-    const std::size_t rows =
-        vectors == 1 ? rows_of_sums(column_layout(matrix, multiprocessors_))
-                     : rows_of_sums(row_layout(matrix, 2 * std::size_t{multiprocessors_}));
+    const std::size_t rows = vectors == 1 ? rows_of_sums(column_layout(matrix, multiprocessors_))
+                                          : rows_of_sums(gradient_layout(matrix, multiprocessors_));
     return rows * vectors * matrix.columns;
 }
 
 void Layers::add_norm(const ShortMatrix& matrix, const AddNorm& from, const AddNormResult& to) {
-    RowLayout layout = row_layout(matrix, 1);
-    layout.groups = 1;
+    const RowLayout layout = row_layout(matrix);
     with_type(matrix, [&]<class T>(T) {
         with_packs(matrix, [&](auto packs) {
             run(NormRows<T, packs()>{layout, from, to}, "adding and normalising");
@@ -137,7 +142,7 @@ void Layers::add_norm(const ShortMatrix& matrix, const AddNorm& from, const AddN
 
 void Layers::add_norm_gradient(const ShortMatrix& matrix, const AddNorm& of,
                                const AddNormGradient& gradient) {
-    const RowLayout layout = row_layout(matrix, 2 * std::size_t{multiprocessors_});
+    const RowLayout layout = gradient_layout(matrix, multiprocessors_);
     with_type(matrix, [&]<class T>(T) {
         with_packs(matrix, [&](auto packs) {
             run(NormGradientRows<T, packs()>{layout, of, gradient}, "the gradient of a layer norm");

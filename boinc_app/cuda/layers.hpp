@@ -13,7 +13,7 @@ class Layers final : public FusedLayers {
     /// `multiprocessors`: of the device, for the size of blocks. The stream must outlive it.
     Layers(kernels::cuda::StreamView stream, unsigned multiprocessors);
 
-    bool has_kernels(std::size_t columns) const override;
+    bool has_kernels(std::size_t hidden, std::size_t ffn) const override;
     std::size_t workspace_floats(const ShortMatrix& matrix, unsigned vectors) const override;
     // As FusedLayers says.
     void add_norm(const ShortMatrix& matrix, const AddNorm& from, const AddNormResult& to) override;

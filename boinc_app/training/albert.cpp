@@ -266,7 +266,7 @@ struct Albert::Model {
     /// Whether a pass uses the device's kernels for layers: they have no dropout.
     bool uses_layers(const Pass& pass) const {
         return computation.layers != nullptr && computation.precision != Precision::kFp32 &&
-               computation.layers->has_kernels(spec.hidden) &&
+               computation.layers->has_kernels(spec.hidden, spec.ffn) &&
                !(pass.drops && !hidden_dropout.is_zero());
     }
 

@@ -16,7 +16,7 @@ namespace dedloc::training {
 /// Size and number format of a matrix.
 struct ShortMatrix {
     std::size_t rows = 0;     ///< above 0
-    std::size_t columns = 0;  ///< FusedLayers::has_kernels(columns)
+    std::size_t columns = 0;  ///< hidden or ffn of a layer that FusedLayers::has_kernels() for
     bool is_bf16 = true;      ///< else fp16
 };
 
@@ -27,8 +27,8 @@ struct AddNorm {
     const float* residual = nullptr;  ///< [rows, columns]
     const float* bias = nullptr;      ///< [columns]
     const float* gain = nullptr;      ///< [columns]
-    const float* shift = nullptr;     ///< [columns]
-    float epsilon = 0;                ///< above 0
+    const float* shift = nullptr;     ///< [columns]; not read for a gradient
+    float epsilon = 0;                ///< above 0; not read for a gradient
 };
 
 /// What an AddNorm writes.
@@ -59,8 +59,9 @@ class FusedLayers {
   public:
     virtual ~FusedLayers() = default;
 
-    /// Whether there are kernels for matrices of so many columns.
-    virtual bool has_kernels(std::size_t columns) const = 0;
+    /// Whether there are kernels for a layer with these widths: `hidden` columns where it adds and
+    /// normalises, `ffn` where it computes GELU.
+    virtual bool has_kernels(std::size_t hidden, std::size_t ffn) const = 0;
     /// Floats that the sums of the columns of `vectors` matrices of this size need on the way.
     virtual std::size_t workspace_floats(const ShortMatrix& matrix, unsigned vectors) const = 0;
 

@@ -14,7 +14,6 @@ using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 constexpr const char* kLayers = "layers";
-constexpr const char* kEpsilon = "epsilon";
 
 void keep(AutogradContext* context, FusedLayers* layers) {
     context->saved_data[kLayers] = reinterpret_cast<std::int64_t>(layers);
@@ -161,7 +160,6 @@ class AddNormFunction final : public Function<AddNormFunction> {
                                  const Variable& bias, const Variable& gain, const Variable& shift,
                                  double epsilon) {
         keep(context, layers);
-        context->saved_data[kEpsilon] = epsilon;
         const ShortMatrix matrix = matrix_of(product);
         const at::Tensor out = at::empty_like(residual);
         const at::Tensor short_out = at::empty_like(product);
@@ -179,7 +177,7 @@ class AddNormFunction final : public Function<AddNormFunction> {
                           .short_out = short_out.mutable_data_ptr(),
                           .mean = mean.mutable_data_ptr<float>(),
                           .inverse = inverse.mutable_data_ptr<float>()});
-        context->save_for_backward({product, residual, bias, gain, shift, mean, inverse});
+        context->save_for_backward({product, residual, bias, gain, mean, inverse});
         return {out, short_out};
     }
     static variable_list backward(AutogradContext* context, const variable_list& by) {
@@ -198,11 +196,9 @@ class AddNormFunction final : public Function<AddNormFunction> {
             {.product = saved[0].const_data_ptr(),
              .residual = floats(saved[1]),
              .bias = floats(saved[2]),
-             .gain = floats(saved[3]),
-             .shift = floats(saved[4]),
-             .epsilon = static_cast<float>(context->saved_data[kEpsilon].toDouble())},
-            {.mean = floats(saved[5]),
-             .inverse = floats(saved[6]),
+             .gain = floats(saved[3])},
+            {.mean = floats(saved[4]),
+             .inverse = floats(saved[5]),
              .by_out = floats_or_null(by_out),
              .by_short_out = shorts_or_null(by_short_out),
              .by_residual = by_residual.mutable_data_ptr<float>(),

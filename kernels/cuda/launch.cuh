@@ -14,9 +14,9 @@
 
 namespace dedloc::kernels::cuda {
 
-/// At least three blocks on a multiprocessor unless the body says kResident, so at most 85 registers
-/// a thread. Each thread has 128 bytes of loads in flight, so a multiprocessor has 96 KiB; the
-/// fastest memory needs some 30 KiB.
+/// Three or more blocks share a multiprocessor unless the body has kResident, so a thread has at
+/// most 85 registers. Each thread has 128 bytes of loads in flight, so a multiprocessor has 96 KiB;
+/// the fastest memory needs some 30 KiB.
 template <class Body>
 __global__ void __launch_bounds__(kThreads, resident_blocks<Body>()) run_body(const Body body) {
     __shared__ typename Body::Shared shared;

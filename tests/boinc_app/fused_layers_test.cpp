@@ -13,6 +13,7 @@
 #include "boinc_app/training/fused_pass.hpp"
 #include "kernels/cuda/host_launch.hpp"
 #include "peer/base/aligned_floats.hpp"
+#include "peer/formats/albert_layout.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -157,7 +158,12 @@ TEST_CASE("three products and their gradients are those of three linear maps", "
 
 /// A model and eight samples.
 struct Fixture {
-    explicit Fixture(const test::TinyShape& shape) : run(test::tiny_run(shape)) {
+    explicit Fixture(const test::TinyShape& shape, std::uint64_t ffn = 0)
+        : run(test::tiny_run(shape)) {
+        if (ffn != 0) {
+            run.model.ffn = ffn;
+            run.tensors = formats::albert_tensors(run.model);
+        }
         set_compute_threads(1);
         const FloatVector start = state::initial_parameters(run);
         parameters.assign(start.begin(), start.end());
@@ -224,6 +230,19 @@ TEST_CASE("the model by the kernels can be interrupted, and hidden dropout does 
     tiny.run.model.hidden_dropout = 0.1;
     CHECK(tiny.gradient(with) ==
           tiny.gradient({.precision = Precision::kBf16, .fuses_attention = true}));
+}
+
+TEST_CASE("a model with other widths does without the kernels", "[training]") {
+    HostLayers layers;
+    CHECK(layers.get()->has_kernels(1'024, 4'096));
+    CHECK(layers.get()->has_kernels(2'048, 8'200));
+    CHECK_FALSE(layers.get()->has_kernels(1'032, 4'096));
+    CHECK_FALSE(layers.get()->has_kernels(1'024, 4'100));
+    const Fixture tiny{test::TinyShape{}, 60};
+    const Computation without{.precision = Precision::kBf16, .fuses_attention = true};
+    Computation with = without;
+    with.layers = layers.get();
+    CHECK(tiny.gradient(with) == tiny.gradient(without));
 }
 
 }  // namespace
