@@ -278,8 +278,9 @@ void print_ciphers() {
                                                   key.data());
     });
     const auto ours = [&](Cipher cipher) {
-        const auto sealer = make_sealer(cipher, std::as_bytes(std::span{key}));
-        sealer->begin(std::as_writable_bytes(std::span{sealed}).first(start_bytes(cipher)));
+        const auto sealer =
+            make_sealer(cipher, std::as_bytes(std::span{key}),
+                        std::as_writable_bytes(std::span{sealed}).first(start_bytes(cipher)));
         const auto to = std::as_writable_bytes(std::span{sealed}).first(kFrame + kSealBytes);
         return seconds_per_gigabyte([&](std::size_t) {
             sealer->seal(std::as_bytes(std::span{plain}), PieceTag::kMessage, to);

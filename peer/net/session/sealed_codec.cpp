@@ -34,10 +34,9 @@ PieceTag tag_of(FrameKind kind) {
 class SealedEncoder final : public FrameEncoder {
   public:
     SealedEncoder(Cipher cipher, std::span<const std::byte, 32> key)
-        : start_(start_bytes(cipher)), sealer_(make_sealer(cipher, key)) {
-        buffer_.resize(start_);
-        sealer_->begin(buffer_);
-    }
+        : start_(start_bytes(cipher)),
+          buffer_(start_),
+          sealer_(make_sealer(cipher, key, buffer_)) {}
 
     bool has_space() const override { return frames_.size() < kMaxFrames; }
     /// True although the cipher's first bytes may be unsent: they are written with the first frame.
@@ -122,6 +121,7 @@ class SealedEncoder final : public FrameEncoder {
     }
 
     const std::size_t start_;
+    Buffer buffer_;
     const std::unique_ptr<StreamSealer> sealer_;
     std::deque<Waiting> frames_;
     std::size_t sealed_ = 0;        ///< frames at the front that are in the buffer completely
@@ -129,7 +129,6 @@ class SealedEncoder final : public FrameEncoder {
     SharedBytes body_;              ///< the body that is being sealed
     std::size_t body_sealed_ = 0;   ///< bytes of body_ that are sealed
     std::deque<std::size_t> ends_;  ///< where each sealed frame ends in the buffer
-    Buffer buffer_;
     std::size_t written_ = 0;
     std::span<const std::byte> piece_;
 };

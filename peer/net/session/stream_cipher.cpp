@@ -51,11 +51,9 @@ struct Key {
 
 class XChaChaSealer final : public StreamSealer {
   public:
-    explicit XChaChaSealer(std::span<const std::byte, 32> key) : key_(key) {}
-    void begin(std::span<std::byte> start) override {
+    XChaChaSealer(std::span<const std::byte, 32> key, std::span<std::byte> start) {
         crypto_secretstream_xchacha20poly1305_init_push(&stream_.state, raw(start.data()),
-                                                        raw(key_.bytes.data()));
-        sodium_memzero(key_.bytes.data(), key_.bytes.size());
+                                                        raw(key.data()));
     }
     void seal(std::span<const std::byte> plain, PieceTag tag,
               std::span<std::byte> sealed) override {
@@ -65,7 +63,6 @@ class XChaChaSealer final : public StreamSealer {
     }
 
   private:
-    Key key_;
     Stream stream_;
 };
 
@@ -153,7 +150,6 @@ class Aes {
 class AesSealer final : public StreamSealer {
   public:
     explicit AesSealer(std::span<const std::byte, 32> key) : aes_(key, true) {}
-    void begin(std::span<std::byte>) override {}
     void seal(std::span<const std::byte> plain, PieceTag tag,
               std::span<std::byte> sealed) override {
         aes_.next(tag);
@@ -194,9 +190,10 @@ std::size_t start_bytes(Cipher cipher) {
     return cipher == Cipher::kAes256Gcm ? 0 : crypto_secretstream_xchacha20poly1305_HEADERBYTES;
 }
 
-std::unique_ptr<StreamSealer> make_sealer(Cipher cipher, std::span<const std::byte, 32> key) {
+std::unique_ptr<StreamSealer> make_sealer(Cipher cipher, std::span<const std::byte, 32> key,
+                                          std::span<std::byte> start) {
     if (cipher == Cipher::kAes256Gcm) return std::make_unique<AesSealer>(key);
-    return std::make_unique<XChaChaSealer>(key);
+    return std::make_unique<XChaChaSealer>(key, start);
 }
 
 std::unique_ptr<StreamOpener> make_opener(Cipher cipher, std::span<const std::byte, 32> key) {

@@ -43,8 +43,6 @@ std::size_t start_bytes(Cipher cipher);
 class StreamSealer {
   public:
     virtual ~StreamSealer() = default;
-    /// Fills the bytes before the first piece: start_bytes(). Call it once, first.
-    virtual void begin(std::span<std::byte> start) = 0;
     /// Shapes: plain [n], sealed [n + kSealBytes]; they do not overlap.
     virtual void seal(std::span<const std::byte> plain, PieceTag tag,
                       std::span<std::byte> sealed) = 0;
@@ -62,8 +60,11 @@ class StreamOpener {
                                          std::span<std::byte> plain) = 0;
 };
 
-/// Each end of one direction of a link. Requires a key that nothing else uses.
-std::unique_ptr<StreamSealer> make_sealer(Cipher cipher, std::span<const std::byte, 32> key);
+/// The sending end of one direction of a link; fills `start`, the start_bytes() before the first
+/// piece. Requires a key that nothing else uses.
+std::unique_ptr<StreamSealer> make_sealer(Cipher cipher, std::span<const std::byte, 32> key,
+                                          std::span<std::byte> start);
+/// The receiving end.
 std::unique_ptr<StreamOpener> make_opener(Cipher cipher, std::span<const std::byte, 32> key);
 
 }  // namespace dedloc::net
