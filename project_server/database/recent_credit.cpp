@@ -60,7 +60,7 @@ double recent_credit(const Row& row, double now) {
     return average * std::exp2((time - now) / kHalfLife);
 }
 
-/// At r credits a day the average follows da/dt = −λa + λr, so after Δ seconds it is
+/// The average follows da/dt = −λa + λr if r credits come a day, so after Δ seconds it is
 /// a·e^(−λΔ) + r·(1 − e^(−λΔ)). With r = credit ÷ Δ the last term is
 /// λ·credit·(1 − e^(−x))/x for x = λΔ, which has a limit where Δ is 0.
 double recent_credit_after(const Row& row, const CreditGrant& grant) {

@@ -1,5 +1,5 @@
-// For test programs that need a real GPU: without one the program is skipped; with DEDLOC_HAS_GPU
-// in the environment, which says that the machine has one, it fails instead. Include it first, in
+// Test programs that need a real GPU are skipped without one. If DEDLOC_HAS_GPU is set, which says
+// that the machine has one, they fail instead. Include it first, in
 // one source of the program.
 #pragma once
 

@@ -72,6 +72,12 @@ class Witness final : public net::Host {
         return wait_for(std::chrono::seconds{90}, condition);
     }
 
+    /// Commits so far.
+    std::size_t commit_count() {
+        const std::lock_guard lock(mutex_);
+        return commits_.size();
+    }
+
     // Read these inside wait's condition, or after everything has stopped.
     const std::vector<CommitRecord>& commits() const { return commits_; }
     const std::map<StepIndex, action::Settled>& settled_steps() const { return settled_; }

@@ -108,7 +108,7 @@ TEST_CASE("prepared statements read and write as their text does", "[server]") {
         CHECK(database.execute("update app set weight = ? where name = ?", {0.1, name}) == 1);
     }
     CHECK(prepared(database) - before == 4);
-    // In one message with others, and after another row count.
+    // The same in one message with others, and after another row count.
     for (const char* const name : {"a", "none", "a"}) {
         in_transaction(database, [&] {
             database.defer("update app set name = name where name = ?", {name});

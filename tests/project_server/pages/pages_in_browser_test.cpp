@@ -8,7 +8,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +37,11 @@ struct Look {
     std::string submit = {};  ///< a script that sends a form of the page, whose answer is meant
 };
 
-/// Why the test cannot run here, as tests/run reads it; nothing if it can.
-std::optional<std::string> why_skipped() {
-    if (browser::is_installed()) return std::nullopt;
-    return "skipped: this machine has no Chromium (Debian's package chromium)";
+/// Whether the test cannot run here; then prints why, as tests/run reads it.
+bool is_skipped() {
+    if (browser::is_installed()) return false;
+    std::puts("skipped: this machine has no Chromium (Debian's package chromium)");
+    return true;
 }
 
 std::filesystem::path pictures() {
@@ -213,10 +213,7 @@ std::int64_t id_of(Database& database, const std::string& email) {
 }  // namespace
 
 TEST_CASE("the pages that any visitor sees", "[pages]") {
-    if (const auto why = why_skipped()) {
-        std::puts(why->c_str());
-        return;
-    }
+    if (is_skipped()) return;
     Studio studio;
     Database& database = studio.database();
     for (const Look& look : std::vector<Look>{{"empty-home", "/"},
@@ -273,10 +270,7 @@ TEST_CASE("the pages that any visitor sees", "[pages]") {
 }
 
 TEST_CASE("a run's page follows the run", "[pages]") {
-    if (const auto why = why_skipped()) {
-        std::puts(why->c_str());
-        return;
-    }
+    if (is_skipped()) return;
     Studio studio;
     add_runs(studio.database());
     control::BackboneEnd backbone{studio.run_folder()};
@@ -305,10 +299,7 @@ TEST_CASE("a run's page follows the run", "[pages]") {
 }
 
 TEST_CASE("the pages of an account", "[pages]") {
-    if (const auto why = why_skipped()) {
-        std::puts(why->c_str());
-        return;
-    }
+    if (is_skipped()) return;
     Studio studio;
     Database& database = studio.database();
     add_runs(database);
@@ -356,10 +347,7 @@ TEST_CASE("the pages of an account", "[pages]") {
 }
 
 TEST_CASE("the answers to forms of strangers, and errors", "[pages]") {
-    if (const auto why = why_skipped()) {
-        std::puts(why->c_str());
-        return;
-    }
+    if (is_skipped()) return;
     Studio studio;
     Database& database = studio.database();
     add_runs(database);
