@@ -48,8 +48,10 @@ await 120 "a job for each volunteer" have_jobs 3
 for number in 1 2 3; do prefer "$number" max_ncpus_pct 100; done
 await 60 "two jobs for each volunteer" have_jobs 6
 for number in 1 2 3; do gui_rpc "$volunteers_dir/$number" --project "$url" nomorework; done
-# No steps before all are there.
-for run in "${runs[@]}"; do control run pause --name "$run" >/dev/null; done
+# A run makes steps only while a part of this test needs them, so that none ends too early.
+rest() { local run; for run in "$@"; do control run pause --name "$run" >/dev/null; done; }
+go_on() { local run; for run in "$@"; do control run resume --name "$run" >/dev/null; done; }
+rest "${runs[@]}" # until all volunteers are there
 
 # --- Logs of the apps. `members`: numbers of a run's volunteers; `logs`: by run and volunteer.
 declare -A members=() logs=()
@@ -144,6 +146,7 @@ for run in "${runs[@]}"; do
     pause "$run"
     resume "$run"
 done
+rest second
 
 # --- Bans. check_ban KIND SUBJECT SEAT...: each seat (RUN-NUMBER) loses its links and, when the ban
 # is withdrawn, contributes again.
@@ -179,7 +182,9 @@ check_ban() {
 # Ids of accounts and computers ascend in the order in which the clients were attached.
 check_ban host "$lone" "first-$lone" "third-$lone"
 check_ban user "volunteer-$lone" "first-$lone" "third-$lone"
-# A key stands for one seat: the volunteer's other one goes on.
+rest first third
+go_on second
+# A key stands for one seat: the volunteer's other one keeps its links.
 brief=$(sed -n 's/.*peer \([0-9a-f]*\) takes a seat.*/\1/p' "${logs[second-$keyed]}" | tail -n 1)
 other=$(lines "${logs[first-$keyed]}" 'has revoked our ticket')
 check_ban key "$(sql "select peer_key from dedloc_ticket where peer_key like '$brief%'")" \
@@ -207,6 +212,7 @@ begin run dismiss --name second "$key"
 voters_become "dismiss in second"
 kill "$voter"
 wait "$voter" || true
+rest second
 
 # --- Models out, while their runs go on.
 copy_checkpoint() { # the newest, unless it is deleted meanwhile
@@ -214,6 +220,7 @@ copy_checkpoint() { # the newest, unless it is deleted meanwhile
     cp "$(jq -r '.checkpoints[0].file' "$folder/answer")" "$folder/$1.state" 2>/dev/null
 }
 for run in "${runs[@]}"; do
+    go_on "$run"
     begin run export --name "$run" "$folder/model-$run"
     [[ $(peers "$run") -gt 0 ]] || fail_test "$run was finished before its export"
     echo "export $run: complete after $answered ms"
@@ -225,12 +232,17 @@ for run in "${runs[@]}"; do
     more_steps "$run" 1  # the next commit proves it
     begin run checkpoint verify --name "$run" "$folder/$run.state"
     echo "checkpoint of $run: proven after $answered ms"
+    rest "$run"
 done
 
 echo "the runs end"
+go_on "${runs[@]}"
+# Users are paid for every run: a report taken while another run is still being paid has other sums.
 for run in "${runs[@]}"; do
     control run wait --name "$run" --timeout 300 || fail_test "$run does not end"
     control run report --name "$run" | grep -E 'digests|credit' || fail_test "$run: no report"
+done
+for run in "${runs[@]}"; do
     control run report --name "$run" --json >"$folder/$run.json" || fail_test "$run: no agreement"
     jq -e --argjson steps "$steps" '.step == $steps and .equal_steps == $steps and .credit_agrees
         and .open_jobs + .pending_contributions + .withheld_samples + .unowned_samples == 0' \
