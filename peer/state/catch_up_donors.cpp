@@ -123,7 +123,9 @@ void CatchUp::heard(TimePoint now, const PeerKey& peer) {
     if (!is_asking() || fetched_ || has_donors() || !awaited_.empty() || now >= ask_again_) return;
     const auto candidates = candidates_();
     const auto its = std::ranges::find(candidates, peer, &DonorCandidate::peer);
-    if (its == candidates.end() || !could_give(*its)) return;
+    // A peer that is too far ahead to give rounds may give a state.
+    const bool is_in_vain = mode_ == Mode::kRounds && !wants_rounds();
+    if (its == candidates.end() || (!is_in_vain && !could_give(*its))) return;
     ask_again_ = std::min(ask_again_, asked_at_ + rules_.heartbeat / kQueriesByNews);
 }
 

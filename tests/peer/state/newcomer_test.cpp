@@ -142,6 +142,24 @@ TEST_CASE("a peer without a donor asks at the first heartbeat that tells of one"
     CHECK(world.run_until_current(5s));
 }
 
+TEST_CASE("a peer asks for a state at the first heartbeat that is too far ahead for rounds",
+          "[state]") {
+    TransferWorld world{kElements, 35};
+    world.start_at(k5);
+    Member& member = world.add_member(StepIndex{6});
+    member.own.has_state = false;
+    world.aim_at(StepIndex{6});  // one round, which this member might retain
+    world.later(300ms, [&] {
+        for (int round = 0; round < 8; ++round) world.advance();
+        member.own.has_state = true;
+        world.catch_up->heard(world.now, member.key);
+    });
+    REQUIRE(world.run_until([&] { return member.queries > 0; }, 5s));
+    CHECK(world.now.time_since_epoch() < 450ms);
+    REQUIRE(world.run_until_current(5s));
+    CHECK(world.loads.size() == 1);
+}
+
 TEST_CASE("heartbeats make a peer ask ten times a second at most", "[state]") {
     TransferWorld world{kElements, 34};
     Member& forger = world.add_member(k5);
