@@ -58,7 +58,8 @@ class Apache {
         const std::string folder = directory_.path().string();
         std::string text = "ServerRoot \"" + folder + "\"\nDefaultRuntimeDir \"" + folder +
                            "\"\nServerName localhost\nListen 127.0.0.1:" + std::to_string(port) +
-                           "\nErrorLog \"" + folder + "/error.log\"\n";
+                           "\nPidFile \"" + folder + "/apache2.pid\"\nErrorLog \"" + folder +
+                           "/error.log\"\n";
         for (const std::string name : {"mpm_event", "authz_core", "proxy", "proxy_http"}) {
             text += "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n";
         }
