@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "peer/base/check.hpp"
@@ -24,8 +25,6 @@ constexpr unsigned kServerGone = 2006;  // CR_SERVER_GONE_ERROR
 constexpr unsigned kServerLost = 2013;  // CR_SERVER_LOST
 constexpr unsigned kNoTls = 2026;       // CR_SSL_CONNECTION_ERROR
 constexpr const char* kBegin = "start transaction";
-constexpr const char* kCommitIfMatched =
-    "begin not atomic if row_count() > 0 then commit; end if; end";
 
 struct FreeAnswer {
     void operator()(MYSQL_RES* answer) const { mysql_free_result(answer); }
@@ -241,7 +240,10 @@ std::vector<Outcome> Database::run(const std::vector<Statement>& statements) {
     }
     for (const Statement& statement : deferred) answer_to(statement);
     std::vector<Outcome> outcomes;
-    for (const Statement& statement : statements) outcomes.push_back(answer_to(statement));
+    for (const Statement& statement : statements) {
+        outcomes.push_back(answer_to(statement));
+        if (statement.is_compound) answer_to(statement);  // its end
+    }
     DEDLOC_CHECK(!mysql_more_results(handle), "the text of a statement is more than one",
                  statements.back().sql);
     return outcomes;
@@ -263,9 +265,22 @@ std::uint64_t Database::execute(std::string_view sql, Parameters parameters) {
 
 std::uint64_t Database::execute_and_commit(std::string_view sql, Parameters parameters) {
     DEDLOC_CHECK(is_in_transaction_, "a commit outside a transaction", sql);
-    const auto outcomes = run({bind(sql, parameters), bind(kCommitIfMatched, {})});
-    is_committed_ = outcomes.front().matched > 0;
-    return outcomes.front().matched;
+    // The server answers each statement of a message by itself, and this thread would be woken by
+    // each answer; a compound statement has one.
+    Statement all{.sql = "begin not atomic declare dedloc_matched bigint; ",
+                  .values = {},
+                  .is_compound = true};
+    deferred_.push_back(bind(sql, parameters));
+    for (Statement& statement : std::exchange(deferred_, {})) {
+        all.sql += statement.sql + "; ";
+        std::ranges::move(statement.values, std::back_inserter(all.values));
+    }
+    all.sql +=
+        "set dedloc_matched = row_count(); if dedloc_matched > 0 then commit; end if; "
+        "select dedloc_matched; end";
+    const auto matched = run({all}).front().rows.at(0).integer("dedloc_matched");
+    is_committed_ = matched > 0;
+    return static_cast<std::uint64_t>(matched);
 }
 
 void Database::defer(std::string_view sql, Parameters parameters) {

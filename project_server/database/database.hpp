@@ -141,6 +141,7 @@ class Database {
     struct Statement {
         std::string sql;
         std::vector<std::string> values;
+        bool is_compound = false;  ///< has one select, so there are two answers
     };
     Statement bind(std::string_view sql, Parameters parameters) const;
     std::string quoted(std::string_view text) const;

@@ -60,8 +60,12 @@ std::shared_ptr<const Job> ReadyJobs::Taking::take(Database& database,
     std::uint64_t reads = 0;
     for (;;) {
         auto job = jobs_.take(fits, begun_ - kMaxAge, reads);
-        if (job) taken_.push_back(job->id);
-        if (job || !jobs_.read(database, begun_, reads)) return job;
+        if (job) {
+            taken_.push_back(job->id);
+            jobs_.read_ahead(database);
+            return job;
+        }
+        if (!jobs_.read(database, begun_, reads)) return nullptr;
     }
 }
 
@@ -80,11 +84,29 @@ std::shared_ptr<const Job> ReadyJobs::take(const std::function<bool(const Job&)>
 
 bool ReadyJobs::read(Database& database, Clock::time_point limit, std::uint64_t reads) {
     const std::lock_guard reading{reading_};
-    std::set<std::int64_t> taken;
     {
         const std::lock_guard lock{mutex_};
         if (reads_ != reads) return true;
         if (read_at_ > limit && !(jobs_.empty() && are_more_)) return false;
+    }
+    load(database);
+    return true;
+}
+
+void ReadyJobs::read_ahead(Database& database) {
+    const auto is_due = [this] {
+        const std::lock_guard lock{mutex_};
+        return are_more_ && jobs_.size() < kKept / 4;
+    };
+    if (!is_due()) return;
+    const std::unique_lock reading{reading_, std::try_to_lock};
+    if (reading.owns_lock() && is_due()) load(database);
+}
+
+void ReadyJobs::load(Database& database) {
+    std::set<std::int64_t> taken;
+    {
+        const std::lock_guard lock{mutex_};
         taken = taken_;
     }
     const auto begin = Clock::now();
@@ -108,7 +130,6 @@ bool ReadyJobs::read(Database& database, Clock::time_point limit, std::uint64_t 
     are_more_ = rows.size() >= asked;
     read_at_ = begin;
     ++reads_;
-    return true;
 }
 
 }  // namespace dedloc::server

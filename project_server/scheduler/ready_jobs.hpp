@@ -43,7 +43,7 @@ class ReadyJobs {
   public:
     /// How many jobs are kept. A host that none of them fits gets no job, although a later one
     /// might fit.
-    static constexpr std::size_t kKept = 64;
+    static constexpr std::size_t kKept = 128;
     /// Age at which they are read again, so that new jobs of a higher priority are sent.
     static constexpr std::chrono::seconds kMaxAge{2};
 
@@ -78,6 +78,11 @@ class ReadyJobs {
     /// there are more. Returns whether they have been read since they had been read `reads` times,
     /// by this request or by another one.
     bool read(Database& database, Clock::time_point limit, std::uint64_t reads);
+    /// Reads jobs if few are left and there are more, and no other request reads: the others go on
+    /// taking those that are left, so they seldom wait for a read.
+    void read_ahead(Database& database);
+    /// Reads them. `reading_` is held.
+    void load(Database& database);
 
     std::mutex reading_;  ///< held while the database is read: one request reads for all
     std::mutex mutex_;    ///< guards what follows

@@ -20,7 +20,7 @@ namespace dedloc::server {
 class DatabasePool {
   public:
     /// Connections in use at a time.
-    static constexpr std::size_t kMaxConnections = 16;
+    static constexpr std::size_t kMaxConnections = 8;
     /// How long a request waits for a connection that others use.
     static constexpr std::chrono::seconds kMaxWait{20};
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -85,11 +86,18 @@ class Script {
     bool takes_jobs_;
 };
 
-/// One client: a host, and the state of its present request.
-struct Client {
-    int host = 0;
-    int socket = -1;
+/// A host of the project.
+struct LoadHost {
+    int id = 0;
     std::string job;  ///< that it has; its next request reports it and asks for another one
+};
+/// The hosts that send nothing now; the first is the next to send.
+using IdleHosts = std::deque<LoadHost>;
+
+/// One connection, and the state of its present request.
+struct Client {
+    LoadHost host;
+    int socket = -1;
     std::string out;
     std::size_t sent = 0;
     std::string reply;
@@ -114,16 +122,16 @@ inline std::string failure_of(const std::string& reply, int error) {
     return status == "200" ? "cut" : "status " + status;
 }
 
-/// Many clients on one thread, each with one request at a time.
+/// Many connections on one thread, each with one request at a time, of the hosts in turn. A host
+/// whose request is not answered at the end is left out afterwards.
 class Load {
   public:
-    Load(std::uint16_t port, int clients, const Script& script)
+    Load(std::uint16_t port, int clients, const Script& script, IdleHosts& hosts)
         : port_(port),
           script_(script),
+          hosts_(hosts),
           epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-          clients_(static_cast<std::size_t>(clients)) {
-        for (int i = 0; i < clients; ++i) clients_[static_cast<std::size_t>(i)].host = i + 1;
-    }
+          clients_(static_cast<std::size_t>(clients)) {}
     ~Load() {
         for (const Client& client : clients_) {
             if (client.socket >= 0) ::close(client.socket);
@@ -133,11 +141,13 @@ class Load {
     Load(const Load&) = delete;
     Load& operator=(const Load&) = delete;
 
-    Figures run(std::chrono::seconds duration) {
+    /// Sends requests for so long, and until so many have been answered.
+    Figures run(std::chrono::seconds duration, std::size_t at_least = 0) {
         const auto begin = std::chrono::steady_clock::now();
         for (Client& client : clients_) start(client);
         std::array<epoll_event, 256> events{};
-        while (std::chrono::steady_clock::now() - begin < duration) {
+        while (std::chrono::steady_clock::now() - begin < duration ||
+               figures_.milliseconds.size() < at_least) {
             const int count =
                 ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 100);
             for (int i = 0; i < count; ++i) {
@@ -152,7 +162,9 @@ class Load {
   private:
     void start(Client& client) {
         const auto address = static_cast<std::uint32_t>(1 + ++requests_ % kAddresses);
-        client.out = script_.request(client.host, client.job);
+        client.host = std::move(hosts_.front());
+        hosts_.pop_front();
+        client.out = script_.request(client.host.id, client.host.job);
         client.reply.clear();
         client.sent = 0;
         client.begun = std::chrono::steady_clock::now();
@@ -188,10 +200,10 @@ class Load {
             std::chrono::steady_clock::now() - client.begun;
         std::string failure = failure_of(client.reply, error);
         if (failure.empty() && script_.takes_jobs()) {
-            client.job = job_in(client.reply);
-            if (client.job.empty()) {
+            client.host.job = job_in(client.reply);
+            if (client.host.job.empty()) {
                 failure = "no job";
-            } else if (!jobs_.insert(client.job).second) {
+            } else if (!jobs_.insert(client.host.job).second) {
                 failure = "a job was sent twice";
             }
         }
@@ -200,11 +212,13 @@ class Load {
         } else {
             ++figures_.failures[failure];
         }
+        hosts_.push_back(std::move(client.host));
         start(client);
     }
 
     const std::uint16_t port_;
     const Script& script_;
+    IdleHosts& hosts_;
     const int epoll_;
     std::vector<Client> clients_;
     std::uint64_t requests_ = 0;

@@ -36,7 +36,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kHosts = 1'000;
+constexpr int kHosts = 2'000;
+constexpr int kMostClients = 1'000;
 constexpr int kSlowClients = 1'000;
 
 /// Seconds of processor time that a process and its children have used so far.
@@ -178,12 +179,12 @@ double quantile(std::vector<double>& sorted, double share) {
 
 /// Measures one server, and the latency and processor time of a request to it.
 void measure(Site& site, const Front& front, const std::string& what, bool through_nginx,
-             int clients, const Script& script, std::chrono::seconds duration) {
+             int clients, const Script& script, IdleHosts& hosts, std::chrono::seconds duration) {
     const std::array<pid_t, 3> programs{front.server, site.mariadb(), front.nginx};
     std::array<double, 3> before{};
     std::ranges::transform(programs, before.begin(), processor_seconds);
     const double statements = site.statements();
-    Load load{through_nginx ? front.nginx_port : front.server_port, clients, script};
+    Load load{through_nginx ? front.nginx_port : front.server_port, clients, script, hosts};
     Figures figures = load.run(duration);
     std::ranges::sort(figures.milliseconds);
     const auto count = static_cast<double>(figures.milliseconds.size());
@@ -236,11 +237,11 @@ class Bench {
                    "request", "path", "conn.", "rate", "p50", "p99", "serv.", "db", "nginx",
                    "statements");
         for (const bool through_nginx : {false, true}) {
-            for (const int clients : {1, 4, 32, kHosts}) {
+            for (const int clients : {1, 4, 32, kMostClients}) {
                 of_each("no work", through_nginx, clients, scripts_.no_work);
             }
         }
-        for (const int clients : {1, 4, 32, kHosts}) {
+        for (const int clients : {1, 4, 32, kMostClients}) {
             of_each("report and one job", true, clients, scripts_.one_job);
         }
         of_each("no work", true, 32, scripts_.no_work);
@@ -261,13 +262,17 @@ class Bench {
             // Not all at once: an idle server keeps its connections to the database.
             const Front front{site_.project(), programs_[i]};
             // The first request of a host is stored, as one a minute is.
-            Load{front.server_port, kHosts, scripts_.no_work}.run(2s);
+            IdleHosts hosts;
+            for (int host = 1; host <= kHosts; ++host) hosts.push_back({.id = host, .job = {}});
+            Load{front.server_port, 32, scripts_.no_work, hosts}.run(0s, kHosts);
+            // Then each host has a job to report.
+            if (script.takes_jobs()) Load{front.server_port, 32, script, hosts}.run(0s, kHosts);
             std::optional<SlowClients> slow;
             if (slow_addresses_ > 0) slow.emplace(front.nginx_port, kSlowClients, slow_addresses_);
             std::this_thread::sleep_for(1s);  // the server ends the requests of the last one
             const std::string name =
                 programs_.size() > 1 ? fmt::format("{} {}", i + 1, what) : what;
-            measure(site_, front, name, through_nginx, clients, script, duration_);
+            measure(site_, front, name, through_nginx, clients, script, hosts, duration_);
         }
     }
 

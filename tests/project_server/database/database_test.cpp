@@ -175,6 +175,30 @@ TEST_CASE("a statement can commit its transaction in the same message", "[server
     }
 }
 
+TEST_CASE("a statement that fails before the commit fails the transaction", "[server]") {
+    TestProject project;
+    Database& database = project.database();
+    database.execute("insert into app (name, weight) values ('a', 1)");
+    for (int time = 1; time <= 3; ++time) {  // also prepared
+        const auto failing = [&] {
+            const Transaction dropped{database};
+            database.defer("update app set weight = 5 where name = ?", {"a"});
+            database.defer("insert into app (name) values (?)", {"a"});
+            database.execute_and_commit("update app set weight = ? where name = 'a'", {time});
+        };
+        CHECK_THROWS_AS(failing(), DatabaseError);
+        CHECK(database.query_one("select weight from app where name = 'a'")->real("weight") == 1);
+    }
+    // A text is not taken for a part of the statement.
+    const std::string text = "'; end; commit; select \"?\" -- ";
+    in_transaction(database, [&] {
+        database.defer("update app set user_friendly_name = ? where name = 'a'", {text});
+        CHECK(database.execute_and_commit("update app set weight = 2 where name = ?", {"a"}) == 1);
+    });
+    CHECK(database.query_one("select user_friendly_name from app where name = 'a'")
+              ->text("user_friendly_name") == text);
+}
+
 TEST_CASE("the schema may be applied twice", "[server]") {
     TestProject project;
     apply_schema(project.database());
