@@ -105,13 +105,17 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
     run.model = imported.model;
     run.seed = options.seed;
     run.tensors = formats::albert_tensors(run.model);
+    const std::uint32_t vectors = formats::state_vectors(options.optimizer);
+    const std::uint64_t most = wire::kMaxLeaves * wire::kLeafBytes / (sizeof(float) * vectors);
+    if (formats::element_count(run) > most) {
+        throw InputError(fmt::format(
+            "{} has {} parameters, and a run of this optimizer at most {}, because peers give each "
+            "other states of at most {} GiB",
+            path.string(), formats::parameter_count(run), most,
+            wire::kMaxLeaves * wire::kLeafBytes >> 30));
+    }
     // So the file is as large as the model, less the modules for sentence order.
     imported.initialised = require_same_tensors(path, file, run.tensors);
-    if (formats::element_count(run) > wire::kMaxElements) {
-        throw InputError(fmt::format("{} has {} parameters, and a run at most {}", path.string(),
-                                     formats::parameter_count(run), wire::kMaxElements));
-    }
-    const std::uint32_t vectors = formats::state_vectors(options.optimizer);
     if (!imported.initialised.empty()) imported.state = first_values(run, imported.initialised);
     imported.state.resize(vectors * static_cast<std::size_t>(formats::element_count(run)));
     const auto ranges = parameter_ranges(run);

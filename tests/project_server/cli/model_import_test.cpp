@@ -188,6 +188,12 @@ TEST_CASE("a model that is not the one that a run trains is refused in one sente
         model.configure("gelu_new", "relu_new");
         model.refuses("hidden_act = 'gelu_new', not 'relu_new'");
     }
+    SECTION("more than peers can give each other") {
+        // 700,000 x 1,024 parameters of three vectors are 8 GiB.
+        model.configure("\"embedding_size\": 8", "\"embedding_size\": 1024");
+        model.configure("\"vocab_size\": 100", "\"vocab_size\": 700000");
+        model.refuses("and a run of this optimizer at most 536870912, because peers");
+    }
     SECTION("no model") {
         fs::remove(model.path / "config.json");
         model.refuses("it has no config.json");
