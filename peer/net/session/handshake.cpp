@@ -140,11 +140,11 @@ std::size_t Handshake::wants() const {
 }
 
 Buffer Handshake::take(std::span<const std::byte> message, formats::UtcSeconds now,
-                       const formats::Revocations& revoked) {
+                       const formats::Revocations& revoked, bool has_place) {
     DEDLOC_CHECK(wants() > 0 && message.size() == wants(), "a handshake message is not complete",
                  message.size(), wants());
     if (state_ == State::kAwaitsHello) return take_hello(message);
-    if (state_ == State::kAwaitsProof) return take_proof(message, now, revoked);
+    if (state_ == State::kAwaitsProof) return take_proof(message, now, revoked, has_place);
     return take_verdict(message);
 }
 
@@ -234,7 +234,7 @@ Buffer Handshake::prove() {
 }
 
 Buffer Handshake::take_proof(std::span<const std::byte> message, formats::UtcSeconds now,
-                             const formats::Revocations& revoked) {
+                             const formats::Revocations& revoked, bool has_place) {
     const Digest before = transcript_;
     const auto plain = open(message);
     if (!plain) {
@@ -248,6 +248,7 @@ Buffer Handshake::take_proof(std::span<const std::byte> message, formats::UtcSec
     const LinkRefusal verdict = judge_proof(*plain, before, now, revoked);
     if (verdict != LinkRefusal::kNone) return refuse(verdict);
     if (!is_dialler()) {
+        if (!has_place) return refuse(LinkRefusal::kFull);
         state_ = State::kAwaitsVerdict;
         Buffer answer = prove();
         derive_link_keys();

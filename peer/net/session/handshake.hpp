@@ -104,10 +104,11 @@ class Handshake {
     Buffer begin();
     /// Size of the next message in bytes; 0: no further message is read.
     std::size_t wants() const;
-    /// Takes the next message and returns the answer to send (maybe empty), also on refusal.
+    /// Takes the next message and returns the answer to send (maybe empty), also on refusal. A
+    /// listener without a place for one more link refuses a dialler that has proven its key.
     /// Requires message.size() == wants() > 0 (DEDLOC_CHECK). Cost: at most 0.2 ms (link_bench).
     Buffer take(std::span<const std::byte> message, formats::UtcSeconds now,
-                const formats::Revocations& revoked);
+                const formats::Revocations& revoked, bool has_place = true);
 
     /// Both ends have proven their keys; the last answer of take() must still be sent.
     bool is_proven() const { return state_ == State::kProven; }
@@ -135,7 +136,7 @@ class Handshake {
     Buffer hello();
     Buffer take_hello(std::span<const std::byte> message);
     Buffer take_proof(std::span<const std::byte> message, formats::UtcSeconds now,
-                      const formats::Revocations& revoked);
+                      const formats::Revocations& revoked, bool has_place);
     Buffer take_verdict(std::span<const std::byte> message);
     LinkRefusal judge_proof(std::span<const std::byte> proof, const Digest& signed_transcript,
                             formats::UtcSeconds now, const formats::Revocations& revoked);

@@ -36,6 +36,7 @@ constexpr std::array<Sentences, static_cast<std::size_t>(kLastLinkRefusal) + 1> 
     {"it did not prove its key in time", "we did not prove our key in time"},
     {"too many connections have not proven their keys yet",
      "too many connections to it have not proven their keys yet"},
+    {"this peer has as many links as it may have", "it has as many links as it may have"},
     {"it gave a reason that this version does not know",
      "it gave a reason that this version does not know"},
 }};

@@ -25,7 +25,8 @@ enum class LinkRefusal : std::uint8_t {
     kHungUp = 14,          ///< the connection ended during the handshake
     kTooSlow = 15,         ///< the handshake exceeded its deadline
     kCrowded = 16,         ///< evicted: too many pending links at once
-    kUnknown = 17,         ///< a code of a later version
+    kFull = 17,            ///< it has as many links as it may have
+    kUnknown = 18,         ///< a code of a later version
 };
 /// The highest known code.
 inline constexpr LinkRefusal kLastLinkRefusal = LinkRefusal::kUnknown;

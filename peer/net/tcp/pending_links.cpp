@@ -18,10 +18,11 @@ constexpr std::chrono::seconds kEnoughTime{1};
 }  // namespace
 
 PendingLinks::PendingLinks(const TransportOptions& options, const SocketPlaces& places,
-                           const formats::Revocations& revoked, OnOver on_over)
+                           const formats::Revocations& revoked, HasPlace has_place, OnOver on_over)
     : deadline_(options.handshakes.deadline),
       places_(places),
       revoked_(revoked),
+      has_place_(std::move(has_place)),
       on_over_(std::move(on_over)),
       session_(std::make_shared<const SessionOptions>(*options.session)) {}
 
@@ -42,6 +43,7 @@ void PendingLinks::begin_handshake(TcpSocket socket, const Endpoint& remote, Sid
     const auto handshake = std::make_shared<TcpHandshake>(
         std::move(socket), TcpHandshake::Terms{session_, side, expected, deadline_}, revoked_,
         TcpHandshake::Owner{.on_hello = [this, number] { on_hello(number); },
+                            .has_place = has_place_,
                             .on_over = [this, number](TcpHandshake&) { over(number); }});
     pending_links_.emplace(number, Stranger{remote, side, Clock::now(), handshake});
     handshake->start();

@@ -91,7 +91,8 @@ void TcpHandshake::take_in() {
     if (asked_at_) {
         round_trip_ = std::min<std::chrono::nanoseconds>(round_trip_, Clock::now() - *asked_at_);
     }
-    out_ = handshake_.take(std::span{in_}.first(handshake_.wants()), platform::utc_now(), revoked_);
+    out_ = handshake_.take(std::span{in_}.first(handshake_.wants()), platform::utc_now(), revoked_,
+                           owner_.has_place());
     if (!handshake_.is_refused() && !std::exchange(has_hello_, true)) owner_.on_hello();
 }
 

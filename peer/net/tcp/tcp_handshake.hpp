@@ -31,6 +31,8 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     struct Owner {
         /// The other end's Hello is valid. The callback must not end this handshake.
         std::function<void()> on_hello;
+        /// Whether one more incoming link may be opened now.
+        std::function<bool()> has_place;
         /// The handshake is over. Called exactly once after start(), never from within it. The
         /// connection is closed by then unless is_proven().
         std::function<void(TcpHandshake&)> on_over;

@@ -167,10 +167,11 @@ TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
     }
     if (options_.session) {
         revoked_ = options_.session->revocations;
-        pending_links_.emplace(options_, places_, revoked_,
-                               [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
-                                   greeted(remote, side, handshake);
-                               });
+        pending_links_.emplace(
+            options_, places_, revoked_, [this] { return links_.size() < places_.links; },
+            [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
+                greeted(remote, side, handshake);
+            });
         look_again();
     }
     if (options_.listen) {
@@ -269,9 +270,10 @@ void TcpTransport::Impl::accept_after(std::chrono::milliseconds pause) {
 void TcpTransport::Impl::accepted(TcpSocket socket) {
     set_up(socket);
     const Endpoint remote = remote_of(socket);
-    const bool has_place =
-        pending_links_ ? links_.size() < places_.links : evict_for_unproven(remote);
-    if (!has_place) return refusals_.refused(remote, kLinksTaken);
+    // A peer that proves its key is told that there is no place.
+    if (!pending_links_ && !evict_for_unproven(remote)) {
+        return refusals_.refused(remote, kLinksTaken);
+    }
     connected(std::move(socket), remote, Side::kListener, {});
 }
 

@@ -159,6 +159,23 @@ TEST_CASE("revoked users, hosts and keys are refused", "[net]") {
     CHECK(other.listener.is_proven());
 }
 
+TEST_CASE("a listener without a place refuses those who have proven their key", "[net]") {
+    const SessionOptions dialling = session_of(2);
+    const SessionOptions listening = session_of(1);
+    Conversation full{dialling, listening};
+    full.has_place = false;
+    full.play();
+    REQUIRE(full.dialler.is_refused());
+    CHECK(full.dialler.sentence() == "it refused us: it has as many links as it may have");
+    CHECK(full.listener.refusal() == LinkRefusal::kFull);
+    // Another fault comes first.
+    Conversation late{dialling, listening};
+    late.has_place = false;
+    late.now += std::chrono::hours{24 * 365};
+    late.play();
+    CHECK(late.listener.refusal() == LinkRefusal::kExpired);
+}
+
 TEST_CASE("the highest common version is used; without one both ends refuse", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);

@@ -50,7 +50,7 @@ class Conversation {
             if (to.wants() == 0 || message->bytes.size() < to.wants()) return;
             const auto bytes = std::span{message->bytes}.first(to.wants());
             const Side from = message->from == Side::kDialler ? Side::kListener : Side::kDialler;
-            message = HandshakeMessage{from, to.take(bytes, now, revoked)};
+            message = HandshakeMessage{from, to.take(bytes, now, revoked, has_place)};
         }
     }
     void play() {
@@ -61,6 +61,7 @@ class Conversation {
     Handshake listener;
     formats::UtcSeconds now = kNow;
     formats::Revocations revoked;
+    bool has_place = true;
     std::vector<HandshakeMessage> messages;  ///< as they were sent
 };
 

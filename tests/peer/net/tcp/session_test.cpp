@@ -199,6 +199,22 @@ TEST_CASE("a dial with an expected key links only with the peer of that key", "[
     CHECK(dialler.inbox.next<event::LinkOpened>());
 }
 
+TEST_CASE("a peer is told that the other end has no place for a link, and links later", "[net]") {
+    TransportOptions options = options_of(1, true);
+    options.max_links = 1;
+    ProvenPair pair{options};
+    End other{options_of(3, false)};
+    other.transport.dial(pair.there.endpoint());
+    const auto refused = other.inbox.next<event::DialFailed>();
+    REQUIRE(refused);
+    CHECK(refused->why == "it refused us: it has as many links as it may have");
+    CHECK(pair.there.inbox.waiting<event::LinkOpened>() == 0);
+    pair.here.transport.close(pair.here_link);
+    REQUIRE(pair.there.inbox.next<event::LinkClosed>());
+    other.transport.dial(pair.there.endpoint());
+    CHECK(other.inbox.next<event::LinkOpened>());
+}
+
 TEST_CASE("a revoked peer loses its links with the reason, and gets no new one", "[net]") {
     ProvenPair pair;
     End bystander(options_of(3, false));
