@@ -38,7 +38,7 @@ std::optional<RowDivision> divided(std::size_t columns) {
     return std::nullopt;
 }
 
-/// With one group.
+/// The layout of a kernel that leaves no sums: each thread works on one row.
 RowLayout row_layout(const ShortMatrix& matrix) {
     const auto division = divided(matrix.columns);
     DEDLOC_KERNEL_REQUIRE(division.has_value(), "there is no kernel for so many columns",
@@ -46,7 +46,8 @@ RowLayout row_layout(const ShortMatrix& matrix) {
     return {.rows = matrix.rows, .columns = matrix.columns, .threads = division->threads};
 }
 
-/// With so many groups that all blocks fit on the device at once.
+/// The layout of the gradient, which leaves a row of sums for each block: no more blocks than the
+/// device runs at the same time, so a thread may work on several rows.
 RowLayout gradient_layout(const ShortMatrix& matrix, std::size_t multiprocessors) {
     constexpr unsigned kResident = NormGradientRows<Bfloat16, kMaxPacks>::kResident;
     RowLayout layout = row_layout(matrix);

@@ -265,8 +265,8 @@ std::uint64_t Database::execute(std::string_view sql, Parameters parameters) {
 
 std::uint64_t Database::execute_and_commit(std::string_view sql, Parameters parameters) {
     DEDLOC_CHECK(is_in_transaction_, "a commit outside a transaction", sql);
-    // The server answers each statement of a message by itself, and this thread would be woken by
-    // each answer; a compound statement has one.
+    // The server answers each statement of a message by itself, and each answer wakes this thread;
+    // a compound statement has two answers, however many statements are in it.
     Statement all{.sql = "begin not atomic declare dedloc_matched bigint; ",
                   .values = {},
                   .is_compound = true};

@@ -43,7 +43,7 @@ class ReadyJobs {
   public:
     /// How many jobs are kept. A host that none of them fits gets no job, although a later one
     /// might fit.
-    static constexpr std::size_t kKept = 128;
+    static constexpr std::size_t kKept = 64;
     /// Age at which they are read again, so that new jobs of a higher priority are sent.
     static constexpr std::chrono::seconds kMaxAge{2};
 

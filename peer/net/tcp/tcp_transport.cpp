@@ -109,6 +109,8 @@ class TcpTransport::Impl {
                LinkWindow::Duration round_trip = LinkWindow::kMaxRoundTrip);
     void evict_for(const PeerKey& peer, const Endpoint& remote);
     bool evict_for_unproven(const Endpoint& remote);
+    /// Whether one more incoming link may be opened now.
+    bool has_place() const { return links_.size() < places_.links; }
     void over(LinkId id);
     LinkRefusal renewed(LinkId id, std::span<const std::byte> ticket);
     void held_back(bool now);
@@ -168,7 +170,7 @@ TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
     if (options_.session) {
         revoked_ = options_.session->revocations;
         pending_links_.emplace(
-            options_, places_, revoked_, [this] { return links_.size() < places_.links; },
+            options_, places_, revoked_, [this] { return has_place(); },
             [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
                 greeted(remote, side, handshake);
             });
@@ -351,9 +353,7 @@ void TcpTransport::Impl::end_expired() {
 void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side side,
                                const Proven* proven, LinkWindow::Duration round_trip) {
     const bool is_dialled = side == Side::kDialler;
-    if (!is_dialled && links_.size() >= places_.links) {
-        return refusals_.refused(remote, kLinksTaken);
-    }
+    if (!is_dialled && !has_place()) return refusals_.refused(remote, kLinksTaken);
     const bool is_sealed = proven != nullptr && proven->encrypts;
     FrameCodec codec = is_sealed
                            ? make_sealed_codec(proven->keys(), options_.limits.frame_bytes, pool_)
@@ -412,7 +412,7 @@ bool TcpTransport::Impl::evict_for_unproven(const Endpoint& remote) {
     const std::string neighbourhood = neighbourhood_of(remote.host);
     const bool is_share_taken =
         unproven_.size_of(neighbourhood) >= places_.unproven_from_one_address;
-    if (!is_share_taken && links_.size() < places_.links) return true;
+    if (!is_share_taken && has_place()) return true;
     const auto oldest =
         is_share_taken ? silent_.oldest_of(neighbourhood) : silent_.oldest_of_largest();
     if (!oldest) return false;

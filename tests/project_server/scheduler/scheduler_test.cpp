@@ -347,7 +347,7 @@ TEST_CASE("the choice of a job reads few rows, however many are unsent", "[serve
     office.ask("");
     const std::int64_t before = rows_read();
     CHECK(sent(office.ask(kWantTwo, 1, 2)) == 1);
-    CHECK(rows_read() - before < 2000);
+    CHECK(rows_read() - before < 1000);
     // Jobs of the highest priority go first, of them the oldest.
     CHECK(office.count("result where server_state = 4 and priority = 6") == 1);
     CHECK(office.count("result where server_state = 4 and name = 'w6_0'") == 1);
