@@ -3,6 +3,8 @@
 // between its operations.
 #include "boinc_app/training/swarm_trainer.hpp"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <exception>
 #include <limits>
@@ -206,6 +208,7 @@ void SwarmTrainer::interrupt(const Command& command) {
 }
 
 void SwarmTrainer::run(Worker& worker) {
+    pthread_setname_np(pthread_self(), "dedloc-compute");
     try {
         set_compute_threads(worker.options().threads);
         worker.attach();

@@ -6,6 +6,7 @@
 // when all links are closed or kTimeToLeave has passed.
 #include "peer/net/reactor.hpp"
 
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -123,6 +124,7 @@ void Reactor::Impl::stop() {
 }
 
 void Reactor::Impl::run() {
+    pthread_setname_np(pthread_self(), "dedloc-peer");
     try {
         drive();
     } catch (const std::exception& error) {

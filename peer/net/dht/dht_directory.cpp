@@ -5,6 +5,8 @@
 // always come first in a report, because announcements are not authenticated.
 #include "peer/net/dht/dht_directory.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -317,6 +319,7 @@ void DhtDirectory::Impl::leave() {
 }
 
 void DhtDirectory::Impl::run() {
+    pthread_setname_np(pthread_self(), "dedloc-dht");
     while (true) {
         const Clock::time_point next = act(Clock::now());
         {
