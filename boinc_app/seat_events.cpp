@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 
 namespace dedloc {
@@ -12,13 +13,30 @@ SeatEvents::SeatEvents(const PeerKey& peer, Codec codec, ReceiptJournal& journal
     news_.last_heard = std::chrono::steady_clock::now();
 }
 
+template <class Change>
+void SeatEvents::journal(Change change) {
+    try {
+        change();
+        if (is_journal_late_) tell("the disk takes the journal of contributions again");
+        is_journal_late_ = false;
+    } catch (const IoError& error) {
+        if (!is_journal_late_) {
+            tell(fmt::format("{}; this job goes on, and its work is counted all the same",
+                             error.what()));
+        }
+        is_journal_late_ = true;
+    }
+}
+
 void SeatEvents::committed(const action::Committed& commit) {
     const CommitRecord& record = commit.record;
     const SeenRound round = [&] {
         const std::lock_guard lock(mutex_);
         return history_.add(record, codec_, peer_, std::chrono::steady_clock::now());
     }();
-    if (round.ours > 0) journal_.append(record.step, Samples{round.ours});
+    if (round.ours > 0) {
+        journal([&] { journal_.append(record.step, Samples{round.ours}); });
+    }
     const std::string averaged =
         round.averaged == Bytes{} ? ""
                                   : fmt::format("; {:.3f} MB averaged here",
@@ -34,7 +52,7 @@ void SeatEvents::committed(const action::Committed& commit) {
 
 void SeatEvents::generation_begun(const action::GenerationBegun& begun) {
     const GenerationRecord& record = begun.generation.record;
-    journal_.rewind(record.step);
+    journal([&] { journal_.rewind(record.step); });
     tell(fmt::format("generation {} begins at step {}", record.generation, record.step.value()));
     const std::lock_guard lock(mutex_);
     news_.step = record.step;

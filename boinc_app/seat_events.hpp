@@ -81,11 +81,16 @@ class SeatEvents final : public net::Host {
     SeatNews wait(std::chrono::milliseconds limit) const;
 
   private:
+    /// Changes the journal. A disk that is full now is one line in the log: the project counts the
+    /// samples by its own ledger.
+    template <class Change>
+    void journal(Change change);
     bool is_over() const { return news_.is_finished || news_.refusal || news_.failure; }
 
     const PeerKey peer_;
     const Codec codec_;
     ReceiptJournal& journal_;
+    bool is_journal_late_ = false;  ///< its last change failed. Thread: the network's
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;
     SeatNews news_;

@@ -10,6 +10,8 @@
 #include <memory>
 
 #include "boinc_app/boinc_runtime.hpp"
+#include "boinc_app/damaged_input.hpp"
+#include "boinc_app/planned_fault.hpp"
 #include "boinc_app/temporary_exits.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
@@ -34,11 +36,24 @@ formats::SignedTicket read_ticket(const std::filesystem::path& path) {
     return *ticket;
 }
 
-void write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& runtime) {
+/// Returns why it cannot be written now, such as a full disk; empty: it is written.
+std::string write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& runtime) {
     const auto path = runtime.resolve(name);
     const Writing writing{runtime};
-    platform::replace_file(path, seat.receipt());
+    try {
+        platform::replace_file(path, seat.receipt());
+    } catch (const IoError& error) {
+        return error.what();
+    }
     log_info("the receipt is in {}", path.string());
+    return {};
+}
+
+/// Deletes a damaged input of the job, so that the client downloads it again for the next one.
+void forget(const std::filesystem::path& file) {
+    std::error_code failure;
+    if (!std::filesystem::remove(file, failure)) return;
+    log_info("{} is deleted: the BOINC client downloads it again", file.filename().string());
 }
 
 /// How the process must end.
@@ -53,14 +68,25 @@ Outcome stay(const SeatProgram& program, const SeatArguments& arguments, Volunte
     try {
         const formats::RunFile run = read_run_file(runtime.resolve(arguments.run));
         SeatOptions options = arguments.seat;
-        options.has_worked = [&exits] { exits.reset(); };
+        std::optional<PlannedFault> fault;
+        if (!arguments.fault.empty()) fault = parse_fault(arguments.fault);
+        options.has_worked = [&exits, fault, commits = 0U]() mutable {
+            exits.reset();
+            if (fault && ++commits == fault->commits) fail_as_planned(*fault);
+        };
         const MakeWorker make_worker = program.worker(run, runtime);
         if (!arguments.ticket.empty()) options.ticket = read_ticket(arguments.ticket);
         Seat seat{run, make_worker, options, runtime};
         const SeatEnd end = seat.run();
-        if (end == SeatEnd::kDone) write_receipt(seat, arguments.receipt, runtime);
-        return {
-            .end = end, .status = 0, .why_later = end == SeatEnd::kUnreachable ? seat.why() : ""};
+        const std::string why_later = end == SeatEnd::kDone
+                                          ? write_receipt(seat, arguments.receipt, runtime)
+                                      : end == SeatEnd::kUnreachable ? seat.why()
+                                                                     : "";
+        return {.end = end, .status = 0, .why_later = why_later};
+    } catch (const DamagedInput& error) {
+        log_error("{}", error.what());
+        if (is_in_boinc_slot()) forget(error.file());
+        return {.end = SeatEnd::kDone, .status = kFailure};
     } catch (const std::exception& error) {
         if (program.is_temporary(error)) {
             return {.end = SeatEnd::kDone, .status = kFailure, .why_later = error.what()};
@@ -104,7 +130,11 @@ Outcome stay(const SeatProgram& program, const SeatArguments& arguments, Volunte
 
 formats::RunFile read_run_file(const std::filesystem::path& path) {
     const Buffer bytes = platform::read_file(path, formats::kMaxRunFileBytes);
-    return formats::parse_run_file({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    try {
+        return formats::parse_run_file({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    } catch (const InputError& error) {
+        throw DamagedInput{error.what(), path};
+    }
 }
 
 void add_seat_options(CLI::App& app, SeatArguments& arguments) {
@@ -127,6 +157,10 @@ void add_seat_options(CLI::App& app, SeatArguments& arguments) {
                    "credits it")
         ->check(CLI::Range(1, 86'400))
         ->capture_default_str()
+        ->take_last();
+    app.add_option("--fault", arguments.fault,
+                   "for tests of clients and projects: exit, crash or hang after the first counted "
+                   "contribution, crash@N after N of them")
         ->take_last();
 }
 

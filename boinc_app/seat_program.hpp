@@ -30,6 +30,7 @@ struct SeatArguments {
     std::string ticket{};             ///< file; empty: from the gateway, if the run has one
     unsigned threads = 0;             ///< CPUs to use outside BOINC; 0: all
     double hours = 0;                 ///< 0: until the run ends
+    std::string fault{};              ///< parse_fault(); empty: none
     int message_seconds = 3'600;      ///< SeatOptions::message_interval
     SeatOptions seat{};               ///< the rest
 };
@@ -55,7 +56,7 @@ void add_seat_options(CLI::App& app, SeatArguments& arguments);
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv,
                                       const SeatProgram& program);
 
-/// Reads a run file. Errors: InputError, IoError.
+/// Reads a run file. Errors: DamagedInput if it is no run file of this version; IoError.
 formats::RunFile read_run_file(const std::filesystem::path& path);
 
 /// Takes a seat, under BOINC or in a terminal, and stays until the end of the run or until the

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "boinc_app/damaged_input.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/platform/mapped_file.hpp"
@@ -16,8 +17,8 @@ const formats::ShardReference& reference_of(std::span<const std::byte> bytes,
                                             const std::filesystem::path& path,
                                             const formats::RunFile& run) {
     const auto refuse = [&](const char* why) {
-        throw InputError{
-            fmt::format("{} is not a shard of run {}: {}", path.string(), run.name, why)};
+        throw DamagedInput{
+            fmt::format("{} is not a shard of run {}: {}", path.string(), run.name, why), path};
     };
     if (std::ranges::find(run.shards, bytes.size(), &formats::ShardReference::bytes) ==
         run.shards.end()) {

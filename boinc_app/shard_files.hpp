@@ -14,8 +14,9 @@ namespace dedloc {
 /// is the run file's.
 ///
 /// Memory  pages are dropped after the pass and come back when samples need them
-/// Errors  InputError with one sentence that names the file: missing, cut off, not one of the run's
-///         shards, held out, or with another vocabulary than the run; IoError
+/// Errors  one sentence that names the file: DamagedInput if it is cut off, not one of the run's
+///         shards, or held out; InputError if it is missing or has another vocabulary than the run;
+///         IoError
 formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run);
 
 /// Maps and checks all held-out shards of the run, in the order of the run file. They are files in

@@ -61,17 +61,26 @@ void ReceiptJournal::read() {
 }
 
 void ReceiptJournal::append(StepIndex step, Samples samples) {
-    file_->append(bytes_of(line_of(step, samples)));
     lines_[step] = samples;
+    if (!is_on_disk_) return rewrite();
+    is_on_disk_ = false;
+    file_->append(bytes_of(line_of(step, samples)));
+    is_on_disk_ = true;
 }
 
 void ReceiptJournal::rewind(StepIndex step) {
     if (lines_.lower_bound(step) == lines_.end()) return;
     lines_.erase(lines_.lower_bound(step), lines_.end());
+    rewrite();
+}
+
+void ReceiptJournal::rewrite() {
+    is_on_disk_ = false;
     std::string text = head_;
     for (const auto& [kept, samples] : lines_) text += line_of(kept, samples);
     platform::replace_file(path_, text);
     file_.emplace(path_, platform::DurableFile::Mode::kAppend);
+    is_on_disk_ = true;
 }
 
 std::vector<formats::ReceiptLine> ReceiptJournal::lines() const {

@@ -29,10 +29,11 @@ class ReceiptJournal {
     ReceiptJournal& operator=(const ReceiptJournal&) = delete;
 
     /// After: the line is on disk. A later line of the same step replaces an earlier one: the swarm
-    /// has gone back and repeated the step. Errors: IoError.
+    /// has gone back and repeated the step. Errors: IoError, such as a full disk; the line is kept,
+    /// and the next append() that succeeds writes it too.
     void append(StepIndex step, Samples samples);
     /// After: the lines of `step` and later steps are deleted on disk, the others remain. Errors:
-    /// IoError.
+    /// IoError; they are deleted on disk by the next append() that succeeds.
     void rewind(StepIndex step);
     /// All lines, ascending by step.
     std::vector<formats::ReceiptLine> lines() const;
@@ -41,11 +42,13 @@ class ReceiptJournal {
 
   private:
     void read();
+    void rewrite();
 
     const std::filesystem::path path_;
     const std::string head_;
     std::map<StepIndex, Samples> lines_;
     std::optional<platform::DurableFile> file_;
+    bool is_on_disk_ = true;  ///< the file has what lines_ has
 };
 
 }  // namespace dedloc

@@ -56,10 +56,42 @@ TEST_CASE("a receipt journal on a full disk says so and keeps its lines", "[boin
         CHECK_THROWS_WITH(journal.append(StepIndex{1}, Samples{101}),
                           Catch::Contains("cannot write " + path.string()));
     }
-    CHECK(journal.lines() == lines_until(1));
+    CHECK(journal.lines() == lines_until(2));
     CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(1));
-    journal.append(StepIndex{1}, Samples{101});
-    CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(2));
+    journal.append(StepIndex{2}, Samples{102});
+    CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(3));
+    journal.append(StepIndex{3}, Samples{103});
+    CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(4));
+}
+
+TEST_CASE("on a full disk a seat counts its work, and writes the journal when there is place again",
+          "[boinc]") {
+    const TemporaryDirectory folder;
+    const auto path = folder.path() / "journal";
+    const PeerKey peer = KeyPair::generate().public_key();
+    ReceiptJournal journal{path, RunId{}, peer};
+    SeatEvents events{peer, Codec::kFp32, journal};
+    const auto commit = [&](std::uint64_t step) {
+        action::Committed committed;
+        committed.record.step = StepIndex{step};
+        committed.record.members = {{peer, Samples{100 + step}, 500.0}};
+        events.committed(committed);
+    };
+    commit(0);
+    {
+        const FileSizeLimit full{std::filesystem::file_size(path) + 3};
+        commit(1);
+        commit(2);
+        action::GenerationBegun begun;
+        begun.generation.record.step = StepIndex{2};
+        events.generation_begun(begun);
+        commit(2);
+        CHECK(events.news().work.samples == Samples{303});
+        CHECK_FALSE(events.news().failure);
+        CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(1));
+    }
+    commit(3);
+    CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(4));
 }
 
 TEST_CASE("a receipt journal of another run or key is refused", "[boinc]") {
