@@ -161,7 +161,9 @@ int DownloadPurge::delete_versions() {
         bool is_gone = true;
         for (const auto& name : names) {
             if (needed.contains(name)) continue;
-            is_gone = remove_file(config_.download_directory / name, files) && is_gone;
+            for (const auto& file : {name, name + ".gz"}) {
+                is_gone = remove_file(config_.download_directory / file, files) && is_gone;
+            }
         }
         if (is_gone) database_.execute("update app_version set xml_doc = '' where id = ?", {id});
     }
