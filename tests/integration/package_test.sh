@@ -67,6 +67,22 @@ if unshare "${become_root[@]}" --root / true 2>/dev/null; then
     alone train local --run run.json --shard "$(basename "${shards[0]}")" --steps 2 --threads 1 \
         >"$output" || fail_test "training in an empty root"
     grep -q '^step 2' "$output" || fail_test "training in an empty root"
+    echo "NVIDIA's driver is the system's"
+    # with_gpu PATTERN: the trainer, told to use the GPU, prints this.
+    with_gpu() {
+        alone train local --run run.json --shard "$(basename "${shards[0]}")" --device cuda \
+            >"$output" && fail_test "it needs no driver"
+        grep -q "$1" "$output" || fail_test "it does not say: $1"
+    }
+    with_gpu 'no NVIDIA driver that can be loaded: libcuda.so.1: cannot open'
+    system=$folder/train/usr/lib/x86_64-linux-gnu
+    mkdir -p "$system"
+    cp "$programs/../tests/boinc_app/played_drivers/libplayed_driver_12040_0_1.so" \
+        "$system/libcuda.so.1"
+    with_gpu 'the NVIDIA driver is too old: it supports CUDA 12.4'
+    # One of a later system: any library that needs a glibc which does not exist yet.
+    sed 's/GLIBC_2\.2\.5/GLIBC_9.2.5/' "$folder/train/libz.so.1" >"$system/libcuda.so.1"
+    with_gpu "that can be loaded: .*version .GLIBC_9.2.5. not found"
     rm -r "$folder"/{train,aggregate}/{lib,loader}
 else
     echo "skipped: this account may not change its root"

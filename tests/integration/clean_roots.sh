@@ -7,14 +7,14 @@ set -Eeuo pipefail
 
 usage() {
     cat <<'USAGE'
-Usage: tests/integration/clean_roots_test.sh [--roots FOLDER] PROGRAMS [SUITE...]
+Usage: tests/integration/clean_roots.sh [--roots FOLDER] PROGRAMS [SUITE...]
 
 Runs both apps of the folder PROGRAMS (build/release/bin) under the BOINC clients of bare systems,
 and prints a line for each: glibc, BOINC client, work, download and disk space.
 
   SUITE           Debian's name of a release; bullseye (glibc 2.31, as Ubuntu 20.04), bookworm and
                   trixie without one
-  --roots FOLDER  where the roots are made, once each (a temporary folder): 0.4 GB each
+  --roots FOLDER  where the roots are made, once each: 0.4 GB each (build/roots)
   --help          this text
 
 Needs root, debootstrap, a Debian mirror and 5 GB. Runs for about five minutes.
@@ -24,9 +24,9 @@ USAGE
 roots=''
 while [[ ${1:-} == -* ]]; do
     case $1 in
-        --roots) roots=$(realpath -m -- "${2:?clean_roots_test: --roots wants a folder}"); shift ;;
+        --roots) roots=$(realpath -m -- "${2:?clean_roots: --roots wants a folder}"); shift ;;
         --help | -h) usage; exit 0 ;;
-        *) echo "clean_roots_test: unknown option $1; see --help" >&2; exit 2 ;;
+        *) echo "clean_roots: unknown option $1; see --help" >&2; exit 2 ;;
     esac
     shift
 done
@@ -47,7 +47,7 @@ fail() { fail_test "$@"; }
 dedloc=$programs/dedloc
 project=$folder/project
 output=$folder/log
-roots=${roots:-$folder/roots}
+roots=${roots:-$(realpath -m -- "$here/../../build/roots")}
 mkdir -p "$roots"
 
 # make_root SUITE: a minimal system with boinc-client and what that depends on.
