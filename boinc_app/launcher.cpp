@@ -42,7 +42,8 @@ constexpr off_t kMaxSoftLink = 4'096;
 
 /// The program's name: that of this file up to "_launcher".
 std::string program_name() {
-    const char* const started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+    const char* const started =
+        reinterpret_cast<const char*>(::getauxval(AT_EXECFN));  // NOLINT(performance-no-int-to-ptr)
     std::string_view name = started != nullptr ? started : "";
     name = name.substr(name.rfind('/') + 1);
     const auto end = name.rfind(kSuffix);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 #include <regex>
 #include <set>
@@ -110,6 +111,11 @@ std::optional<Origin> debian_origin(const std::string& package) {
     return origin;
 }
 
+std::string lower(std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+}
+
 /// Whether a wheel of this name has the file: torch has all but NVIDIA's libraries, and those have
 /// the names of their wheels, such as nvidia_cuda_cupti and libcupti.so.13.
 bool is_of_wheel(const fs::path& file, const std::string& wheel) {
@@ -120,44 +126,61 @@ bool is_of_wheel(const fs::path& file, const std::string& wheel) {
     if (topic.ends_with("_cu13")) topic.resize(topic.size() - 5);
     if (topic == "cuda_runtime") topic = "cudart";
     if (topic.starts_with("cuda_")) topic.erase(0, 5);
-    const std::string name = file.filename().string();
-    return is_vendors &&
-           (name.starts_with("lib" + topic + ".") || name.starts_with("lib" + topic + "_") ||
-            name.starts_with("lib" + topic + "-") || name.starts_with("lib" + topic + "Lt."));
+    const std::string name = lower(file.filename().string());
+    if (!is_vendors || !name.starts_with("lib" + topic)) return false;
+    const std::string_view rest = std::string_view{name}.substr(3 + topic.size());
+    return rest.starts_with('.') || rest.starts_with('_') || rest.starts_with('-') ||
+           (topic == "cublas" && rest.starts_with("lt."));
 }
 
-/// All licences of a wheel, one after the other.
-std::string wheel_licences(const fs::path& information) {
+/// The licences in a folder, one after the other, and in those below it.
+std::string licence_files(const fs::path& folder, bool is_deep) {
     Names files;
     std::error_code failure;
-    for (const auto& entry : fs::recursive_directory_iterator{information, failure}) {
-        if (entry.is_regular_file()) files.insert(entry.path().string());
+    for (auto at = fs::recursive_directory_iterator{folder, failure};
+         at != fs::recursive_directory_iterator{}; at.increment(failure)) {
+        if (!is_deep) at.disable_recursion_pending();
+        const std::string name = lower(at->path().filename().string());
+        if (at->is_regular_file() && name.starts_with("licen")) files.insert(at->path().string());
     }
     std::string text;
     for (const std::string& file : files) text += platform::read_text(file) + '\n';
     return text;
 }
 
-/// The wheel that was unpacked in a folder above the file.
+/// The wheel of the folder `folder`/NAME-VERSION.dist-info that has the file.
+std::optional<Origin> wheel_in(const fs::path& folder, const fs::path& file) {
+    std::error_code failure;
+    for (const auto& entry : fs::directory_iterator{folder, failure}) {
+        std::string name = entry.path().filename().string();
+        if (!name.ends_with(kLocalName)) continue;
+        name.resize(name.size() - kLocalName.size());
+        const auto dash = name.rfind('-');
+        if (dash == std::string::npos || !is_of_wheel(file, name.substr(0, dash))) continue;
+        Origin origin{.name = name.substr(0, dash), .version = name.substr(dash + 1)};
+        const bool is_vendors = origin.name.starts_with("nvidia_");
+        origin.supplier = is_vendors ? "NVIDIA Corporation" : "PyTorch Foundation";
+        origin.licences = is_vendors ? "NVIDIA's licence for CUDA" : "BSD-3-Clause and others";
+        origin.address = fmt::format("pkg:pypi/{}@{}", origin.name, origin.version);
+        std::ranges::replace(origin.address, '_', '-');
+        origin.text = licence_files(entry.path(), true);
+        return origin;
+    }
+    return std::nullopt;
+}
+
+/// The wheel that was unpacked in a folder above the file. Some have their licence there, others in
+/// a folder between.
 std::optional<Origin> wheel_origin(const fs::path& file) {
     fs::path folder = fs::weakly_canonical(file).parent_path();
+    std::string between;
     for (std::size_t i = 0; i < kMaxParents && folder.has_relative_path(); ++i) {
-        std::error_code failure;
-        for (const auto& entry : fs::directory_iterator{folder, failure}) {
-            std::string name = entry.path().filename().string();
-            if (!name.ends_with(kLocalName)) continue;
-            name.resize(name.size() - kLocalName.size());
-            const auto dash = name.rfind('-');
-            if (dash == std::string::npos || !is_of_wheel(file, name.substr(0, dash))) continue;
-            Origin origin{.name = name.substr(0, dash), .version = name.substr(dash + 1)};
-            const bool is_vendors = origin.name.starts_with("nvidia_");
-            origin.supplier = is_vendors ? "NVIDIA Corporation" : "PyTorch Foundation";
-            origin.licences = is_vendors ? "NVIDIA's licence for CUDA" : "BSD-3-Clause and others";
-            origin.address = fmt::format("pkg:pypi/{}@{}", origin.name, origin.version);
-            std::ranges::replace(origin.address, '_', '-');
-            origin.text = wheel_licences(entry.path());
+        if (auto origin = wheel_in(folder, file)) {
+            origin->text += between;
+            if (origin->text.empty()) return std::nullopt;
             return origin;
         }
+        between += licence_files(folder, false);
         folder = folder.parent_path();
     }
     return std::nullopt;

@@ -13,8 +13,10 @@
 namespace dedloc::server {
 namespace {
 
+using namespace std::string_view_literals;
+
 constexpr std::int64_t kHighest = 999;
-constexpr std::string_view kGnu{"GNU", 4};  // the zero byte counts
+constexpr std::string_view kGnu = "GNU\0"sv;  // the zero byte counts
 
 std::optional<std::int64_t> take_number(std::string_view& text) {
     std::int64_t number = 0;

@@ -118,14 +118,24 @@ TEST_CASE("a file of a wheel comes from the wheel that has its name", "[server]"
     const auto torch = put("torch/lib/libtorch_cpu.so");
     const auto cupti = put("nvidia/cu13/lib/libcupti.so.13");
     const auto runtime = put("nvidia/cu13/lib/libcudart.so.13");
+    put("nvidia_cusparselt_cu13-0.8.0.dist-info/METADATA");
+    put("nvidia/cusparselt/LICENSE.txt");
+    put("nvidia_curand-10.4.0.35.dist-info/METADATA");
+    put("nvidia_cusparse-12.6.3.3.dist-info/licenses/License.txt");
+    const auto sparse = put("nvidia/cusparselt/lib/libcusparseLt.so.0");
+    const auto without_licence = put("nvidia/cu13/lib/libcurand.so.10");
     const auto other = put("nvidia/cu13/lib/libother.so");
     const auto own = put("bin/dedloc_x");
-    const auto origins = origins_of({torch, cupti, runtime, other, own}, {own});
+    const auto origins =
+        origins_of({torch, cupti, runtime, sparse, without_licence, other, own}, {own});
     CHECK(origins.at(torch).name == "torch");
     CHECK(origins.at(torch).version == "2.11.0");
     CHECK(origins.at(cupti).name == "nvidia_cuda_cupti");
     CHECK(origins.at(cupti).address == "pkg:pypi/nvidia-cuda-cupti@13.0.85");
     CHECK(origins.at(runtime).name == "nvidia_cuda_runtime");
+    CHECK(origins.at(sparse).name == "nvidia_cusparselt_cu13");
+    CHECK(origins.at(sparse).text == "nvidia/cusparselt/LICENSE.txt\n");
+    CHECK_FALSE(origins.contains(without_licence));
     CHECK_FALSE(origins.contains(other));
     CHECK(origins.at(own).licences == "LGPL-3.0-or-later");
 }
