@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 foreach(program dedloc dedloc-backbone dedloc-credit dedloc-evaluate dedloc-gateway dedloc-peer
         dedloc-plan dedloc-purge dedloc-runs dedloc-server dedloc-validator dedloc-work
-        dedloc_aggregate dedloc_train)
+        dedloc_aggregate dedloc_launcher dedloc_train)
     if(TARGET ${program})
         install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()
@@ -13,6 +13,12 @@ foreach(program dedloc_train dedloc-evaluate)
         # It finds libtorch in the unpacked wheel, as one in the build folder does.
         set_target_properties(${program} PROPERTIES
             INSTALL_RPATH "$ORIGIN;${DEDLOC_TORCH_ROOT}/torch/lib")
+    endif()
+endforeach()
+# A release build strips what volunteers download.
+foreach(program dedloc_aggregate dedloc_launcher dedloc_train dedloc_cuda)
+    if(TARGET ${program})
+        target_link_options(${program} PRIVATE $<$<CONFIG:Release>:-s>)
     endif()
 endforeach()
 install(FILES LICENSE COPYING README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -51,7 +51,8 @@ class Library {
 /// keeps.
 void ask_driver(unsigned index, const std::string& library) {
     constexpr auto kFailure = DeviceFailure::kNoDriver;
-    const Library driver{library, RTLD_LOCAL, kFailure, "this machine has no NVIDIA driver"};
+    const Library driver{library, RTLD_LOCAL, kFailure,
+                         "this machine has no NVIDIA driver that can be loaded"};
     int version = 0;
     if (const int code = driver.function<int(int*)>("cuDriverGetVersion", kFailure)(&version)) {
         throw DeviceError{kFailure,

@@ -15,10 +15,11 @@ List joined(std::initializer_list<List> lists) {
     return all;
 }
 
-const Names kSystem{"sys/",     "arpa/",     "netinet/", "net/",      "netdb.h",   "fcntl.h",
-                    "unistd.h", "pthread.h", "signal.h", "stdlib.h",  "pwd.h",     "poll.h",
-                    "sched.h",  "spawn.h",   "time.h",   "linux/",    "grp.h",     "dlfcn.h",
-                    "link.h",   "elf.h",     "glob.h",   "termios.h", "ifaddrs.h", "malloc.h"};
+const Names kSystem{"sys/",    "arpa/",     "netinet/",  "net/",     "netdb.h",
+                    "fcntl.h", "unistd.h",  "pthread.h", "signal.h", "stdlib.h",
+                    "pwd.h",   "poll.h",    "sched.h",   "spawn.h",  "time.h",
+                    "linux/",  "grp.h",     "dlfcn.h",   "link.h",   "elf.h",
+                    "glob.h",  "termios.h", "ifaddrs.h", "malloc.h", "dirent.h"};
 const Names kBoincServer{"boinc_db.h",    "boinc_db_types.h", "sched_config.h", "sched_util",
                          "backend_lib.h", "config.h",         "credit.h",       "crypt.h",
                          "md5_file.h",    "parse.h",          "str_util.h",     "filesys.h",

@@ -11,6 +11,7 @@
 #include "peer/base/error.hpp"
 #include "project_server/check/checks.hpp"
 #include "project_server/publishing/code_sign_keys.hpp"
+#include "project_server/publishing/gzip_file.hpp"
 #include "project_server/publishing/key_change.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/xml/xml.hpp"
@@ -45,9 +46,10 @@ std::string value_of(std::string_view element, std::string_view name) {
 
 /// A file as a row describes it.
 struct Described {
-    std::string bytes;      ///< its size
-    std::string signature;  ///< empty: none
-    std::string md5;        ///< empty: none
+    std::string bytes;             ///< its size
+    std::string signature;         ///< empty: none
+    std::string md5;               ///< empty: none
+    std::string compressed_bytes;  ///< size of the compressed copy; empty: none
 };
 using Files = std::map<std::string, Described>;
 
@@ -60,7 +62,8 @@ void describe(std::string_view xml, Files& files) {
         if (!is_plain(name)) continue;
         files[name] = {.bytes = value_of(element->body, "nbytes"),
                        .signature = value_of(element->body, "file_signature"),
-                       .md5 = value_of(element->body, "md5_cksum")};
+                       .md5 = value_of(element->body, "md5_cksum"),
+                       .compressed_bytes = value_of(element->body, "gzipped_nbytes")};
     }
 }
 
@@ -78,6 +81,18 @@ std::string fault_of(const fs::path& path, const Described& file, const server::
         return "is not signed by the project's code_sign key";
     }
     if (!file.md5.empty() && server::md5_of_file(path) != file.md5) return "is altered";
+    return {};
+}
+
+/// The same of the compressed copy, which clients download.
+std::string fault_of_copy(const fs::path& path, const Described& file, bool is_quick) {
+    std::error_code absent;
+    const auto bytes = fs::file_size(path, absent);
+    if (absent) return "is absent";
+    if (file.compressed_bytes != std::to_string(bytes)) {
+        return fmt::format("has {} bytes, not {}", bytes, file.compressed_bytes);
+    }
+    if (!is_quick && !server::is_whole_gzip(path)) return "is damaged";
     return {};
 }
 
@@ -137,10 +152,15 @@ void check_downloads(const Subject& subject, server::Database& database, Finding
     const Files apps = app_files(database);
     for (const auto& [name, file] : apps) {
         const auto path = config.download_directory / name;
-        const auto fault = fault_of(path, file, &key, subject.is_quick);
-        if (fault.empty()) continue;
-        findings.bad(fmt::format("the app's file {} {}", path.string(), fault),
-                     "put it back from a backup, or publish a higher version (dedloc app add)");
+        const auto report = [&](const fs::path& place, const std::string& fault) {
+            if (fault.empty()) return;
+            findings.bad(fmt::format("the app's file {} {}", place.string(), fault),
+                         "put it back from a backup, or publish a higher version (dedloc app add)");
+        };
+        report(path, fault_of(path, file, &key, subject.is_quick));
+        if (file.compressed_bytes.empty()) continue;
+        const fs::path copy = path.string() + ".gz";
+        report(copy, fault_of_copy(copy, file, subject.is_quick));
     }
     const Files inputs = job_files(database);
     for (const auto& [name, file] : inputs) {

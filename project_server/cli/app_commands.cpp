@@ -13,13 +13,13 @@
 
 #include "peer/base/error.hpp"
 #include "project_server/cli/app_versions.hpp"
-#include "project_server/cli/closure.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/official/jobs.hpp"
+#include "project_server/packaging/package.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/plan_class.hpp"
@@ -31,13 +31,15 @@ namespace fs = std::filesystem;
 
 struct AppOptions {
     fs::path project;
-    fs::path binary;
+    fs::path binary;   ///< empty: `package`
+    fs::path package;  ///< folder of files; empty: `binary`
     std::string name;  ///< empty: by the binary's name
     std::string version = "1.0";
     std::string platform = "x86_64-pc-linux-gnu";
     std::optional<std::string> plan_class;  ///< absent: by the app
     std::vector<fs::path> files;            ///< that the program opens by itself, such as plug-ins
-    fs::path signatures;  ///< folder of signatures made elsewhere; empty: sign here
+    fs::path signatures;    ///< folder of signatures made elsewhere; empty: sign here
+    bool is_plain = false;  ///< clients download the files uncompressed
     bool prints_json = false;
 };
 
@@ -47,31 +49,23 @@ struct SignOptions {
     fs::path folder;  ///< where the signatures are written
 };
 
-/// Adds a file unless the version has it; two files cannot have one name in the slot.
-void add_file(std::vector<server::AppFile>& files, const fs::path& path, const std::string& name) {
-    const fs::path source = fs::canonical(path);
-    const auto same = std::ranges::find(files, name, &server::AppFile::open_name);
-    if (same == files.end()) {
-        files.push_back({.source = source, .open_name = name});
-    } else if (same->source != source) {
-        throw InputError(fmt::format("{} and {} have the same name in a volunteer's slot",
-                                     same->source.string(), source.string()));
+/// The version's files; those that are made for it lie in `scratch`.
+packaging::Package package_of(const AppOptions& options, const packaging::ScratchFolder& scratch) {
+    if (options.binary.empty() == options.package.empty()) {
+        throw InputError("one of --binary and --package is needed");
     }
+    if (!options.package.empty()) return packaging::read_package(options.package);
+    return packaging::make_package(options.binary, options.files, scratch.path());
 }
 
-/// The program, then each further file, each with the shared libraries that it is linked with.
-std::vector<server::AppFile> files_of(const AppOptions& options) {
-    const auto libraries = library_closure(options.binary);
-    std::vector<server::AppFile> files{{.source = fs::canonical(options.binary),
-                                        .open_name = options.binary.filename().string(),
-                                        .is_main_program = true}};
-    for (const Needed& library : libraries) add_file(files, library.file, library.name);
-    for (const fs::path& file : options.files) {
-        const auto needed = library_closure(file);
-        add_file(files, file, file.filename().string());
-        for (const Needed& library : needed) add_file(files, library.file, library.name);
+/// A line for each file without a known licence.
+void warn_of_unknown(const packaging::Package& package) {
+    for (const std::string& name : package.unknown) {
+        fmt::print(stderr,
+                   "{}: neither dpkg nor a wheel says where it comes from, so its licence "
+                   "is missing\n",
+                   name);
     }
-    return files;
 }
 
 /// App and plan class of a version: an aggregator's runs beside other tasks, a trainer's does not.
@@ -81,8 +75,8 @@ struct Kind {
     bool is_aggregator = false;
 };
 
-Kind kind_of(const AppOptions& options) {
-    const bool is_named_so = options.binary.filename() == server::kAggregatorApp;
+Kind kind_of(const AppOptions& options, const std::string& program) {
+    const bool is_named_so = program == server::kAggregatorApp;
     const std::string name = !options.name.empty() ? options.name
                              : is_named_so         ? server::kAggregatorApp
                                                    : server::kTrainerApp;
@@ -104,30 +98,10 @@ Kind kind_of(const AppOptions& options) {
     return kind;
 }
 
-void add(const AppOptions& options) {
-    const Kind kind = kind_of(options);
-    const auto project = existing_project(options.project);
-    std::optional<Progress> progress{std::in_place, options.prints_json};
-    progress->say("looking for the libraries of the program");
-    server::AppVersion version{
-        .app = kind.name,
-        .friendly_name = kind.is_aggregator ? "DeDLOC aggregator" : "DeDLOC trainer",
-        .version = version_number(options.version),
-        .platform = options.platform,
-        .plan_class = kind.plan_class,
-        .files = files_of(options),
-        .is_non_cpu_intensive = kind.is_aggregator};
-    std::vector<fs::path> programs = options.files;
-    programs.push_back(options.binary);
-    version.c_library = needed_c_library(programs);
-    std::uint64_t bytes = 0;
-    for (const server::AppFile& file : version.files) bytes += fs::file_size(file.source);
-    require_disk_space(project, bytes + (std::uint64_t{50} << 20));
-    ProjectDatabase access{project};
-    const auto id = server::add_app_version(access.database(), access.config(), version,
-                                            options.signatures, progress->begins());
-    progress.reset();
-    if (server::is_official(project)) official::reload_feeder(project);
+/// What a version is, for programs or for a reader.
+void print_version(const AppOptions& options, const Kind& kind, const server::AppVersion& version,
+                   const packaging::Package& package, std::int64_t id) {
+    const std::string kernel = package.kernel ? package.kernel->text() : "";
     if (options.prints_json) {
         server::PageData data;
         data.set("id", id)
@@ -135,21 +109,74 @@ void add(const AppOptions& options) {
             .set("version", options.version)
             .set("platform", options.platform)
             .set("plan_class", kind.plan_class)
-            .set("c_library", version.c_library ? version.c_library->text() : "")
-            .set("files", version.files.size())
-            .set("bytes", bytes);
+            .set("kernel", kernel)
+            .set("files", package.files.size())
+            .set("bytes", package.bytes())
+            .set("own_bytes", package.own_bytes())
+            .set("bill_of_materials", server::bill_name(version));
         return print(data, true);
     }
-    fmt::print("{} {} for {}{}{}: {} and {} libraries, {} MB{}\n", kind.name, options.version,
-               options.platform, kind.plan_class.empty() ? "" : ", ", kind.plan_class,
-               options.binary.filename().string(), version.files.size() - 1, bytes / 1'000'000,
-               version.c_library
-                   ? fmt::format("; hosts need glibc {} or newer", version.c_library->text())
-                   : "");
+    fmt::print(
+        "{} {} for {}{}{}: {} files, {:.1f} MB, of which {:.1f} MB change with an update{}\n",
+        kind.name, options.version, options.platform, kind.plan_class.empty() ? "" : ", ",
+        kind.plan_class, package.files.size(), static_cast<double>(package.bytes()) / 1e6,
+        static_cast<double>(package.own_bytes()) / 1e6,
+        kernel.empty() ? "" : fmt::format("; hosts need Linux {} or newer", kernel));
+}
+
+void add(const AppOptions& options) {
+    std::optional<Progress> progress{std::in_place, options.prints_json};
+    progress->say("looking for the libraries of the program");
+    const packaging::ScratchFolder scratch;
+    const auto package = package_of(options, scratch);
+    const Kind kind = kind_of(options, package.program);
+    const auto project = existing_project(options.project);
+    const server::AppVersion version{
+        .app = kind.name,
+        .friendly_name = kind.is_aggregator ? "DeDLOC aggregator" : "DeDLOC trainer",
+        .version = version_number(options.version),
+        .platform = options.platform,
+        .plan_class = kind.plan_class,
+        .files = package.files,
+        .is_gzipped = !options.is_plain,
+        .is_non_cpu_intensive = kind.is_aggregator,
+        .kernel = package.kernel,
+        .bill_of_materials = package.bill};
+    require_disk_space(project,
+                       package.bytes() * (options.is_plain ? 1 : 2) + (std::uint64_t{50} << 20));
+    ProjectDatabase access{project};
+    const auto id = server::add_app_version(access.database(), access.config(), version,
+                                            options.signatures, progress->begins());
+    progress.reset();
+    if (server::is_official(project)) official::reload_feeder(project);
+    warn_of_unknown(package);
+    print_version(options, kind, version, package, id);
+}
+
+void make_package(const AppOptions& options, const fs::path& folder) {
+    std::optional<Progress> progress{std::in_place, options.prints_json};
+    progress->say("looking for the libraries of the program");
+    const packaging::ScratchFolder scratch;
+    const auto package = package_of(options, scratch);
+    packaging::write_package(package, folder);
+    progress.reset();
+    warn_of_unknown(package);
+    if (options.prints_json) {
+        server::PageData data;
+        data.set("folder", folder.string())
+            .set("files", package.files.size())
+            .set("bytes", package.bytes())
+            .set("own_bytes", package.own_bytes());
+        return print(data, true);
+    }
+    fmt::print("{}: {} files, {:.1f} MB\n", folder.string(), package.files.size(),
+               static_cast<double>(package.bytes()) / 1e6);
 }
 
 void sign(const SignOptions& options) {
-    const auto names = server::sign_files(files_of(options.app), options.key, options.folder);
+    const packaging::ScratchFolder scratch;
+    const auto package = package_of(options.app, scratch);
+    const auto names = server::sign_files(package.files, options.key, options.folder);
     if (options.app.prints_json) {
         server::PageData::List files;
         for (const auto& name : names) files.emplace_back(name);
@@ -175,12 +202,18 @@ void make_key(const fs::path& folder, bool as_json) {
 
 /// Options that say which files a version has.
 void add_file_options(CLI::App& command, AppOptions& options) {
-    command.add_option("--binary", options.binary, "Path of the program, as built here")
-        ->required();
+    command.add_option("--binary", options.binary,
+                       "Path of the program, as built here, with dedloc_launcher beside it");
     command.add_option("--file", options.files,
                        "A file that the program opens by itself, such as libdedloc_cuda.so or "
                        "libtorch_cuda.so; it comes with its shared libraries; repeat for each");
     command.add_flag("--json", options.prints_json, "Print JSON");
+}
+
+/// A version that was packaged elsewhere, or is.
+void add_package_option(CLI::App& command, AppOptions& options) {
+    command.add_option("--package", options.package,
+                       "Folder that dedloc app package has made, instead of --binary and --file");
 }
 
 /// Signing on a machine that the network does not reach.
@@ -199,7 +232,15 @@ void add_signing_commands(CLI::App& app) {
     command->add_option("--key", options->key, "The file code_sign_private")->required();
     command->add_option("--out", options->folder, "Folder for the signatures")->required();
     add_file_options(*command, options->app);
+    add_package_option(*command, options->app);
     command->callback([options] { sign(*options); });
+
+    const auto packaged = std::make_shared<AppOptions>();
+    auto* const package = app.add_subcommand(
+        "package", "Put a program and all that it needs into a folder, where it runs by itself");
+    package->add_option("--out", *folder, "The folder, empty or absent")->required();
+    add_file_options(*package, *packaged);
+    package->callback([packaged, folder] { make_package(*packaged, *folder); });
 }
 
 /// Options of `app list`, `app withdraw` and `app require`.
@@ -283,6 +324,10 @@ void add_app_commands(CLI::App& dedloc) {
     const auto options = std::make_shared<AppOptions>();  // shared by parser and callback
     command->add_option("--project", options->project, "The project's folder")->required();
     add_file_options(*command, *options);
+    add_package_option(*command, *options);
+    command->add_flag("--no-gzip", options->is_plain,
+                      "Clients download the files as they are: for volunteers on this machine, who "
+                      "would wait longer for the compression than for the bytes");
     command->add_option("--name", options->name,
                         "Name of the app; default: dedloc_aggregate for a program of that name, "
                         "else dedloc_train");

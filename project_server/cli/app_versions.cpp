@@ -21,6 +21,7 @@ std::string version_text(std::int64_t number) {
 struct Files {
     std::int64_t count = 0;
     std::int64_t bytes = 0;
+    std::int64_t download_bytes = 0;
 };
 
 Files files_in(const std::string& document) {
@@ -28,6 +29,7 @@ Files files_in(const std::string& document) {
     for (const auto& file : server::described_files(document)) {
         ++files.count;
         files.bytes += static_cast<std::int64_t>(file.bytes);
+        files.download_bytes += static_cast<std::int64_t>(file.download_bytes);
     }
     return files;
 }
@@ -98,6 +100,7 @@ PageData app_versions(server::Database& database) {
         data.set("hosts", row.integer("hosts"))
             .set("files", files.count)
             .set("size_bytes", files.bytes)
+            .set("download_bytes", files.download_bytes)
             .set("created_at", row.integer("create_time"));
         versions.push_back(std::move(data));
     }

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
-#include "project_server/cli/closure.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/official/entries.hpp"
 #include "project_server/official/install.hpp"
 #include "project_server/official/remove.hpp"
+#include "project_server/packaging/closure.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -54,7 +54,7 @@ class Steps {
 /// folders that may go, such as that of a build.
 void require_system_libraries(const fs::path& programs) {
     for (const char* const program : official::kPrograms) {
-        for (const Needed& library : library_closure(programs / program)) {
+        for (const auto& library : packaging::library_closure(programs / program)) {
             const std::string file = library.file.string();
             if (file.starts_with("/lib") || file.starts_with("/usr/")) continue;
             throw InputError(fmt::format("{} needs {}, which is not in the system's folders",

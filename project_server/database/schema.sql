@@ -759,12 +759,17 @@ alter table dedloc_run
     add column if not exists seats_ready integer not null default 0,
     add column if not exists lease_hours integer not null default 0;
 
--- What an app version needs beside BOINC's columns: the oldest glibc of a host.
+-- What an app version needs beside BOINC's columns: the oldest Linux kernel of a host.
 create table if not exists dedloc_app_version (
     id                  integer not null primary key,
-    glibc_major         integer not null,
-    glibc_minor         integer not null
+    kernel_major        integer not null default 0,
+    kernel_minor        integer not null default 0
 ) engine=InnoDB;
+alter table dedloc_app_version
+    add column if not exists kernel_major integer not null default 0,
+    add column if not exists kernel_minor integer not null default 0,
+    drop column if exists glibc_major,
+    drop column if exists glibc_minor;
 
 -- App versions that get no new jobs and that no job uses. since: UTC seconds, when dedloc-purge has
 -- first seen that. is_final: it deletes their files, so they are never offered again.

@@ -9,6 +9,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "project_server/publishing/code_sign_keys.hpp"
+#include "project_server/publishing/gzip_file.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/publishing/signatures.hpp"
 
@@ -17,8 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kDigestDigits = 12;      // digits of the MD5 in a physical name
-constexpr std::size_t kMaxDocument = 262'143;  // libsched's buffer for app_version.xml_doc
+constexpr std::size_t kDigestDigits = 12;       // digits of the MD5 in a physical name
+constexpr std::uintmax_t kMinGzipped = 65'536;  // bytes of a file that clients download compressed
+constexpr std::size_t kMaxDocument = 262'143;   // libsched's buffer for app_version.xml_doc
 
 std::string physical_name(const AppFile& file, const std::string& md5) {
     std::string name = file.open_name + '.' + md5.substr(0, kDigestDigits);
@@ -59,25 +61,39 @@ void publish_file(const fs::path& source, const fs::path& target) {
     platform::move_file(unfinished, target);
 }
 
+/// What clients download instead of the file, or nothing. The choice depends on the file only: a
+/// file of two versions has one description.
+std::string download_of(const fs::path& published, const std::string& name, bool is_gzipped,
+                        const ProjectConfig& config) {
+    if (is_gzipped && fs::file_size(published) >= kMinGzipped) {
+        const auto bytes = gzip_file(published);
+        return fmt::format(
+            "<gzipped_url>{}/{}.gz</gzipped_url>\n    <gzipped_nbytes>{}</gzipped_nbytes>",
+            config.download_url, name, bytes);
+    }
+    return fmt::format("<url>{}/{}</url>", config.download_url, name);
+}
+
+/// The signature is that of the file itself, also where clients download it compressed.
 std::string file_info(const AppFile& file, const std::string& name, const std::string& signature,
-                      const ProjectConfig& config) {
+                      bool is_gzipped, const ProjectConfig& config) {
     const fs::path published = config.download_directory / name;
     publish_file(file.source, published);
     return fmt::format(
-        "<file_info>\n    <name>{}</name>\n    <url>{}/{}</url>\n    <executable/>\n"
+        "<file_info>\n    <name>{}</name>\n    {}\n    <executable/>\n"
         "    <file_signature>\n{}    </file_signature>\n    <nbytes>{}</nbytes>\n</file_info>\n",
-        name, config.download_url, name, signature, fs::file_size(published));
+        name, download_of(published, name, is_gzipped, config), signature,
+        fs::file_size(published));
 }
 
 std::string file_ref(const AppFile& file, const std::string& name) {
-    // Clients start the main program by its physical name; libraries need their own name in the
-    // slot, or the loader does not find them.
+    // Clients start the main program by its physical name. The slot has a file with BOINC's
+    // <soft_link> under the name of each other one, which the launcher follows. Nothing is copied.
     std::string text = fmt::format("<file_ref>\n    <file_name>{}</file_name>\n", name);
     if (file.is_main_program) {
         text += "    <main_program/>\n";
     } else {
         text += fmt::format("    <open_name>{}</open_name>\n", file.open_name);
-        if (file.copy_to_slot) text += "    <copy_file/>\n";
     }
     return text + "</file_ref>\n";
 }
@@ -88,10 +104,12 @@ std::string document(const AppVersion& version, const ProjectConfig& config,
     std::string infos;
     std::string refs;
     for (const AppFile& file : version.files) {
-        if (begins) begins("signing and copying " + file.open_name);
+        if (begins)
+            begins((version.is_gzipped ? "signing and compressing " : "signing and copying ") +
+                   file.open_name);
         const std::string md5 = md5_of_file(file.source);
         const std::string name = physical_name(file, md5);
-        infos += file_info(file, name, signatures.of(md5, name), config);
+        infos += file_info(file, name, signatures.of(md5, name), version.is_gzipped, config);
         refs += file_ref(file, name);
     }
     std::string text = infos;
@@ -120,16 +138,27 @@ std::int64_t app_id(Database& database, const AppVersion& version) {
     return database.query_one("select id from app where name = ?", {version.app})->integer("id");
 }
 
-void store_c_library(Database& database, std::int64_t id, const std::optional<CLibrary>& needed) {
+void publish_bill(const AppVersion& version, const ProjectConfig& config) {
+    if (version.bill_of_materials.empty()) return;
+    platform::replace_file(config.download_directory / bill_name(version),
+                           version.bill_of_materials);
+}
+
+void store_kernel(Database& database, std::int64_t id, const std::optional<KernelVersion>& needed) {
     if (!needed) return;
     database.execute(
-        "insert into dedloc_app_version (id, glibc_major, glibc_minor) values (?, ?, ?) "
-        "on duplicate key update glibc_major = values(glibc_major), "
-        "glibc_minor = values(glibc_minor)",
+        "insert into dedloc_app_version (id, kernel_major, kernel_minor) values (?, ?, ?) "
+        "on duplicate key update kernel_major = values(kernel_major), "
+        "kernel_minor = values(kernel_minor)",
         {id, needed->major, needed->minor});
 }
 
 }  // namespace
+
+std::string bill_name(const AppVersion& version) {
+    return fmt::format("{}_{}_{}{}{}.cdx.json", version.app, version.version, version.platform,
+                       version.plan_class.empty() ? "" : "_", version.plan_class);
+}
 
 std::int64_t add_app_version(Database& database, const ProjectConfig& config,
                              const AppVersion& version, const fs::path& signatures,
@@ -158,7 +187,7 @@ std::int64_t add_app_version(Database& database, const ProjectConfig& config,
             "and version_num = ? and plan_class = ? for update",
             {app, platform->integer("id"), version.version, version.plan_class});
         if (existing && existing->text("xml_doc") == xml) {
-            store_c_library(database, existing->integer("id"), version.c_library);
+            store_kernel(database, existing->integer("id"), version.kernel);
             return existing->integer("id");
         }
         if (existing) {
@@ -173,7 +202,8 @@ std::int64_t add_app_version(Database& database, const ProjectConfig& config,
             {static_cast<std::int64_t>(unix_now()), app, version.version, platform->integer("id"),
              xml, version.plan_class});
         const std::int64_t id = database.insert_id();
-        store_c_library(database, id, version.c_library);
+        publish_bill(version, config);
+        store_kernel(database, id, version.kernel);
         return id;
     });
 }

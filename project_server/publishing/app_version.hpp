@@ -11,7 +11,7 @@
 
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
-#include "project_server/publishing/c_library.hpp"
+#include "project_server/publishing/kernel_version.hpp"
 
 namespace dedloc::server {
 
@@ -20,7 +20,6 @@ struct AppFile {
     std::filesystem::path source;  ///< path on this machine
     std::string open_name;         ///< name in the slot: the program's own, or a library's soname
     bool is_main_program = false;  ///< true for exactly one file of a version
-    bool copy_to_slot = true;      ///< false: the slot gets BOINC's link file instead
 };
 
 /// One version of an app for one platform and plan class.
@@ -33,11 +32,16 @@ struct AppVersion {
     std::vector<AppFile> files{};
     bool needs_network = true;  ///< clients suspend it while networking is suspended
     bool dont_throttle = true;  ///< clients do not throttle its CPU time
+    bool is_gzipped = false;    ///< clients download large files compressed
     /// Clients run one job of the app beside all others; holds for all versions of the app.
     bool is_non_cpu_intensive = false;
-    /// Hosts with an older glibc get no jobs of it; nothing: no limit.
-    std::optional<CLibrary> c_library{};
+    /// Hosts with an older Linux kernel get no jobs of it; nothing: no limit.
+    std::optional<KernelVersion> kernel{};
+    std::string bill_of_materials{};  ///< published as bill_name(); empty: none
 };
+
+/// The name under which a version's bill of materials is in the download folder.
+std::string bill_name(const AppVersion& version);
 
 /// Publishes `version` and returns its id. Repeating it with the same files changes nothing. The
 /// signatures come from the folder `signatures`, as sign_files() writes them, or, if that is empty,

@@ -20,6 +20,7 @@
 #include "peer/formats/job_shards.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/publishing/app_version.hpp"
 #include "project_server/work/staging.hpp"
 #include "project_server/xml/job_documents.hpp"
 
@@ -63,6 +64,14 @@ std::optional<platform::FolderLock> try_lock(const fs::path& folder) {
     } catch (const IoError&) {
         return std::nullopt;
     }
+}
+
+std::string bill_of(const server::Row& row) {
+    return server::bill_name({.app = row.text("app"),
+                              .friendly_name = {},
+                              .version = static_cast<int>(row.integer("version_num")),
+                              .platform = row.text("platform"),
+                              .plan_class = row.text("plan_class")});
 }
 
 }  // namespace
@@ -145,11 +154,14 @@ int DownloadPurge::delete_versions() {
     std::set<std::string> needed;
     std::vector<std::pair<std::int64_t, std::set<std::string>>> final;
     for (const auto& row :
-         database_.query("select published.id, published.xml_doc, coalesce(unused.is_final, 0) as "
-                         "is_final from app_version published left "
-                         "join dedloc_unused_version unused on unused.id = published.id where "
-                         "published.xml_doc <> ''")) {
+         database_.query("select published.id, published.xml_doc, published.version_num, "
+                         "published.plan_class, app.name as app, platform.name as platform, "
+                         "coalesce(unused.is_final, 0) as is_final from app_version published join "
+                         "app on app.id = published.appid join platform on platform.id = "
+                         "published.platformid left join dedloc_unused_version unused on "
+                         "unused.id = published.id where published.xml_doc <> ''")) {
         auto names = server::described_names(row.text("xml_doc"));
+        names.insert(bill_of(row));
         if (row.integer("is_final") == 0) {
             needed.merge(names);
         } else {
@@ -161,7 +173,9 @@ int DownloadPurge::delete_versions() {
         bool is_gone = true;
         for (const auto& name : names) {
             if (needed.contains(name)) continue;
-            is_gone = remove_file(config_.download_directory / name, files) && is_gone;
+            for (const auto& file : {name, name + ".gz"}) {
+                is_gone = remove_file(config_.download_directory / file, files) && is_gone;
+            }
         }
         if (is_gone) database_.execute("update app_version set xml_doc = '' where id = ?", {id});
     }

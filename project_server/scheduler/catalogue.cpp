@@ -22,7 +22,7 @@ double slot_bytes_of(std::string_view document) {
         if (element->name != "app_version") continue;
         XmlReader references{element->body};
         while (const auto reference = references.next()) {
-            if (reference->name != "file_ref" || !find_element(reference->body, "copy_file")) {
+            if (reference->name != "file_ref" || find_element(reference->body, "main_program")) {
                 continue;
             }
             const auto name = find_element(reference->body, "file_name");
@@ -34,9 +34,9 @@ double slot_bytes_of(std::string_view document) {
 
 namespace {
 
-std::optional<CLibrary> c_library_of(const Row& row) {
-    if (row.is_null("glibc_major")) return std::nullopt;
-    return CLibrary{row.integer("glibc_major"), row.integer("glibc_minor")};
+std::optional<KernelVersion> kernel_of(const Row& row) {
+    if (row.is_null("kernel_major")) return std::nullopt;
+    return KernelVersion{row.integer("kernel_major"), row.integer("kernel_minor")};
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ Catalogue read_catalogue(Database& database) {
     for (const Row& row : database.query(
              "select v.id, v.appid, v.version_num, v.xml_doc, v.plan_class, v.min_core_version, "
              "v.max_core_version, a.name as app_name, a.user_friendly_name, a.non_cpu_intensive, "
-             "a.fraction_done_exact, p.name as platform, n.glibc_major, n.glibc_minor "
+             "a.fraction_done_exact, p.name as platform, n.kernel_major, n.kernel_minor "
              "from app_version v join app a "
              "on a.id = v.appid join platform p on p.id = v.platformid "
              "left join dedloc_app_version n on n.id = v.id where p.deprecated = 0 and "
@@ -64,7 +64,7 @@ Catalogue read_catalogue(Database& database) {
                              .plan_class = row.text("plan_class"),
                              .min_client = row.integer("min_core_version"),
                              .max_client = row.integer("max_core_version"),
-                             .c_library = c_library_of(row),
+                             .kernel = kernel_of(row),
                              .document = row.text("xml_doc"),
                              .slot_bytes = slot_bytes_of(row.text("xml_doc"))});
     }

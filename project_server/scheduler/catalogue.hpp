@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "project_server/database/database.hpp"
-#include "project_server/publishing/c_library.hpp"
 #include "project_server/publishing/code_sign_keys.hpp"
+#include "project_server/publishing/kernel_version.hpp"
 
 namespace dedloc::server {
 
@@ -26,11 +26,11 @@ struct PublishedVersion {
     std::int64_t number = 0;          ///< 107 is 1.7
     std::string platform;             ///< BOINC's name
     std::string plan_class;
-    std::int64_t min_client = 0;          ///< oldest client version, 72005 is 7.20.5; 0: any
-    std::int64_t max_client = 0;          ///< newest; 0: any
-    std::optional<CLibrary> c_library{};  ///< oldest glibc of a host; nothing: any
-    std::string document;                 ///< xml_doc: <file_info> elements, then <app_version>
-    double slot_bytes = 0;  ///< size of the files that the client copies into the job's folder
+    std::int64_t min_client = 0;            ///< oldest client version, 72005 is 7.20.5; 0: any
+    std::int64_t max_client = 0;            ///< newest; 0: any
+    std::optional<KernelVersion> kernel{};  ///< oldest Linux of a host; nothing: any
+    std::string document;                   ///< xml_doc: <file_info> elements, then <app_version>
+    double slot_bytes = 0;  ///< size of the files that the client counts in the job's folder
 };
 
 /// All versions that may be sent: of known plan classes, not deprecated, newest first.
@@ -39,7 +39,8 @@ using Catalogue = std::vector<PublishedVersion>;
 /// Reads the catalogue. Errors: DatabaseError.
 Catalogue read_catalogue(Database& database);
 
-/// The size of the files that the document of an app version has copied into the slot, in bytes.
+/// The size of the files that the document of an app version has in the slot, in bytes. The client
+/// counts a link as the file that it leads to, so it makes no difference whether one is copied.
 double slot_bytes_of(std::string_view document);
 
 /// The catalogue, and the key by which all of its versions are signed.

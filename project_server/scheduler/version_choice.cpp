@@ -84,12 +84,12 @@ std::string VersionChoice::check(const PublishedVersion& version, const Schedule
         return fmt::format("{} does not run under BOINC clients newer than {}.",
                            version.friendly_name, version_text(version.max_client));
     }
-    const auto c_library = c_library_of_host(request.host.os_version);
-    if (c_library && version.c_library && *c_library < *version.c_library) {
+    const auto kernel = kernel_of_host(request.host.os_version);
+    if (kernel && version.kernel && *kernel < *version.kernel) {
         return fmt::format(
-            "The operating system of this computer is too old for {}: its C library (glibc) is "
-            "version {}, and {} or newer is needed, as in Debian 12 or Ubuntu 22.10.",
-            version.friendly_name, c_library->text(), version.c_library->text());
+            "The operating system of this computer is too old for {}: its kernel is Linux {}, and "
+            "{} or newer is needed.",
+            version.friendly_name, kernel->text(), version.kernel->text());
     }
     return {};
 }

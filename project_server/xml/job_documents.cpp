@@ -20,6 +20,13 @@ std::string name_in(std::string_view body, std::string_view element) {
     return is_file_name(name) ? name : std::string{};
 }
 
+/// The size in the first element `element` of `body`; 0 if there is none that can be true.
+double bytes_in(std::string_view body, std::string_view element) {
+    const auto found = find_element(body, element);
+    const double bytes = found ? real_value(found->body) : 0;
+    return bytes > 0 && bytes < kMaxFileBytes ? bytes : 0;
+}
+
 void add_references(std::string_view job, std::vector<std::string>& names) {
     XmlReader reader{job};
     while (const auto element = reader.next()) {
@@ -45,10 +52,11 @@ std::vector<DescribedFile> described_files(std::string_view document) {
     XmlReader reader{document};
     while (const auto element = reader.next()) {
         if (element->name != "file_info") continue;
-        const auto size = find_element(element->body, "nbytes");
-        const double bytes = size ? real_value(size->body) : 0;
+        const double bytes = bytes_in(element->body, "nbytes");
+        const double compressed = bytes_in(element->body, "gzipped_nbytes");
         files.push_back({.name = name_in(element->body, "name"),
-                         .bytes = bytes > 0 && bytes < kMaxFileBytes ? bytes : 0});
+                         .bytes = bytes,
+                         .download_bytes = compressed > 0 ? compressed : bytes});
     }
     return files;
 }

@@ -16,8 +16,9 @@ bool is_file_name(std::string_view name);
 
 /// A <file_info> of a document.
 struct DescribedFile {
-    std::string name;  ///< empty unless is_file_name() holds
-    double bytes = 0;  ///< its <nbytes>; 0 if it has none, or a number that cannot be true
+    std::string name;           ///< empty unless is_file_name() holds
+    double bytes = 0;           ///< its <nbytes>; 0 if it has none, or a number that cannot be true
+    double download_bytes = 0;  ///< what a client downloads: fewer where a compressed copy exists
 };
 
 /// The files that a document describes: workunit.xml_doc, result.xml_doc_in or app_version.xml_doc.

@@ -57,7 +57,8 @@ TEST_CASE("each obstacle that the driver reports is one sentence with its own ty
     const auto missing = obstacle(0, {.driver = "libno_such_driver.so.1"});
     CHECK(missing.failure == DeviceFailure::kNoDriver);
     CHECK_THAT(missing.sentence,
-               Catch::StartsWith("this machine has no NVIDIA driver: libno_such_driver.so.1"));
+               Catch::StartsWith("this machine has no NVIDIA driver that can be loaded: "
+                                 "libno_such_driver.so.1"));
     const auto old = obstacle(0, {.driver = driver("12040_0_1")});
     CHECK(old.failure == DeviceFailure::kDriverTooOld);
     CHECK(old.sentence ==

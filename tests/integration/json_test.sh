@@ -30,6 +30,7 @@ keep run create --project "$project" --name r --corpus "$folder/corpus" --model 
     --target-batch 4 --steps 2 --evaluate-every 0 >/dev/null
 keep app key "$folder/signing"
 keep app sign --key "$project/keys/code_sign_private" --out "$folder/signatures" --binary /bin/true
+keep app package --out "$folder/package" --binary /bin/true
 keep app add --project "$project" --binary /bin/true --name tool
 "$dedloc" app rekey --project "$project" --request "$folder/request" 2>/dev/null >/dev/null
 "$dedloc" app key "$folder/new keys" >/dev/null

@@ -102,7 +102,7 @@ as_account "$dedloc" corpus build --text "$folder/home/text" --out "$folder/home
     --vocabulary 1000 >/dev/null 2>&1
 # Root asks, and the account does it: no file of root's stays in the project.
 at project "$dedloc" app add --project "$project" --binary "$folder/programs/dedloc_train" \
-    >/dev/null
+    --no-gzip >/dev/null
 at project "$dedloc" run create --project "$project" --name first --corpus "$folder/home/corpus" \
     --model tiny --steps 12 --target-batch 64 >/dev/null
 at project "$dedloc" project start "$project"

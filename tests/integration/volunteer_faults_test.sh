@@ -19,7 +19,7 @@ fail() { fail_test "$@"; }
 bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Faults --contact-seconds 5 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
-"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null
+"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
 "$dedloc" run create --project "$project" --name faults --corpus "$folder/corpus" --model tiny \
     --steps 1000000 >/dev/null
 url=$(config master_url)

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <variant>
 #include <vector>
 
 #include "peer/base/markup.hpp"
+#include "project_server/publishing/app_version.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -36,6 +38,32 @@ PageData::List daemons(const fs::path& folder) {
         PageData daemon;
         daemon.set("name", file.stem().string()).set("is_running", is_running);
         list.push_back(std::move(daemon));
+    }
+    return list;
+}
+
+/// The versions that volunteers get, each with the address of its bill of materials if it has one.
+PageData::List versions(Database& database, const ProjectConfig& config) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             "select a.name, a.user_friendly_name, v.version_num, v.plan_class, p.name as platform "
+             "from app_version v join app a on a.id = v.appid join platform p on p.id = "
+             "v.platformid where v.deprecated = 0 and a.deprecated = 0 order by a.name, "
+             "v.version_num desc, p.name, v.plan_class")) {
+        const std::int64_t number = row.integer("version_num");
+        const std::string bill = bill_name({.app = row.text("name"),
+                                            .friendly_name = {},
+                                            .version = static_cast<int>(number),
+                                            .platform = row.text("platform"),
+                                            .plan_class = row.text("plan_class")});
+        const bool has_bill = fs::exists(config.download_directory / bill);
+        PageData data;
+        data.set("name", row.text("user_friendly_name"))
+            .set("version", fmt::format("{}.{:02}", number / 100, number % 100))
+            .set("platform", row.text("platform"))
+            .set("plan_class", row.text("plan_class"))
+            .set("bill", has_bill ? safe_link(config.download_url + '/' + bill) : "");
+        list.push_back(std::move(data));
     }
     return list;
 }
@@ -147,7 +175,8 @@ PageData status_data(Database& database, const ProjectConfig& config, double now
         .set("jobs", job_counts(database, now))
         .set("users", user_counts(database, now))
         .set("computers", host_counts(database, now))
-        .set("apps", apps(database, now));
+        .set("apps", apps(database, now))
+        .set("versions", versions(database, config));
     return data;
 }
 

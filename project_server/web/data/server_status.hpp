@@ -9,9 +9,10 @@
 
 namespace dedloc::server {
 
-/// {update_time, daemons, jobs, users, computers, apps}: daemons as {name, is_running} from the
-/// project's pids/; the counts have the names of BOINC's server_status.php. `now`: UTC seconds.
-/// Errors: DatabaseError. Cost: counts over indices of result, workunit, user and host.
+/// {update_time, daemons, jobs, users, computers, apps, versions}: daemons as {name, is_running}
+/// from the project's pids/; versions as {name, version, platform, plan_class, bill}; the counts
+/// have the names of BOINC's server_status.php. `now`: UTC seconds. Errors: DatabaseError.
+/// Cost: counts over indices of result, workunit, user and host.
 PageData status_data(Database& database, const ProjectConfig& config, double now);
 
 /// The same as the XML of server_status.php?xml=1 of BOINC's servers, which sites of statistics

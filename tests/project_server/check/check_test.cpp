@@ -239,7 +239,28 @@ TEST_CASE("files of clients that are absent or altered are found", "[server][int
         }
         return fs::path{};
     };
+    // Publishes a version that clients download compressed; returns the compressed file.
+    const auto compressed = [](CheckedProject& p) {
+        platform::replace_file(p.root() / "app", std::string(100'000, 'a'));
+        server::add_app_version(
+            p.database(), p.config(),
+            {.app = "dedloc_train",
+             .friendly_name = "Training",
+             .version = 101,
+             .files = {{.source = p.root() / "app", .open_name = "app", .is_main_program = true}},
+             .is_gzipped = true});
+        for (const auto& entry : fs::directory_iterator{p.config().download_directory}) {
+            if (entry.path().extension() == ".gz") return entry.path();
+        }
+        return fs::path{};
+    };
     find_each({
+        {"downloads", ".gz is damaged", Level::kBad,
+         [=](CheckedProject& p) { alter(compressed(p)); }},
+        {"downloads", ".gz has 9 bytes, not ", Level::kBad,
+         [=](CheckedProject& p) { fs::resize_file(compressed(p), 9); }},
+        {"downloads", ".gz is absent", Level::kBad,
+         [=](CheckedProject& p) { fs::remove(compressed(p)); }},
         {"downloads", "is absent", Level::kBad, [=](CheckedProject& p) { fs::remove(app(p)); }},
         {"downloads", "is not signed", Level::kBad, [=](CheckedProject& p) { alter(app(p)); }},
         {"downloads", "has 9 bytes, not 17", Level::kBad,

@@ -53,7 +53,7 @@ TEST_CASE("a withdrawn app version gets no new jobs until that is undone",
     CHECK_THAT(listed, Catch::Contains("\"version\":\"1.0\",\"platform\":\"x86_64-pc-linux-gnu\","
                                        "\"plan_class\":\"mt_dedloc\",\"is_withdrawn\":false,"
                                        "\"min_client\":\"any\",\"jobs\":1,\"hosts\":2,\"files\":1,"
-                                       "\"size_bytes\":11,"));
+                                       "\"size_bytes\":11,\"download_bytes\":11,"));
 
     ChosenVersions chosen{.app = "dedloc_train", .version = 101};
     const auto changed = change_versions(database, chosen, {.is_withdrawn = true});

@@ -7,7 +7,6 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
-#include "project_server/cli/closure.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/output.hpp"
@@ -182,23 +181,6 @@ TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]"
     CHECK(wide.learning_rate == large.learning_rate);
     CHECK_THROWS_WITH(model_preset(write("\"wide\"")), Catch::Contains("hidden_size"));
     CHECK_THROWS_AS(model_preset((folder.path() / "none.json").string()), InputError);
-}
-
-TEST_CASE("NVIDIA's driver is left out of a program's closure", "[server]") {
-    CHECK(parse_ldd("\tlibcuda.so.1 => not found\n\tlibnvidia-ml.so.1 => /x/ml (0x00007f)\n")
-              .empty());
-}
-
-TEST_CASE("the C library is left out of a program's closure", "[server]") {
-    const auto closure = parse_ldd(
-        "\tlinux-vdso.so.1 (0x00007ffc)\n\tlibgomp.so.1 => /x/a b/libgomp.so.1 (0x00007f)\n"
-        "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)\n"
-        "\tlibc10.so => /x/libc10.so (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n");
-    CHECK(closure == std::vector<Needed>{{"libc10.so", "/x/libc10.so"},
-                                         {"libgomp.so.1", "/x/a b/libgomp.so.1"}});
-    CHECK_THROWS_WITH(parse_ldd("\tlibc10.so => not found\n"),
-                      "the library libc10.so, which the program needs, was not found");
-    CHECK_THROWS_AS(library_closure("/etc/passwd"), InputError);
 }
 
 /// Settings of a project on loopback.

@@ -4,9 +4,11 @@
 #include <fstream>
 
 #include "peer/base/error.hpp"
+#include "peer/base/random.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/publishing/app_version.hpp"
-#include "project_server/publishing/c_library.hpp"
+#include "project_server/publishing/gzip_file.hpp"
+#include "project_server/publishing/kernel_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
@@ -67,7 +69,7 @@ TEST_CASE("an app version is published once and never changes", "[server]") {
         project.database().query_one("select xml_doc from app_version where id = ?", {id});
     const std::string xml = row->text("xml_doc");
     const std::string name = "libx__.so.1." + md5_of_text("library").substr(0, 12);
-    CHECK_THAT(xml, Catch::Contains("<open_name>libx++.so.1</open_name>\n    <copy_file/>"));
+    CHECK_THAT(xml, Catch::Contains("<open_name>libx++.so.1</open_name>\n</file_ref>"));
     CHECK_THAT(xml, Catch::Contains("<file_name>" + name + "</file_name>"));
     CHECK_THAT(xml, Catch::Contains("<nbytes>7</nbytes>"));
     CHECK(std::filesystem::exists(project.config().download_directory / name));
@@ -79,6 +81,49 @@ TEST_CASE("an app version is published once and never changes", "[server]") {
     version.files[0].is_main_program = false;
     CHECK_THROWS_WITH(add_app_version(project.database(), project.config(), version),
                       Catch::Contains("one main program"));
+}
+
+TEST_CASE("clients download large files compressed, and are told the size", "[server]") {
+    TestProject project;
+    make_key_pair(project.config().key_directory, "code_sign");
+    const auto program = project.root() / "program";
+    const auto library = project.root() / "libx.so";
+    write(program, "#!/bin/sh\n");
+    write(library, std::string(1'000'000, 'a'));
+    const AppVersion version{
+        .app = "dedloc_train",
+        .friendly_name = "Trainer",
+        .plan_class = "mt_dedloc",
+        .files = {{.source = program, .open_name = "dedloc_train", .is_main_program = true},
+                  {.source = library, .open_name = "libx.so"}},
+        .is_gzipped = true,
+        .bill_of_materials = "{}\n"};
+    const auto id = add_app_version(project.database(), project.config(), version);
+    CHECK(add_app_version(project.database(), project.config(), version) == id);
+    const std::string xml = project.database()
+                                .query_one("select xml_doc from app_version where id = ?", {id})
+                                ->text("xml_doc");
+    const auto folder = project.config().download_directory;
+    const std::string name = "libx.so." + md5_of_file(library).substr(0, 12);
+    const auto bytes = std::filesystem::file_size(folder / (name + ".gz"));
+    CHECK(bytes < 10'000);
+    CHECK_THAT(xml, Catch::Contains('/' + name + ".gz</gzipped_url>") &&
+                        Catch::Contains("<gzipped_nbytes>" + std::to_string(bytes) + "<") &&
+                        Catch::Contains("<nbytes>1000000</nbytes>"));
+    // A small file is not worth it.
+    CHECK_THAT(xml,
+               Catch::Contains("/dedloc_train." + md5_of_file(program).substr(0, 12) + "</url>"));
+    CHECK(is_whole_gzip(folder / (name + ".gz")));
+    CHECK(bill_name(version) == "dedloc_train_100_x86_64-pc-linux-gnu_mt_dedloc.cdx.json");
+    CHECK(platform::read_text(folder / bill_name(version)) == "{}\n");
+    std::string damaged = platform::read_text(folder / (name + ".gz"));
+    damaged[damaged.size() - 6] = static_cast<char>(damaged[damaged.size() - 6] ^ 1);
+    write(project.root() / "damaged", damaged);
+    CHECK_FALSE(is_whole_gzip(project.root() / "damaged"));
+    write(project.root() / "damaged", damaged.substr(0, 100));
+    CHECK_FALSE(is_whole_gzip(project.root() / "damaged"));
+    CHECK_FALSE(is_whole_gzip(program));
+    CHECK_FALSE(is_whole_gzip(project.root() / "absent"));
 }
 
 TEST_CASE("an app may be one that clients run beside all others", "[server]") {
@@ -145,31 +190,35 @@ TEST_CASE("a version is signed where the project's key is not", "[server]") {
     CHECK_THROWS_WITH(add(folder), Catch::Contains("not a signature of"));
 }
 
-TEST_CASE("a host's glibc is read from what its client reports", "[server]") {
-    const auto of = [](std::string_view text) { return c_library_of_host(text); };
-    CHECK(of("Debian GNU/Linux 12 (bookworm) [6.1.0-13-amd64|libc 2.36]") == CLibrary{2, 36});
-    CHECK(of("5.10.0-8-amd64 [5.10.0-8-amd64|libc 2.31 (Debian GLIBC 2.31-13)]") ==
-          CLibrary{2, 31});
-    CHECK(of("Ubuntu [5.4|libc 3.1]") == CLibrary{3, 1});
-    for (const char* const none :
-         {"", "10.0.19045", "[6.1|libc ]", "[6.1|libc 2]", "[6.1|libc -1.36]", "[6.1|libc 2.x]",
-          "[6.1|libc 99999999999999999999.1]", "libc 2.36"}) {
+TEST_CASE("a host's kernel is read from what its client reports", "[server]") {
+    const auto of = [](std::string_view text) { return kernel_of_host(text); };
+    CHECK(of("Debian GNU/Linux 12 (bookworm) [6.1.0-13-amd64|libc 2.36]") == KernelVersion{6, 1});
+    CHECK(of("CentOS [2.6.32-754.el6.x86_64|libc 2.12 (GNU libc)]") == KernelVersion{2, 6});
+    CHECK(of("a [b] [5.4]") == KernelVersion{5, 4});
+    for (const char* const none : {"", "10.0.19045", "5.10.0-8-amd64", "[", "[5", "[5.", "[5.x]",
+                                   "[-5.10]", "[99999999999999999999.1]", "[5.1000]"}) {
         INFO(none);
         CHECK_FALSE(of(none));
     }
-    CHECK(CLibrary{2, 4} < CLibrary{2, 36});
+    CHECK(KernelVersion{2, 6} < KernelVersion{2, 32});
 }
 
-TEST_CASE("the glibc that a version needs is the newest one of its own files", "[server]") {
-    const std::string listed =
-        "\tlibc.so.6 => /lib/libc.so.6 (0x00007f)\n\n\tVersion information:\n"
-        "\t/x/dedloc_train:\n\t\tlibc.so.6 (GLIBC_2.4) => /lib/libc.so.6\n"
-        "\t\tlibstdc++.so.6 (GLIBCXX_3.4.30) => /lib/libstdc++.so.6\n"
-        "\t/x/libtorch_cpu.so:\n\t\tlibm.so.6 (GLIBC_2.29) => /lib/libm.so.6\n"
-        "\t/lib/x86_64-linux-gnu/libm.so.6:\n\t\tlibc.so.6 (GLIBC_2.99) => /lib/libc.so.6\n"
-        "\t\tlibc.so.6 (GLIBC_PRIVATE) => /lib/libc.so.6\n";
-    CHECK(needed_c_library(listed) == CLibrary{2, 29});
-    CHECK_FALSE(needed_c_library("\tstatically linked\n"));
+TEST_CASE("the kernel that a program needs is read from its note", "[server]") {
+    const std::string program = platform::read_text("/proc/self/exe");
+    CHECK(needed_kernel(program) >= KernelVersion{2, 6});
+    CHECK(needed_kernel(program) < KernelVersion{6, 0});
+    // A file that ends early or is damaged has no note; nothing is read outside it.
+    for (std::size_t bytes = 0; bytes < 1'024; ++bytes) needed_kernel(program.substr(0, bytes));
+    Random random{1};
+    for (int i = 0; i < 20'000; ++i) {
+        std::string damaged = program.substr(0, 1'024);
+        for (int hits = 0; hits < 4; ++hits) {
+            damaged[random.below(damaged.size())] = static_cast<char>(random.below(256));
+        }
+        if (const auto read = needed_kernel(damaged)) CHECK(read->major < 1'000);
+    }
+    CHECK_FALSE(needed_kernel("#!/bin/sh\n"));
+    CHECK_FALSE(needed_kernel(platform::read_text("/proc/self/comm")));
 }
 
 }  // namespace dedloc::server

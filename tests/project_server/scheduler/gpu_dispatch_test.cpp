@@ -137,17 +137,16 @@ TEST_CASE("a volunteer is told why a GPU or the preferences prevent tasks", "[se
                Catch::Contains("too old for this project: version 7.21.0 or newer"));
 }
 
-TEST_CASE("a host with a C library that is too old gets no tasks, and is told", "[server][boinc]") {
+TEST_CASE("a host with a kernel that is too old gets no tasks, and is told", "[server][boinc]") {
     Office office{1};
     office.project.database().execute(
-        "insert into dedloc_app_version (id, glibc_major, glibc_minor) select id, 2, 36 from "
+        "insert into dedloc_app_version (id, kernel_major, kernel_minor) select id, 3, 2 from "
         "app_version");
-    office.system = "Debian GNU/Linux 11 (bullseye) [5.10|libc 2.31]";
+    office.system = "CentOS Linux 6 [2.6.32-754.el6.x86_64|libc 2.12]";
     const std::string refused = office.ask(kWantTwo);
     CHECK(sent(refused) == 0);
-    CHECK_THAT(refused, Catch::Contains("its C library (glibc) is version 2.31, and 2.36 or newer "
-                                        "is needed"));
-    office.system = "Debian GNU/Linux 12 (bookworm) [6.1|libc 2.36]";
+    CHECK_THAT(refused, Catch::Contains("its kernel is Linux 2.6, and 3.2 or newer is needed"));
+    office.system = "Debian GNU/Linux 12 (bookworm) [3.2|libc 2.36]";
     CHECK(sent(office.ask(kWantTwo, 1, 2)) == 1);
 }
 

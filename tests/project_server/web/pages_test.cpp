@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "peer/platform/files.hpp"
 #include "project_server/database/evaluations.hpp"
 #include "project_server/web/answer_cache.hpp"
 #include "project_server/web/data/runs.hpp"
@@ -264,7 +265,17 @@ TEST_CASE("the server's status is there as HTML, JSON and BOINC's XML", "[server
     TestSite site;
     add_user(site.database(), "Ada", 50);
     site.database().execute("insert into app (name, user_friendly_name) values ('t', 'T <x>')");
-    CHECK_THAT(site.page("/server_status"), Contains("T &lt;x&gt;"));
+    site.database().execute(
+        "insert into app_version (appid, version_num, platformid, plan_class) select a.id, 105, "
+        "p.id, 'mt' from app a, platform p where p.name = 'x86_64-pc-linux-gnu'");
+    site.database().execute(
+        "insert into app_version (appid, version_num, platformid, plan_class) select appid, 106, "
+        "platformid, plan_class from app_version");
+    platform::replace_file(
+        site.project().config().download_directory / "t_105_x86_64-pc-linux-gnu_mt.cdx.json", "{}");
+    CHECK_THAT(site.page("/server_status"),
+               Contains("T &lt;x&gt;") && Contains("1.06 for x86_64-pc-linux-gnu, mt</li>") &&
+                   Contains("/t_105_x86_64-pc-linux-gnu_mt.cdx.json\">contents and licences"));
     CHECK_THAT(site.page("/server_status.json"), Contains(R"("users_with_credit":1)"));
     CHECK_THAT(site.page("/server_status.php?xml=1"),
                Contains("<server_status>") &&

@@ -2,13 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "project_server/publishing/c_library.hpp"
-
-namespace dedloc::cli {
+namespace dedloc::packaging {
 
 /// One shared library of a program.
 struct Needed {
@@ -18,17 +15,18 @@ struct Needed {
 };
 
 /// The shared libraries that `program` loads, directly or indirectly, ordered by name. Leaves out
-/// those of the C library (libc, libm, the loader, …), which must match the volunteer's system.
+/// glibc's and those of NVIDIA's driver, which each volunteer's machine has of its own.
 /// Errors: InputError when `program` is missing or not dynamically linked, or when one of its
 /// libraries is not found.
 std::vector<Needed> library_closure(const std::filesystem::path& program);
 
-/// The oldest glibc with which the loader accepts these files and their libraries; nothing if they
-/// need no version. Errors: InputError, as library_closure.
-std::optional<server::CLibrary> needed_c_library(const std::vector<std::filesystem::path>& files);
+/// glibc as `program` has it here: its loader, and all of its libraries, also those that this
+/// program does not need. A driver of the volunteer's may need them, and the parts of two versions
+/// do not work with each other. Errors: InputError, as library_closure.
+std::vector<Needed> c_library(const std::filesystem::path& program);
 
 /// Parses the output of `ldd`; separate for tests. Errors: InputError that names the library that
 /// was not found.
 std::vector<Needed> parse_ldd(const std::string& lines);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::packaging

@@ -1,0 +1,140 @@
+#include "project_server/packaging/bill_of_materials.hpp"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/base/version.hpp"
+#include "project_server/web/data/page_data.hpp"
+
+namespace dedloc::packaging {
+namespace {
+
+namespace fs = std::filesystem;
+using server::PageData;
+
+/// SHA-256 of a file in hexadecimal digits.
+std::string sha256_of(const fs::path& file) {
+    const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context{EVP_MD_CTX_new(),
+                                                                     EVP_MD_CTX_free};
+    std::ifstream input{file, std::ios::binary};
+    bool is_good = context && input && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+    std::array<char, 1 << 18> piece{};
+    while (is_good && (input.read(piece.data(), piece.size()), input.gcount() > 0)) {
+        const auto bytes = static_cast<std::size_t>(input.gcount());
+        is_good = EVP_DigestUpdate(context.get(), piece.data(), bytes) == 1;
+    }
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned bytes = 0;
+    is_good =
+        is_good && input.eof() && EVP_DigestFinal_ex(context.get(), digest.data(), &bytes) == 1;
+    if (!is_good) throw IoError(fmt::format("cannot read {}", file.string()));
+    std::string text;
+    for (unsigned i = 0; i < bytes; ++i) text += fmt::format("{:02x}", digest.at(i));
+    return text;
+}
+
+PageData file_component(const Item& item) {
+    PageData digest;
+    digest.set("alg", "SHA-256").set("content", sha256_of(item.file));
+    PageData file;
+    file.set("type", "file").set("name", item.name).set("hashes", PageData::List{digest});
+    return file;
+}
+
+PageData licences_of(const Origin& origin) {
+    PageData text;
+    text.set("contentType", "text/plain").set("content", origin.text);
+    PageData licence;
+    licence.set("name", origin.licences.empty() ? "see text" : origin.licences)
+        .set("text", std::move(text));
+    PageData choice;
+    choice.set("license", std::move(licence));
+    return PageData{PageData::List{std::move(choice)}};
+}
+
+PageData component_of(const Origin& origin, const Contents& contents) {
+    PageData supplier;
+    supplier.set("name", origin.supplier);
+    PageData component;
+    component.set("type", "library")
+        .set("bom-ref", origin.name + '@' + origin.version)
+        .set("supplier", std::move(supplier))
+        .set("name", origin.name)
+        .set("version", origin.version)
+        .set("licenses", licences_of(origin));
+    if (!origin.address.empty()) component.set("purl", origin.address);
+    PageData::List files;
+    for (const Item& item : contents.items) {
+        const auto found = contents.origins.find(item.file);
+        if (found == contents.origins.end() || found->second != origin) continue;
+        files.push_back(file_component(item));
+    }
+    if (!files.empty()) component.set("components", std::move(files));
+    return component;
+}
+
+}  // namespace
+
+std::vector<Origin> Contents::all_origins() const {
+    std::set<Origin> all{compiled_in.begin(), compiled_in.end()};
+    for (const auto& [file, origin] : origins) all.insert(origin);
+    return {all.begin(), all.end()};
+}
+
+std::string bill_of_materials(const Contents& contents, std::string_view now) {
+    PageData::List components;
+    for (const Origin& origin : contents.all_origins()) {
+        components.push_back(component_of(origin, contents));
+    }
+    for (const Item& item : contents.items) {
+        if (!contents.origins.contains(item.file)) components.push_back(file_component(item));
+    }
+    PageData program;
+    program.set("type", "application").set("name", contents.program).set("version", version());
+    PageData metadata;
+    metadata.set("timestamp", std::string{now}).set("component", std::move(program));
+    PageData bill;
+    bill.set("bomFormat", "CycloneDX")
+        .set("specVersion", "1.5")
+        .set("version", 1)
+        .set("metadata", std::move(metadata))
+        .set("components", std::move(components));
+    return json_of(bill) + '\n';
+}
+
+std::string licence_texts(const Contents& contents) {
+    const std::string line(78, '=');
+    std::string all = fmt::format(
+        "{} contains the following works. Debian publishes the sources of its packages, also of\n"
+        "former versions, at https://snapshot.debian.org.\n",
+        contents.program);
+    std::vector<std::string> texts;
+    std::map<std::string, std::string> names;  // the first origin that has a text
+    for (const Origin& origin : contents.all_origins()) {
+        all += fmt::format("\n{}\n{} {} ({})\n{}\n", line, origin.name, origin.version,
+                           origin.supplier, origin.address);
+        for (const Item& item : contents.items) {
+            const auto found = contents.origins.find(item.file);
+            if (found == contents.origins.end() || found->second != origin) continue;
+            all += item.name + '\n';
+        }
+        const auto [first, is_new] = names.emplace(origin.text, origin.name);
+        all += fmt::format("{}\n\n{}\n", line,
+                           is_new ? origin.text : "The text is that of " + first->second + ".\n");
+        if (is_new) texts.push_back(origin.text);
+    }
+    for (const auto& [name, text] : common_licences(texts)) {
+        all += fmt::format("\n{}\ncommon-licenses/{}\n{}\n\n{}\n", line, name, line, text);
+    }
+    return all;
+}
+
+}  // namespace dedloc::packaging
