@@ -126,6 +126,7 @@ StepLogOptions Stay::log_options() {
     std::optional<KeyPair> project;
     if (run_.project_key == options_.key.public_key()) project = options_.key;
     return {.run = formats::run_id(run_),
+            .peer = options_.key.public_key(),
             .elements = formats::element_count(run_),
             .codec = run_.codec,
             .project = std::move(project),
