@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
-#include "peer/net/port_mapping.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/run_config.hpp"
 
@@ -18,6 +18,18 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPollInterval{200};
+/// Pause before the gateway is asked again about an answer that may be wrong.
+constexpr std::chrono::seconds kAskAgainAfter{15};
+/// Ports from which keys choose: below those that Linux gives to outgoing connections.
+constexpr std::uint16_t kFirstPort = 20'000;
+constexpr std::uint16_t kPorts = 10'000;
+
+/// A port that follows from the key, so that it is the same after a restart of the job.
+std::uint16_t port_for(const PeerKey& key) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, key.bytes.data(), sizeof number);
+    return static_cast<std::uint16_t>(kFirstPort + number % kPorts);
+}
 
 }  // namespace
 
@@ -33,6 +45,7 @@ Seat::Seat(const formats::RunFile& run, const MakeWorker& make_worker, const Sea
       transport_(transport_options(), listening_sink()),
       directory_(directory_options(), queue_.sink()),
       worker_(make_worker(worker_parts())),
+      reachability_(transport_, directory_, options_.maps_port),
       reported_{.samples = journal_.samples()},
       paid_for_{.samples = journal_.samples()} {}
 
@@ -69,6 +82,7 @@ net::TransportOptions Seat::transport_options() const {
     const bool is_local =
         std::all_of(run_.dht_seeds.begin(), run_.dht_seeds.end(),
                     [](const Endpoint& seed) { return net::is_loopback_host(seed.host); });
+    options.preferred_port = port_for(key_.public_key());
     options.listen = options_.listen.value_or(Endpoint{is_local ? "127.0.0.1" : "0.0.0.0", 0});
     if (!run_.gateway.empty()) {
         options.session = net::SessionOptions{.project = run_.project_key,
@@ -94,17 +108,21 @@ std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
                                               .host = account->host,
                                               .result = runtime_.result_name(),
                                               .key = key_.public_key(),
-                                              .port = transport_.listening_port()},
+                                              .port = 0},
                                   .project = run_.project_key,
                                   .run = formats::run_id(run_),
                                   .proxy = account->proxy,
                                   .certificates = account->certificates,
                                   .timeout = options_.failure_timeout};
-    return std::make_unique<TicketKeeper>(std::move(options),
-                                          [this](const formats::EnrolmentReply& reply) {
-                                              transport_.present(reply.ticket);
-                                              transport_.revoke(reply.revoked.revocations);
-                                          });
+    TicketCalls calls{
+        .has_ticket =
+            [this](const formats::EnrolmentReply& reply) {
+                transport_.present(reply.ticket);
+                transport_.revoke(reply.revoked.revocations);
+            },
+        .port = [this](const auto& is_unwanted) { return reachability_.port_to_try(is_unwanted); }};
+    return std::make_unique<TicketKeeper>(std::move(options), std::move(calls),
+                                          options_.ticket_pace);
 }
 
 net::DhtDirectoryOptions Seat::directory_options() const {
@@ -159,15 +177,47 @@ std::optional<SeatEnd> Seat::settle_in(const formats::EnrolmentReply& reply) {
     log_info("ticket for {} h, as {}",
              std::chrono::duration_cast<std::chrono::hours>(ticket.expires - ticket.issued).count(),
              reply.address);
+    judged_ = 1;
+    transport_.set_listening_port(reachability_.judge(reply.is_reachable).port);
     if (reply.is_reachable) return std::nullopt;
     log_info("port {} cannot be dialled at {} from outside: this peer is outbound-only",
-             transport_.listening_port(), reply.address);
-    if (is_aggregator()) {
-        why_ = "other computers cannot dial this one, so it cannot average their gradients";
-        return SeatEnd::kUnreachable;
+             reachability_.tried(), reply.address);
+    return end_of_aggregator();
+}
+
+std::optional<SeatEnd> Seat::end_of_aggregator() {
+    if (!is_aggregator()) return std::nullopt;
+    why_ = "other computers cannot dial this one, so it cannot average their gradients";
+    return SeatEnd::kUnreachable;
+}
+
+std::optional<SeatEnd> Seat::stay_reachable() {
+    if (!tickets_) return std::nullopt;
+    if (addresses_.has_changed(Clock::now())) {
+        log_info(
+            "this computer's network addresses have changed: asking again whether other "
+            "computers can dial it");
+        has_moved_ = true;
+        reachability_.network_changed();
+        tickets_->ask_soon(std::chrono::seconds{0});
     }
-    transport_.set_listening_port(0);
-    return std::nullopt;
+    const TicketNews news = tickets_->news();
+    if (news.tickets == judged_) return std::nullopt;
+    judged_ = news.tickets;
+    const Reachability::Verdict verdict = reachability_.judge(news.is_reachable);
+    if (verdict.asks_again) tickets_->ask_soon(kAskAgainAfter);
+    const bool is_new = verdict.port != transport_.listening_port();
+    // Elsewhere the same port is announced again, since it is at another address.
+    if (!is_new && !std::exchange(has_moved_, false)) return std::nullopt;
+    transport_.set_listening_port(verdict.port);
+    reactor_->post(event::ListeningPortChanged{verdict.port});
+    if (is_new && verdict.port != 0) {
+        events_.tell(
+            fmt::format("other computers can dial this one now, at port {}", verdict.port));
+    } else if (is_new) {
+        events_.tell("other computers cannot dial this one any more: it averages nothing");
+    }
+    return verdict.port == 0 ? end_of_aggregator() : std::nullopt;
 }
 
 void Seat::obey(const HostWish& wish) {
@@ -325,13 +375,13 @@ SeatEnd Seat::run() {
             "but links to other peers are direct");
     }
     open_page();
-    if (options_.maps_port) {
-        net::map_port(transport_, directory_, [this] {
+    if (const auto end = enrol()) return *end;
+    if (!tickets_ && options_.maps_port) {
+        transport_.set_listening_port(reachability_.port_to_try([this] {
             const HostWish wish = runtime_.wish();
             return wish.must_quit || wish.is_aborted;
-        });
+        }));
     }
-    if (const auto end = enrol()) return *end;
     reactor_.emplace(
         peer_config(), key_,
         net::ReactorParts{queue_, transport_, directory_, worker_->trainer(), events_, workers_});
@@ -345,7 +395,9 @@ SeatEnd Seat::run() {
         if (news.refusal) throw Error{fmt::format("the swarm refused us: {}", *news.refusal)};
         keep(runtime_.limits());
         report(news);
-        if (const auto end = end_of_stay(news, wish)) {
+        auto end = end_of_stay(news, wish);
+        if (!end) end = stay_reachable();
+        if (end) {
             reactor_->stop();
             return *end;
         }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "boinc_app/reachability.hpp"
 #include "boinc_app/seat_events.hpp"
 #include "boinc_app/seat_worker.hpp"
 #include "boinc_app/slot_files.hpp"
@@ -24,6 +26,7 @@
 #include "peer/net/event_queue.hpp"
 #include "peer/net/reactor.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
+#include "peer/platform/address_watch.hpp"
 
 namespace dedloc {
 
@@ -31,8 +34,9 @@ namespace dedloc {
 struct SeatOptions {
     std::filesystem::path key = "peer.key";             ///< secret key file, created if absent
     std::filesystem::path journal = "receipt_journal";  ///< file of ReceiptJournal
-    /// Address to accept connections at. If absent, a free port: on loopback if all DHT seeds are
-    /// on loopback, else on all interfaces.
+    /// Address to accept connections at. If absent, the same port as at the last start with this
+    /// key if it is free, else any free port: on loopback if all DHT seeds are on loopback, else on
+    /// all interfaces.
     std::optional<Endpoint> listen;
     /// The volunteer has agreed that we ask the router to forward a port to us.
     bool maps_port = false;
@@ -46,6 +50,8 @@ struct SeatOptions {
     std::chrono::seconds failure_timeout{600};
     /// Least time between two messages that ask the project for credit.
     std::chrono::seconds message_interval{3'600};
+    /// Times between two ticket requests.
+    TicketPace ticket_pace{};
     /// Called when a commit has counted work of this stay, by the thread of run().
     std::function<void()> has_worked = [] {};
 };
@@ -93,6 +99,11 @@ class Seat {
     std::optional<SeatEnd> enrol();
     /// Returns why the stay ends if this peer is of no use here, else nothing.
     std::optional<SeatEnd> settle_in(const formats::EnrolmentReply& reply);
+    /// Asks the gateway again whether this peer can be dialled if the network may be another one,
+    /// and follows its answers. Returns why the stay ends if this peer is of no use any more.
+    std::optional<SeatEnd> stay_reachable();
+    /// An aggregator that cannot be dialled is of no use.
+    std::optional<SeatEnd> end_of_aggregator();
     std::optional<SeatEnd> end_of_stay(const SeatNews& news, const HostWish& wish) const;
     net::TransportOptions transport_options() const;
     net::DhtDirectoryOptions directory_options() const;
@@ -127,8 +138,12 @@ class Seat {
     net::DhtDirectory directory_;
     std::exception_ptr worker_failure_;  ///< set before events_ hears of it
     const std::unique_ptr<SeatWorker> worker_;
-    std::optional<net::Reactor> reactor_;          ///< started after the first ticket
-    std::unique_ptr<TicketKeeper> tickets_;        ///< started after the port mapping
+    std::optional<net::Reactor> reactor_;  ///< started after the first ticket
+    Reachability reachability_;
+    platform::AddressWatch addresses_;
+    bool has_moved_ = false;                       ///< since the gateway's last answer
+    std::uint64_t judged_ = 0;                     ///< tickets whose replies were judged
+    std::unique_ptr<TicketKeeper> tickets_;        ///< uses reachability_
     std::chrono::steady_clock::time_point begin_;  ///< when run() began
     std::string why_ = "no other peer of the swarm can be reached";
     bool is_away_ = false;

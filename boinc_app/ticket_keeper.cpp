@@ -20,10 +20,8 @@ using Duration = std::chrono::system_clock::duration;
 
 }  // namespace
 
-TicketKeeper::TicketKeeper(net::EnrolmentOptions options,
-                           std::function<void(const formats::EnrolmentReply&)> has_ticket,
-                           TicketPace pace)
-    : options_(std::move(options)), has_ticket_(std::move(has_ticket)), pace_(pace) {
+TicketKeeper::TicketKeeper(net::EnrolmentOptions options, TicketCalls calls, TicketPace pace)
+    : options_(std::move(options)), calls_(std::move(calls)), pace_(pace) {
     const platform::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
 }
@@ -42,6 +40,16 @@ void TicketKeeper::pause(bool is_paused) {
         const std::lock_guard lock(mutex_);
         if (is_paused_ == is_paused) return;
         is_paused_ = is_paused;
+    }
+    changed_.notify_all();
+}
+
+void TicketKeeper::ask_soon(std::chrono::seconds wait) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!news_.first) return;
+        soon_ = std::min(soon_, std::max(platform::utc_now() + wait, last_ + pace_.least));
+        next_ = std::min(next_, soon_);
     }
     changed_.notify_all();
 }
@@ -69,6 +77,7 @@ void TicketKeeper::run() {
             changed_.wait_for(lock, is_paused_ ? Duration{kLook} : std::min<Duration>(kLook, rest));
         }
         if (is_stopping_) return;
+        soon_ = formats::UtcSeconds::max();
         lock.unlock();
         const bool goes_on = ask();
         lock.lock();
@@ -78,16 +87,21 @@ void TicketKeeper::run() {
 
 /// Requests one ticket. False: make no further requests.
 bool TicketKeeper::ask() {
-    try {
-        const auto reply = net::enrol(options_, [this] {
-            const std::lock_guard lock(mutex_);
-            return is_paused_ || is_stopping_;
-        });
-        if (!reply) return true;
-        has_ticket_(*reply);
+    const auto is_unwanted = [this] {
         const std::lock_guard lock(mutex_);
-        next_ = time_of_next();
+        return is_paused_ || is_stopping_;
+    };
+    try {
+        if (calls_.port) options_.request.port = calls_.port(is_unwanted);
+        const auto reply = net::enrol(options_, is_unwanted);
+        if (!reply) return true;
+        calls_.has_ticket(*reply);
+        const std::lock_guard lock(mutex_);
+        last_ = platform::utc_now();
+        next_ = std::min(time_of_next(), soon_);
         if (!news_.first) news_.first = reply;
+        ++news_.tickets;
+        news_.is_reachable = reply->is_reachable;
         return true;
     } catch (const net::EnrolmentRefused& error) {
         const std::lock_guard lock(mutex_);

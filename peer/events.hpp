@@ -159,16 +159,22 @@ struct HistoryRead {
 struct LeaveRequested {};
 /// The volunteer's machine is available again: the peer rejoins the swarm.
 struct ReturnRequested {};
+/// Other peers can dial this one at another port from now on, or cannot dial it any more. It stays
+/// in the swarm and tells the other peers.
+struct ListeningPortChanged {
+    std::uint16_t port = 0;  ///< replaces PeerConfig::listening_port; 0: it cannot be dialled
+};
 
 }  // namespace event
 
 /// Everything that a Peer can be told.
-using Event = std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
-                           event::DialFailed, event::FrameWritten, event::FrameReceived,
-                           event::Progressed, event::ContributionFrozen, event::StateReached,
-                           event::StateRefused, event::SnapshotTaken, event::GenerationSigned,
-                           event::VotersWanted, event::PauseSigned, event::RevocationsSigned,
-                           event::HistoryRead, event::LeaveRequested, event::ReturnRequested>;
+using Event =
+    std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
+                 event::DialFailed, event::FrameWritten, event::FrameReceived, event::Progressed,
+                 event::ContributionFrozen, event::StateReached, event::StateRefused,
+                 event::SnapshotTaken, event::GenerationSigned, event::VotersWanted,
+                 event::PauseSigned, event::RevocationsSigned, event::HistoryRead,
+                 event::LeaveRequested, event::ReturnRequested, event::ListeningPortChanged>;
 
 /// What a Peer asks of its driver. Actions are carried out in the order of the list.
 namespace action {

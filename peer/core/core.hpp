@@ -77,6 +77,8 @@ class Peer::Core {
     void on(const event::LeaveRequested& event);
     /// Back from being away.
     void on(const event::ReturnRequested& event);
+    /// Tells the new port with the next heartbeat, which is due at once.
+    void on(const event::ListeningPortChanged& event);
     /// No link with this peer any more: every part forgets what it expected of it.
     void peer_lost(const PeerKey& peer);
     void leave_when_done();
@@ -242,6 +244,7 @@ class Peer::Core {
         bool may_vote = false;
         Term term;  ///< the living coordinator's; empty without one
         std::uint64_t pause_count = 0;
+        std::uint16_t listening_port = 0;
         bool operator==(const Standing&) const = default;
     };
     Standing standing() const;

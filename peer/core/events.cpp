@@ -120,6 +120,10 @@ void Peer::Core::on(const event::ReturnRequested&) {
     if (member_.phase() == round::Member::Phase::kIdle) member_.resume(out_);
 }
 
+void Peer::Core::on(const event::ListeningPortChanged& event) {
+    links_.set_listening_port(event.port);
+}
+
 void Peer::Core::leave_when_done() {
     if (leave_at_ == kNever) return;
     const bool is_done = !member_.has_due_chunks() && links_.queued_bytes() == 0;

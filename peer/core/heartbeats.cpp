@@ -53,7 +53,8 @@ Peer::Core::Standing Peer::Core::standing() const {
     return {.has_state = is_current(),
             .may_vote = voter_.may_vote(),
             .term = election_.has_live_leader() ? election_.term() : Term{},
-            .pause_count = pause_count()};
+            .pause_count = pause_count(),
+            .listening_port = links_.listening_port()};
 }
 
 wire::Heartbeat Peer::Core::heartbeat_body() const {
@@ -69,7 +70,8 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .may_vote = standing.may_vote,
             .term = standing.term,
             .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0,
-            .pause_count = standing.pause_count};
+            .pause_count = standing.pause_count,
+            .listening_port = standing.listening_port};
 }
 
 /// A new state is told to every peer, because it may want to load it; other news to every peer of a

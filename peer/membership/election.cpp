@@ -213,7 +213,7 @@ void Election::advance(TimePoint now, bool may_lead, Outbox& out) {
     }
     if (phase_ == Phase::kStanding && now >= retry_at_) phase_ = Phase::kFollowing;
     const bool can_lead = may_lead && voter_.may_vote() && config_.receives &&
-                          config_.listening_port != 0 && has_majority_here_ &&
+                          links_.listening_port() != 0 && has_majority_here_ &&
                           highest() < wire::kMaxTermNumber;
     if (!can_lead || has_live_leader()) {
         turn_at_ = unled_since_ = kNever;

@@ -14,7 +14,11 @@
 namespace dedloc::membership {
 
 Links::Links(const PeerConfig& config, const KeyPair& key)
-    : config_(config), key_(key), random_(config.random_seed), session_(random_.next()) {}
+    : config_(config),
+      key_(key),
+      random_(config.random_seed),
+      session_(random_.next()),
+      listening_port_(config.listening_port) {}
 
 const Known* Links::find(const PeerKey& peer) const {
     const auto it = known_.find(peer);
@@ -208,7 +212,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
                                 .session = session_,
                                 .role = config_.role,
                                 .receives = config_.receives,
-                                .listening_port = config_.listening_port,
+                                .listening_port = listening_port_,
                                 .result_name = config_.result_name,
                                 .nonce = challenge->nonce};
         post(event.link, seal({}, hello, link.kind()), actions);
@@ -234,8 +238,16 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         known.generation = message.generation;
         known.step = message.step;
         known.heartbeat = *heartbeat;
+        take_port(known, *heartbeat);
     }
     return message;
+}
+
+/// Only a change counts: the port at which this peer has dialled the other one may be that of a
+/// router which the other one does not know. The host stays: it is where the link leads.
+void Links::take_port(Known& known, const wire::Heartbeat& heartbeat) {
+    if (!heartbeat.listening_port || *heartbeat.listening_port == known.claimed_port) return;
+    known.claimed_port = known.endpoint.port = *heartbeat.listening_port;
 }
 
 void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& message,
@@ -291,6 +303,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     known.result_name = hello.result_name;
     const std::uint16_t port = link.dialled ? link.remote.port : hello.listening_port;
     known.endpoint = {link.remote.host, port};
+    known.claimed_port = hello.listening_port;
     link.last_heard = link.watched_since = now;
     if (is_new) newcomers_.push_back(message.sender);
 }

@@ -51,6 +51,7 @@ struct Known {
     Role role = Role::kTrainer;
     bool receives = true;                      ///< takes averages and holds a state
     Endpoint endpoint;                         ///< port 0: cannot be dialled
+    std::uint16_t claimed_port = 0;            ///< the last port that it has told
     std::string result_name;                   ///< BOINC result of its job, as it claims
     std::uint64_t user = 0;                    ///< BOINC user of its ticket; 0: no ticket
     std::uint64_t max_samples_per_second = 0;  ///< limit of its device, from the ticket
@@ -97,6 +98,11 @@ class Links {
     bool is_watched(const PeerKey& peer) const;
     /// True if only voters expect our heartbeats.
     bool is_watched_by_voters_only() const;
+    /// Where peers can dial this one from now on; 0: they cannot. New links are told in the Hello,
+    /// others by the next heartbeat.
+    void set_listening_port(std::uint16_t port) { listening_port_ = port; }
+    /// The port that this peer tells others.
+    std::uint16_t listening_port() const { return listening_port_; }
     /// The generation that every frame carries from now on.
     void set_generation(std::uint64_t generation) { generation_ = generation; }
 
@@ -185,6 +191,7 @@ class Links {
         TimePoint not_before;
     };
 
+    void take_port(Known& known, const wire::Heartbeat& heartbeat);
     void greet(TimePoint now, LinkId id, Link& link, const wire::Message& message,
                const wire::Hello& hello, Actions& actions);
     void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);
@@ -214,6 +221,7 @@ class Links {
     const std::uint64_t session_;
     std::uint64_t sequence_ = 0;
     std::uint64_t generation_ = 0;
+    std::uint16_t listening_port_;
     std::uint64_t queued_bytes_ = 0;
     TimePoint tick_at_ = kNever;  ///< nothing is due earlier
     bool is_small_ = true;

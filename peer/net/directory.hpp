@@ -13,7 +13,8 @@ class Directory {
     virtual ~Directory() = default;
 
     /// Starts to announce that we listen on `port` (0: announces nothing) and to search for other
-    /// peers repeatedly; results are posted as event::EndpointsFound.
+    /// peers repeatedly; results are posted as event::EndpointsFound. While joined: announces the
+    /// port, which may be another one, at once.
     virtual void join(std::uint16_t port) = 0;
     /// Stops announcing and searching. Others may find our last announcement for 45 minutes.
     virtual void leave() = 0;

@@ -1,6 +1,7 @@
 // Asks the local router (UPnP, NAT-PMP) to forward a TCP port, so that peers can dial this one.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "peer/net/dht/dht_directory.hpp"
@@ -8,13 +9,14 @@
 
 namespace dedloc::net {
 
-/// Asks the router for at most 5 s. If it agrees, transport.listening_port() returns the router's
-/// port from then on, which is the one to tell other peers. So call this before asking for a ticket
-/// and before creating the Reactor. Logs the result. Requires the consent of the router's owner.
-/// Stops when `is_unwanted`, polled five times a second, returns true.
+/// Asks the router for at most 5 s. Returns the port that other peers may be able to dial: the
+/// router's if it agrees, else the transport's own. So call this before asking for a ticket and
+/// before creating the Reactor. A later call asks the router anew, with `is_elsewhere` that of
+/// another network. Logs the result. Requires the consent of the router's owner. Stops when
+/// `is_unwanted`, polled five times a second, returns true.
 ///
-/// Thread   the transport's owner; blocks
-void map_port(TcpTransport& transport, DhtDirectory& directory,
-              const std::function<bool()>& is_unwanted);
+/// Thread   one at a time; blocks
+std::uint16_t map_port(const TcpTransport& transport, DhtDirectory& directory, bool is_elsewhere,
+                       const std::function<bool()>& is_unwanted);
 
 }  // namespace dedloc::net

@@ -106,6 +106,7 @@ class Reactor::Impl {
     Peer peer_;
     Actions actions_;
     std::set<LinkId> open_links_;
+    bool is_joined_ = true;  ///< not between event::LeaveRequested and event::ReturnRequested
     bool has_left_ = false;  ///< the peer has left and was not asked to return
     bool closes_links_ = false;
     TimePoint leaves_until_ = kNever;  ///< the thread ends at this time; kNever: it goes on
@@ -163,9 +164,13 @@ void Reactor::Impl::take_in(const Event& event) {
         open_links_.erase(closed->link);
         transport_.taken(closed->link);
     } else if (std::holds_alternative<event::LeaveRequested>(event)) {
+        is_joined_ = false;
         directory_.leave();
     } else if (std::holds_alternative<event::ReturnRequested>(event) && !is_stopping_) {
         has_left_ = false;
+        is_joined_ = true;
+        directory_.join(transport_.listening_port());
+    } else if (std::holds_alternative<event::ListeningPortChanged>(event) && is_joined_) {
         directory_.join(transport_.listening_port());
     }
 }

@@ -90,7 +90,8 @@ class Reactor final {
     /// it. Call it once.
     void start();
     /// Posts an event to the queue. event::LeaveRequested leaves the swarm and the directory for a
-    /// while, event::ReturnRequested joins them again. Thread: any.
+    /// while, event::ReturnRequested joins them again. Set the transport's listening_port() before
+    /// event::ListeningPortChanged. Thread: any.
     void post(Event event);
     /// Leaves the swarm, closes the links, ends the thread and closes the queue within two seconds.
     /// Idempotent. The host must not call it.

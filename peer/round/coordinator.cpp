@@ -318,7 +318,7 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     if (term_ != election_.term()) attempt_ = 0;
     term_ = election_.term();
     deadline_ = now + config_.rules.join_timeout;
-    seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", config_.listening_port}});
+    seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", links_.listening_port()}});
     for (const auto& [peer, known] : links_.known()) {
         if (!is_eligible(peer, known) || seats_.size() >= wire::kMaxMembers) continue;
         seats_.try_emplace(peer, Seat{.join = {}, .endpoint = known.endpoint});

@@ -116,6 +116,10 @@ class Network {
     /// Changes the bandwidths, in bytes per second, for frames that start from now on. Requires
     /// values above 0 (DEDLOC_CHECK).
     void set_bandwidth(NodeId node, double upload, double download);
+    /// Whether dials to this machine succeed from now on.
+    void set_dialable(NodeId node, bool is_dialable) {
+        nodes_[node].connection.is_outbound_only = !is_dialable;
+    }
     /// The machine's present connection.
     const Connection& connection(NodeId node) const { return nodes_[node].connection; }
 

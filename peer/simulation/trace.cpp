@@ -32,7 +32,8 @@ constexpr std::array kEventNames{"Tick",
                                  "RevocationsSigned",
                                  "HistoryRead",
                                  "LeaveRequested",
-                                 "ReturnRequested"};
+                                 "ReturnRequested",
+                                 "ListeningPortChanged"};
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames{"Dial",

@@ -143,6 +143,8 @@ class World final : private NetworkSink {
     void suspend(Id id);                    ///< event::LeaveRequested
     void resume(Id id);                     ///< event::ReturnRequested after suspend()
     void jump_clock(Id id, Duration step);  ///< the host's clock jumps forward
+    /// Whether new links to this host can be opened from now on; its peer is told.
+    void set_dialable(Id id, bool is_dialable);
     void partition(const std::vector<Id>& side);  ///< these hosts cannot reach the others
     void heal();                                  ///< ends partition(), part() and block()
     void part(Id one, Id other);                  ///< the two hosts cannot reach each other

@@ -285,6 +285,16 @@ void World::resume(Id id) {
     deliver(id, event::ReturnRequested{});
 }
 
+void World::set_dialable(Id id, bool is_dialable) {
+    Node& host = node(id);
+    note(id, is_dialable ? "can be dialled" : "cannot be dialled");
+    host.profile.connection.is_outbound_only = !is_dialable;
+    network_.set_dialable(id, is_dialable);
+    if (!host.is_alive || host.is_hung) return;
+    const std::uint16_t port = is_dialable ? host.endpoint.port : std::uint16_t{0};
+    deliver(id, event::ListeningPortChanged{port});
+}
+
 void World::jump_clock(Id id, Duration step) {
     Node& host = node(id);
     if (!host.is_alive || host.is_hung) return;

@@ -126,6 +126,7 @@ StepLogOptions Stay::log_options() {
     std::optional<KeyPair> project;
     if (run_.project_key == options_.key.public_key()) project = options_.key;
     return {.run = formats::run_id(run_),
+            .peer = options_.key.public_key(),
             .elements = formats::element_count(run_),
             .codec = run_.codec,
             .project = std::move(project),
@@ -170,7 +171,9 @@ void Stay::publish(const action::Settled& settled) {
 
 void Stay::wait_until_over(const Pause& pause) {
     log_.print_start(options_.key.public_key(), transport_.listening_port());
-    if (options_.maps_port) net::map_port(transport_, directory_, pause);
+    if (options_.maps_port) {
+        transport_.set_listening_port(net::map_port(transport_, directory_, false, pause));
+    }
     net::Transport& transport = hostile_ ? static_cast<net::Transport&>(*hostile_) : watched_;
     reactor_.emplace(peer_config(), options_.key,
                      net::ReactorParts{queue_, transport, directory_, trainer_, log_, workers_});

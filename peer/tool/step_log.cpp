@@ -141,6 +141,11 @@ std::string StepLog::line_of(const event::StateReached& reached) const {
         line +=
             fmt::format(R"(,"members":{},"samples":{},"coordinator":"{}")", record.members.size(),
                         samples.value(), found->second.certificate.term.coordinator.hex());
+        if (const CommitLine* own = dedloc::line_of(record, options_.peer)) {
+            line += fmt::format(
+                R"(,"own_samples":{},"own_share":{:.4f})", own->samples.value(),
+                static_cast<double>(own->reduced) / static_cast<double>(options_.elements));
+        }
     }
     const RoundTimes times = watch_.times();
     if (times.step == round && times.frozen > 0 && times.committed > 0) {

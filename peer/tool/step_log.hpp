@@ -21,6 +21,7 @@ namespace dedloc::tool {
 /// Parameters of a StepLog.
 struct StepLogOptions {
     RunId run;                       ///< for signed generations and the first line
+    PeerKey peer;                    ///< this peer, whose part in a round is printed
     std::uint64_t elements = 0;      ///< length of the run's vector
     Codec codec = Codec::kFp32;      ///< for the check of averages
     std::optional<KeyPair> project;  ///< the project's key, if this backbone has it

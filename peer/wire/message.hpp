@@ -77,6 +77,8 @@ struct Heartbeat {
     /// Pause::count as far as the sender knows; 0: it knows of no pause. A receiver that knows more
     /// tells the sender.
     std::uint64_t pause_count = 0;
+    /// As in Hello, where it may have changed since; nullopt: an older peer does not tell.
+    std::optional<std::uint16_t> listening_port{};
     bool operator==(const Heartbeat&) const = default;
 };
 /// Any peer to one that may not know this generation: the project has appointed voters.

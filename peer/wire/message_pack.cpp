@@ -155,9 +155,11 @@ struct Packer {
         const auto state = packed(m.state);
         const auto head = packed(m.record);
         const auto term = packed(m.term);
+        flatbuffers::Optional<std::uint16_t> port = flatbuffers::nullopt;
+        if (m.listening_port) port = *m.listening_port;
         return fb::CreateHeartbeat(out, m.has_state, &state, &head, m.samples.value(),
                                    m.samples_per_second, packed(m.upload), packed(m.download),
-                                   m.is_frozen, m.may_vote, &term, m.attempt, m.pause_count)
+                                   m.is_frozen, m.may_vote, &term, m.attempt, m.pause_count, port)
             .Union();
     }
     Offset<void> operator()(const Generation& m) const {

@@ -205,6 +205,7 @@ class Unpacker {
     Body body(const fb::Leave&) { return Leave{}; }
     Body body(const fb::Refusal& t) { return Refusal{text(*t.reason(), kMaxReasonBytes)}; }
     Body body(const fb::Heartbeat& t) {
+        const auto port = t.listening_port();
         return Heartbeat{.has_state = t.has_state(),
                          .state = unpacked<Digest>(*t.state()),
                          .record = unpacked<Digest>(*t.record()),
@@ -216,7 +217,8 @@ class Unpacker {
                          .may_vote = t.may_vote(),
                          .term = unpacked(*t.term()),
                          .attempt = t.attempt(),
-                         .pause_count = t.pause_count()};
+                         .pause_count = t.pause_count(),
+                         .listening_port = port ? std::optional{*port} : std::nullopt};
     }
     Body body(const fb::Generation& t) { return Generation{generation(*t.generation())}; }
     Body body(const fb::Elect& t) { return Elect{unpacked(*t.term())}; }

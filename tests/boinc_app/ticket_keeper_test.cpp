@@ -1,8 +1,10 @@
 // A ticket is requested, and renewed before it expires, over HTTP from a simulated gateway.
 #include <httplib.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -32,8 +34,9 @@ class PlayedGateway {
                 response.set_content(formats::write_enrolment_error(refusal_), "application/json");
                 return;
             }
-            response.set_content(answer(formats::parse_enrolment_request(request.body)),
-                                 "application/json");
+            const auto wanted = formats::parse_enrolment_request(request.body);
+            ports_.push_back(wanted.port);
+            response.set_content(answer(wanted), "application/json");
         });
         thread_ = std::thread([this] { server_.listen_after_bind(); });
     }
@@ -74,6 +77,11 @@ class PlayedGateway {
         const std::lock_guard lock(mutex_);
         return asked_;
     }
+    /// The ports that the requests have named.
+    std::vector<std::uint16_t> ports() {
+        const std::lock_guard lock(mutex_);
+        return ports_;
+    }
 
   private:
     std::string answer(const formats::EnrolmentRequest& request) const {
@@ -96,6 +104,7 @@ class PlayedGateway {
     std::mutex mutex_;
     std::condition_variable changed_;
     int asked_ = 0;
+    std::vector<std::uint16_t> ports_;
     std::string refusal_;
     std::chrono::seconds ahead_{0};
     std::thread thread_;
@@ -125,7 +134,8 @@ class Tickets {
 TEST_CASE("a ticket is renewed until the gateway refuses", "[boinc]") {
     PlayedGateway gateway;
     Tickets tickets;
-    TicketKeeper keeper(gateway.options(), tickets.sink(), {.shortest = 1s, .longest = 1s});
+    TicketKeeper keeper(gateway.options(), {.has_ticket = tickets.sink()},
+                        {.shortest = 1s, .longest = 1s});
     REQUIRE(tickets.await(3));
     CHECK(keeper.news().first);
     CHECK_FALSE(keeper.news().refusal);
@@ -146,7 +156,7 @@ TEST_CASE("a computer whose clock is wrong is told, and not refused for good", "
     gateway.set_ahead(1h);
     const auto deadline = std::chrono::steady_clock::now() + 20s;
     {
-        TicketKeeper keeper(gateway.options(), tickets.sink());
+        TicketKeeper keeper(gateway.options(), {.has_ticket = tickets.sink()});
         while (!keeper.news().failure && std::chrono::steady_clock::now() < deadline) {
             std::this_thread::sleep_for(10ms);
         }
@@ -156,14 +166,15 @@ TEST_CASE("a computer whose clock is wrong is told, and not refused for good", "
         CHECK_FALSE(keeper.news().refusal);
     }
     gateway.set_ahead(0s);
-    TicketKeeper keeper(gateway.options(), tickets.sink());
+    TicketKeeper keeper(gateway.options(), {.has_ticket = tickets.sink()});
     CHECK(tickets.await(1));
 }
 
 TEST_CASE("a paused keeper sends no requests, and sends a due one when resumed", "[boinc]") {
     PlayedGateway gateway;
     Tickets tickets;
-    TicketKeeper keeper(gateway.options(), tickets.sink(), {.shortest = 1s, .longest = 2s});
+    TicketKeeper keeper(gateway.options(), {.has_ticket = tickets.sink()},
+                        {.shortest = 1s, .longest = 2s});
     REQUIRE(tickets.await(1));
     keeper.pause(true);
     const int asked = gateway.asked();
@@ -177,10 +188,30 @@ TEST_CASE("a keeper with the default pace sends one request, and stops at once",
     PlayedGateway gateway;
     Tickets tickets;
     {
-        TicketKeeper keeper(gateway.options(), tickets.sink());
+        TicketKeeper keeper(gateway.options(), {.has_ticket = tickets.sink()});
         REQUIRE(tickets.await(1));
     }  // waits for no pace, which is minutes: the program's own time limit would end it
     CHECK(gateway.asked() == 1);
+}
+
+TEST_CASE("each request names the present port, and the next one can be hurried", "[boinc]") {
+    PlayedGateway gateway;
+    Tickets tickets;
+    std::atomic<std::uint16_t> port = 4'000;
+    TicketKeeper keeper(
+        gateway.options(),
+        {.has_ticket = tickets.sink(), .port = [&port](const auto&) { return port.load(); }},
+        {.shortest = 1h, .longest = 1h, .least = 1s});
+    keeper.ask_soon(0s);  // too early: nothing
+    REQUIRE(tickets.await(1));
+    for (std::size_t count = 2; count <= 3; ++count) {
+        while (keeper.news().tickets < count - 1) std::this_thread::yield();
+        ++port;
+        keeper.ask_soon(0s);
+        REQUIRE(tickets.await(count));
+    }
+    CHECK(gateway.ports() == std::vector<std::uint16_t>{4'000, 4'001, 4'002});
+    CHECK_FALSE(keeper.news().is_reachable);
 }
 
 }  // namespace

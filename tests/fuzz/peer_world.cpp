@@ -233,7 +233,7 @@ void PeerWorld::answer_trainer() {
 }
 
 void PeerWorld::host() {
-    switch (pick(7)) {
+    switch (pick(8)) {
         case 0:
             return tell(event::EndpointsFound{{{"10.0.1." + std::to_string(pick(4)), 4'000}}});
         case 1:
@@ -244,6 +244,8 @@ void PeerWorld::host() {
             return tell(event::PauseSigned{any_pause()});
         case 5:
             return tell(event::RevocationsSigned{Buffer(1 + pick(3))});
+        case 6:
+            return tell(event::ListeningPortChanged{static_cast<std::uint16_t>(pick(2))});
         case 3:
             if (self_ == 1) tell(event::VotersWanted{any_voters()});
             return;

@@ -87,6 +87,13 @@ House::~House() {
     close(street_);
 }
 
+void House::move_to(const std::string& address) const {
+    const bool is_moved = run("ip address flush dev house") &&
+                          run(fmt::format("ip address add {}/24 dev house", address)) &&
+                          run(fmt::format("ip route add default via {}", kRouterAddress));
+    DEDLOC_CHECK(is_moved, "the house cannot have this address");
+}
+
 void House::in_street(const std::function<void()>& work) const {
     std::thread([&] {
         DEDLOC_CHECK(setns(street_, CLONE_NEWNET) == 0, "cannot go into the street", errno);
@@ -119,6 +126,12 @@ std::optional<std::uint16_t> PlayedRouter::port_behind(std::uint16_t port) const
     return found != passed_on_.end() ? std::optional{found->second} : std::nullopt;
 }
 
+void PlayedRouter::restart() {
+    const std::lock_guard lock(mutex_);
+    passed_on_.clear();
+    ++restarts_;
+}
+
 void PlayedRouter::serve() {
     while (!is_stopping_) {
         std::array<char, 1100> bytes{};
@@ -148,14 +161,16 @@ std::string PlayedRouter::answer(const std::string& question) {
     }
     const std::uint16_t theirs = number_at(question, 4);
     const bool is_to_end = number_at(question, 8) == 0 && number_at(question, 10) == 0;
-    const auto ours = static_cast<std::uint16_t>(is_to_end ? 0 : theirs ^ 1);
+    const auto ours = static_cast<std::uint16_t>(is_to_end ? 0 : theirs ^ (1U + restarts_));
     put_number(reply, 8, theirs);
     put_number(reply, 10, ours);
     reply.replace(12, 4, question, 8, 4);
     if (question[1] != kMapTcp) return reply;
     const std::lock_guard lock(mutex_);
     std::erase_if(passed_on_, [&](const auto& entry) { return entry.second == theirs; });
-    if (!is_to_end) passed_on_[ours] = theirs;
+    if (is_to_end) return reply;
+    passed_on_[ours] = theirs;
+    ++mappings_;
     return reply;
 }
 

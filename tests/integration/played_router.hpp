@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,6 +28,8 @@ class House {
     House(const House&) = delete;
     House& operator=(const House&) = delete;
 
+    /// The house's address becomes this one. Call it in the house.
+    void move_to(const std::string& address) const;
     /// Runs a function in the street; threads that it starts stay there.
     void in_street(const std::function<void()>& work) const;
 
@@ -49,6 +52,12 @@ class PlayedRouter {
 
     /// The house's TCP port to which the router forwards this external port.
     std::optional<std::uint16_t> port_behind(std::uint16_t port) const;
+    /// Forgets all ports, as when it is switched off and on, and gives others from now on.
+    void restart();
+    /// Answers in this manner from now on.
+    void behave(Manner manner) { manner_ = manner; }
+    /// Requests for a TCP port so far.
+    std::size_t mappings() const { return mappings_; }
     /// Whether a request has arrived.
     bool was_asked() const { return was_asked_; }
 
@@ -56,10 +65,12 @@ class PlayedRouter {
     void serve();
     std::string answer(const std::string& question);
 
-    const Manner manner_;
+    std::atomic<Manner> manner_;
     const int descriptor_;
     std::atomic<bool> is_stopping_ = false;
     std::atomic<bool> was_asked_ = false;
+    std::atomic<std::size_t> mappings_ = 0;
+    std::atomic<unsigned> restarts_ = 0;
     mutable std::mutex mutex_;
     std::map<std::uint16_t, std::uint16_t> passed_on_;  ///< TCP: external port → internal port
     std::thread thread_;

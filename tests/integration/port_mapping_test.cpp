@@ -1,13 +1,17 @@
 // A volunteer behind a router that speaks NAT-PMP: the seat asks the router for a port first, then
-// names that port to the gateway, then to the swarm. Seat, DHT, sockets and networks are real;
-// router and gateway are simulated.
+// names that port to the gateway, then to the swarm, and asks both again when the answer may be
+// another one. Seat, DHT, sockets and networks are real; router and gateway are simulated.
 #include <httplib.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <condition_variable>
+#include <filesystem>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "boinc_app/seat.hpp"
 #include "boinc_app/training_worker.hpp"
@@ -25,7 +29,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds kTimeout{30};
 
-/// The gateway's first request, and whether the router forwarded that port at the time.
+/// A request to the gateway, and whether the router forwarded that port at the time.
 struct Question {
     std::uint16_t port = 0;
     bool is_reachable = false;
@@ -64,15 +68,35 @@ class Street {
     Street& operator=(const Street&) = delete;
 
     const formats::RunFile& run() const { return run_; }
-    const PlayedRouter& router() const { return router_; }
+    PlayedRouter& router() { return router_; }
     std::optional<Question> first_question() {
+        return question([](const Question&) { return true; });
+    }
+    /// The first request so far, or a later one, for which `is_wanted` holds.
+    std::optional<Question> question(const std::function<bool(const Question&)>& is_wanted) {
         std::unique_lock lock(mutex_);
-        asked_.wait_for(lock, kTimeout, [&] { return question_.has_value(); });
-        return question_;
+        auto found = questions_.end();
+        asked_.wait_for(lock, kTimeout, [&] {
+            found = std::find_if(questions_.begin(), questions_.end(), is_wanted);
+            return found != questions_.end();
+        });
+        return found != questions_.end() ? std::optional{*found} : std::nullopt;
+    }
+    /// The ports that all requests so far have named.
+    std::vector<std::uint16_t> ports() {
+        const std::lock_guard lock(mutex_);
+        std::vector<std::uint16_t> ports;
+        for (const Question& each : questions_) ports.push_back(each.port);
+        return ports;
+    }
+    /// Waits for so many requests; false: they do not come.
+    bool await_questions(std::size_t count) {
+        std::unique_lock lock(mutex_);
+        return asked_.wait_for(lock, kTimeout, [&] { return questions_.size() >= count; });
     }
     /// Whether other peers of the run find the house in the DHT, at this port.
-    bool finds(std::uint16_t port) {
-        const Endpoint wanted{kHouseAddress, port};
+    bool finds(std::uint16_t port, const std::string& house = kHouseAddress) {
+        const Endpoint wanted{house, port};
         return found_
             .next<event::EndpointsFound>(kTimeout,
                                          [&](const event::EndpointsFound& found) {
@@ -89,7 +113,7 @@ class Street {
         const bool is_reachable = router_.port_behind(asked.port).has_value();
         {
             const std::lock_guard lock(mutex_);
-            if (!question_) question_ = {.port = asked.port, .is_reachable = is_reachable};
+            questions_.push_back({.port = asked.port, .is_reachable = is_reachable});
         }
         asked_.notify_all();
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -113,7 +137,7 @@ class Street {
     const int port_;
     std::mutex mutex_;
     std::condition_variable asked_;
-    std::optional<Question> question_;
+    std::vector<Question> questions_;
     net::Inbox found_;
     std::unique_ptr<net::DhtDirectory> other_;
     std::thread serving_;
@@ -122,13 +146,17 @@ class Street {
 /// A volunteer's seat in the house, with a main thread of its own.
 class SeatInHouse {
   public:
-    SeatInHouse(const formats::RunFile& run, bool maps_port)
-        : shards_{skewed_shard(run, 1)},
+    /// `pace` is that of the ticket requests; `slot` has key and journal, if given.
+    SeatInHouse(const formats::RunFile& run, bool maps_port, const TicketPace& pace = {},
+                const std::filesystem::path& slot = {})
+        : slot_{slot.empty() ? folder_.path() : slot},
+          shards_{skewed_shard(run, 1)},
           seat_(run, training_worker(run, shards_, {}),
-                {.key = folder_.path() / "peer.key",
-                 .journal = folder_.path() / "journal",
+                {.key = slot_ / "peer.key",
+                 .journal = slot_ / "journal",
                  .listen = {},
-                 .maps_port = maps_port},
+                 .maps_port = maps_port,
+                 .ticket_pace = pace},
                 runtime_),
           main_([this] { end_ = seat_.run(); }) {}
     ~SeatInHouse() {
@@ -147,6 +175,7 @@ class SeatInHouse {
 
   private:
     TemporaryDirectory folder_;
+    const std::filesystem::path slot_;
     PlayedRuntime runtime_{"first_1_0", Account{.authenticator = "secret", .host = 1}};
     const std::vector<formats::Shard> shards_;
     Seat seat_;
@@ -169,6 +198,8 @@ class PortMappingWorld {
     }
     /// Nothing if this machine does not allow network namespaces.
     Street* street() { return street_.get(); }
+    /// Requires a street.
+    const House& house() const { return *house_; }
 
   private:
     std::unique_ptr<House> house_;
@@ -225,6 +256,76 @@ TEST_CASE("without the volunteer's consent no request goes to the router",
     CHECK(question->port != 0);
     CHECK(seat.quit() == SeatEnd::kQuit);
     CHECK_FALSE(street->router().was_asked());
+}
+
+constexpr TicketPace kQuick{.shortest = 1s, .longest = 1s, .least = 0s};
+
+TEST_CASE("a router that has forgotten the port is asked again, and the new port is announced",
+          "[boinc][net][integration]") {
+    PortMappingWorld world{PlayedRouter::Manner::kGivesAnotherPort};
+    Street* const street = world.street();
+    if (street == nullptr) return;
+    SeatInHouse seat{street->run(), true, kQuick};
+    const auto first = street->first_question();
+    REQUIRE(first);
+    REQUIRE(first->is_reachable);
+    REQUIRE(street->finds(first->port));
+    street->router().restart();
+    const auto later = street->question(
+        [&](const Question& each) { return each.port != first->port && each.is_reachable; });
+    REQUIRE(later);
+    CHECK(street->router().port_behind(later->port));
+    CHECK(street->finds(later->port));
+    CHECK(seat.quit() == SeatEnd::kQuit);
+}
+
+TEST_CASE("an outbound-only seat is announced as soon as it can be dialled",
+          "[boinc][net][integration]") {
+    PortMappingWorld world{PlayedRouter::Manner::kRefuses};
+    Street* const street = world.street();
+    if (street == nullptr) return;
+    SeatInHouse seat{street->run(), true, kQuick};
+    const auto first = street->first_question();
+    REQUIRE(first);
+    REQUIRE_FALSE(first->is_reachable);
+    street->router().behave(PlayedRouter::Manner::kGivesAnotherPort);
+    const auto later = street->question([](const Question& each) { return each.is_reachable; });
+    REQUIRE(later);
+    CHECK(street->finds(later->port));
+    CHECK(seat.quit() == SeatEnd::kQuit);
+}
+
+TEST_CASE("on another network the router and the gateway are asked again",
+          "[boinc][net][integration]") {
+    PortMappingWorld world{PlayedRouter::Manner::kGivesAnotherPort};
+    Street* const street = world.street();
+    if (street == nullptr) return;
+    SeatInHouse seat{street->run(), true, {.shortest = 1h, .longest = 1h, .least = 0s}};
+    const auto first = street->first_question();
+    REQUIRE(first);
+    REQUIRE(street->finds(first->port));
+    const std::size_t before = street->router().mappings();
+    const std::string elsewhere = "192.168.77.9";
+    world.house().move_to(elsewhere);
+    REQUIRE(street->await_questions(2));
+    CHECK(street->router().mappings() > before);
+    CHECK(street->finds(first->port, elsewhere));
+    CHECK(seat.quit() == SeatEnd::kQuit);
+}
+
+TEST_CASE("a seat listens at the same port after a restart", "[boinc][net][integration]") {
+    PortMappingWorld world{PlayedRouter::Manner::kRefuses};
+    Street* const street = world.street();
+    if (street == nullptr) return;
+    const TemporaryDirectory slot;
+    for (std::size_t start = 1; start <= 2; ++start) {
+        SeatInHouse seat{street->run(), false, {}, slot.path()};
+        REQUIRE(street->await_questions(start));
+        CHECK(seat.quit() == SeatEnd::kQuit);
+    }
+    const auto ports = street->ports();
+    CHECK(ports.front() != 0);
+    CHECK(ports.front() == ports.back());
 }
 
 }  // namespace

@@ -14,45 +14,16 @@ if [[ -z ${DEDLOC_OWN_HOSTS:-} ]]; then
 fi
 here=$(dirname "${BASH_SOURCE[0]}")
 source "$here/checks.sh"
+source "$here/hosts.sh"
 source "$here/../../project_server/bible_text.sh"
 name=train.example.test
 account=daemon  # an account of every Debian, not root's
 
 echo "hosts: a project, a volunteer, and one behind a NAT"
-mkdir -p /run/netns
-mount -t tmpfs tmpfs /run/netns
-ip link set lo up
-ip link add street type bridge
-ip link set street up
-add_host() {  # NAME NUMBER
-    ip netns add "$1"
-    ip link add "to-$1" master street up type veth peer name street netns "$1"
-    ip -n "$1" addr add "10.78.0.$2/24" dev street
-    ip -n "$1" addr add "fd78::$2/64" dev street nodad
-    ip -n "$1" link set lo up
-    ip -n "$1" link set street up
-}
+make_street
 add_host project 1
 add_host open 2
-add_host router 3
-ip netns add hidden
-ip -n router link add house type veth peer name house netns hidden
-ip -n router addr add 192.168.78.1/24 dev house
-ip -n router link set house up
-ip -n hidden addr add 192.168.78.2/24 dev house
-ip -n hidden link set lo up
-ip -n hidden link set house up
-ip -n hidden route add default via 192.168.78.1
-ip netns exec router sysctl -qw net.ipv4.ip_forward=1
-ip netns exec router nft -f - <<'RULES'
-table ip nat {
-    chain out {
-        type nat hook postrouting priority srcnat; policy accept;
-        oifname "street" masquerade
-    }
-}
-RULES
-at() { ip netns exec "$@"; }  # HOST COMMAND...
+add_house hidden 3
 printf '127.0.0.1 localhost\n10.78.0.1 %s\nfd78::1 %s\n' "$name" "$name" >"$folder/hosts"
 mount --bind "$folder/hosts" /etc/hosts
 

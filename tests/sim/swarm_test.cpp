@@ -317,6 +317,44 @@ TEST_CASE("an aggregator that holds no state averages for trainers that cannot b
     }
 }
 
+/// What a peer has averaged in the round of this step, in elements; nothing if it is not decided.
+std::optional<std::uint64_t> reduced_in_round(const World& world, World::Id id, StepIndex step) {
+    const auto history = world.checkers().history();
+    if (step.value() >= history.size()) return std::nullopt;
+    const CommitLine* const line = line_of(history[step.value()].record, world.key(id));
+    return line != nullptr ? line->reduced : 0;
+}
+
+TEST_CASE("a peer that cannot be dialled any more stays, and reduces again when it can",
+          "[averaging][sim]") {
+    for (const auto seed : seeds(10)) {
+        INFO("replay: " << replay_command(seed));
+        World world{seed, options_for(seed, quick_rules(15, 12'000))};
+        const Watch watch{world};
+        Profile slow = Profile::home();
+        slow.connection.upload_bytes_per_second /= 8;
+        world.add_backbone(slow);
+        const auto changing = world.add_trainer(Profile::office());
+        world.add_trainers(2, Profile::home());
+        require_all_at(world, StepIndex{5}, 120s);
+        REQUIRE(reduced_in_round(world, changing, StepIndex{4}) > 0);
+        world.set_dialable(changing, false);
+        const auto later = world.add_trainer(Profile::home());  // cannot dial it
+        require_all_at(world, StepIndex{10}, 120s);
+        // The round of the change may have begun before it.
+        for (std::uint64_t step = 7; step < 10; ++step) {
+            REQUIRE(reduced_in_round(world, changing, StepIndex{step}) == 0);
+        }
+        world.set_dialable(changing, true);
+        require_all_at(world, StepIndex{15}, 120s);
+        REQUIRE(reduced_in_round(world, changing, StepIndex{14}) > 0);
+        REQUIRE(world.loads(changing) <= 1);
+        REQUIRE(world.step(later) == StepIndex{15});
+        require_clean_history(world, 15);
+        require_equal_to_one_machine(world);
+    }
+}
+
 TEST_CASE("in a long round of slow links no peer is reported as stalled", "[averaging][sim]") {
     for (const auto seed : seeds(2)) {
         INFO("replay: " << replay_command(seed));

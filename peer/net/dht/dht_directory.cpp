@@ -92,6 +92,7 @@ class DhtDirectory::Impl {
     Impl(const DhtDirectoryOptions& options, EventSink sink);
     ~Impl();
     std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds timeout);
+    void unmap_port(bool is_elsewhere);
     void publish(const wire::SwarmHead& head, const KeyPair& project);
     std::optional<wire::SwarmHead> head() const;
     void join(std::uint16_t port);
@@ -233,6 +234,27 @@ std::optional<std::uint16_t> DhtDirectory::Impl::map_port(std::uint16_t port,
     return agreed;
 }
 
+/// libtorrent gives up on a router that has not answered, and looks for none on another network:
+/// then its mappers are started anew. They have nothing to end here then. Else a late request to
+/// end the mapping could end the next one.
+void DhtDirectory::Impl::unmap_port(bool is_elsewhere) {
+    if (!asked_) return;
+    bool is_mapped = false;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const lt::port_mapping_t mapping : *asked_) {
+            if (mapped_.erase(mapping) > 0) is_mapped = true;
+        }
+    }
+    for (const lt::port_mapping_t mapping : *asked_) dht_.session.delete_port_mapping(mapping);
+    asked_.reset();
+    if (is_mapped && !is_elsewhere) return;
+    lt::settings_pack mappers;
+    mappers.set_bool(lt::settings_pack::enable_upnp, false);
+    mappers.set_bool(lt::settings_pack::enable_natpmp, false);
+    dht_.session.apply_settings(std::move(mappers));
+}
+
 void DhtDirectory::Impl::take_mapping(const lt::portmap_alert& alert) {
     if (alert.map_protocol != lt::portmap_protocol::tcp) return;
     {
@@ -330,8 +352,13 @@ void DhtDirectory::Impl::run() {
             if (is_stopping_) return;
             has_alerts_ = is_word_new_ = false;
             if (std::exchange(is_wish_new_, false)) {
-                search_.reset();
-                if (wanted_) search_ = begin_search(*wanted_);
+                if (wanted_ && search_) {
+                    search_->port = *wanted_;
+                    search_->next_announce = Clock::now();
+                } else {
+                    search_.reset();
+                    if (wanted_) search_ = begin_search(*wanted_);
+                }
             }
         }
         read_alerts();
@@ -443,6 +470,10 @@ DhtDirectory::~DhtDirectory() = default;
 std::optional<std::uint16_t> DhtDirectory::map_port(std::uint16_t port,
                                                     std::chrono::milliseconds timeout) {
     return impl_->map_port(port, timeout);
+}
+
+void DhtDirectory::unmap_port(bool is_elsewhere) {
+    impl_->unmap_port(is_elsewhere);
 }
 
 void DhtDirectory::publish(const wire::SwarmHead& head, const KeyPair& project) {

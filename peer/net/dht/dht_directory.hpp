@@ -51,6 +51,10 @@ class DhtDirectory final : public Directory {
     /// waits. The mapping may still not work: only a dial from outside proves it. Requires the same
     /// port in each call. Thread: any, one at a time; blocks.
     std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds timeout);
+    /// Ends the mapping, so that the next map_port() asks the routers again, since one may have
+    /// restarted; with `is_elsewhere` those of another network. Does nothing before map_port().
+    /// Thread: as map_port().
+    void unmap_port(bool is_elsewhere);
 
     /// Stores the swarm's head in the DHT, repeatedly while joined, until a newer one is given. For
     /// a backbone that holds the project's key. Thread: any.

@@ -25,6 +25,7 @@
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/session/link_ticket.hpp"
 #include "peer/net/tcp/address_groups.hpp"
+#include "peer/net/tcp/listening.hpp"
 #include "peer/net/tcp/pending_links.hpp"
 #include "peer/net/tcp/refusal_log.hpp"
 #include "peer/net/tcp/socket_places.hpp"
@@ -74,6 +75,7 @@ class TcpTransport::Impl {
     void submit(Task task, Wake wake = Wake::kNow);
     std::size_t frame_limit() const { return options_.limits.frame_bytes; }
     std::uint16_t port() const { return port_; }
+    std::uint16_t bound_port() const { return bound_port_; }
     void set_port(std::uint16_t port) { port_ = port; }
     const LinkTraffic& traffic() const { return traffic_; }
 
@@ -95,7 +97,6 @@ class TcpTransport::Impl {
         Endpoint remote;
     };
 
-    void listen(const Endpoint& endpoint);
     void run();
     void drain();
     void stop();
@@ -122,6 +123,7 @@ class TcpTransport::Impl {
     const EventSink sink_;
     const BufferPool pool_{kPoolBytes};
     std::atomic<std::uint16_t> port_ = 0;
+    std::uint16_t bound_port_ = 0;  ///< constant after construction
 
     std::mutex mutex_;  ///< guards the members up to context_
     std::vector<Task> inbox_;
@@ -177,7 +179,7 @@ TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
         look_again();
     }
     if (options_.listen) {
-        listen(*options_.listen);
+        port_ = bound_port_ = listen(acceptor_, *options_.listen, options_.preferred_port);
         accept();
     }
     const platform::SignalsBlocked blocked;
@@ -228,26 +230,6 @@ void TcpTransport::Impl::held_back(bool now) {
         now ? ++waiting_links_ : --waiting_links_;
     }
     if (now) submit([] {});
-}
-
-void TcpTransport::Impl::listen(const Endpoint& endpoint) {
-    if (!is_numeric_host(endpoint.host)) {
-        throw InputError(
-            fmt::format("cannot listen on \"{}\": it is not a numeric address", endpoint.host));
-    }
-    try {
-        const tcp::endpoint here(asio::ip::make_address(endpoint.host), endpoint.port);
-        acceptor_.open(here.protocol());
-        keep_from_children(acceptor_.native_handle());
-        acceptor_.set_option(tcp::acceptor::reuse_address(true));
-        acceptor_.bind(here);
-        acceptor_.listen();
-        port_ = acceptor_.local_endpoint().port();
-    } catch (const boost::system::system_error& error) {
-        const bool is_in_use = error.code() == asio::error::address_in_use;
-        throw IoError(fmt::format("cannot listen on {}: {}", endpoint.text(),
-                                  is_in_use ? "the port is in use" : error.code().message()));
-    }
 }
 
 void TcpTransport::Impl::accept() {
@@ -457,6 +439,10 @@ void TcpTransport::revoke(const formats::Revocations& revoked) {
 
 void TcpTransport::set_listening_port(std::uint16_t port) {
     impl_->set_port(port);
+}
+
+std::uint16_t TcpTransport::bound_port() const {
+    return impl_->bound_port();
 }
 
 void TcpTransport::limit(std::optional<Bandwidth> upload, std::optional<Bandwidth> download) {

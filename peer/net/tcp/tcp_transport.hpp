@@ -40,6 +40,8 @@ class TcpTransport final : public Transport {
     /// Sets listening_port(): the port of a router that forwards to ours, or 0 if peers cannot dial
     /// us. Thread: any.
     void set_listening_port(std::uint16_t port);
+    /// The port of our own socket; 0: there is none. Thread: any.
+    std::uint16_t bound_port() const;
     /// Caps what all links together send and receive, in bytes a second; nothing: no cap. Thread:
     /// any.
     void limit(std::optional<Bandwidth> upload, std::optional<Bandwidth> download);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "peer/events.hpp"
@@ -45,7 +46,9 @@ struct HandshakeLimits {
 /// Options of a transport; the session decides whether links are proven and encrypted.
 struct TransportOptions {
     std::optional<Endpoint> listen;  ///< numeric host, port 0 for any; nothing: outbound-only
-    LinkLimits limits;               ///< limits of each link
+    /// Tried first if listen->port is 0; 0: none. If it is in use, any free port is taken.
+    std::uint16_t preferred_port = 0;
+    LinkLimits limits;  ///< limits of each link
     /// Sockets for links, dials and handshakes together; nothing: socket_budget() of
     /// descriptor_limit(). If there are few, the limits below are lower (socket_places.hpp).
     std::optional<std::size_t> sockets{};

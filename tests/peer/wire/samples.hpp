@@ -120,7 +120,9 @@ class WireSamples {
              .may_vote = coin(),
              .term = term(),
              .attempt = word(),
-             .pause_count = word()};
+             .pause_count = word(),
+             .listening_port =
+                 coin() ? std::optional{static_cast<std::uint16_t>(word())} : std::nullopt};
     }
     void make(wire::Generation& m) { make(m.generation); }
     void make(wire::Elect& m) { m.term = term(); }
