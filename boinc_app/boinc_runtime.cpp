@@ -123,6 +123,14 @@ class BoincRuntime final : public VolunteerRuntime {
         boinc_network_usage(static_cast<double>(sent.value()),
                             static_cast<double>(received.value()));
     }
+    std::chrono::seconds save_interval() const override {
+        // Not boinc_time_to_checkpoint: state_is_saved() begins its interval anew, and comes with
+        // each commit, since that is when the journal is on the disk.
+        const double period = init_data_.checkpoint_period;
+        constexpr double kDay = 86'400;
+        const double wanted = period > 0 ? std::min(period, kDay) : DEFAULT_CHECKPOINT_PERIOD;
+        return std::chrono::seconds{static_cast<long>(std::ceil(wanted))};
+    }
     std::filesystem::path resolve(const std::string& open_name) override {
         std::string path;
         if (const int code = boinc_resolve_filename_s(open_name.c_str(), path); code != 0) {
@@ -163,7 +171,10 @@ class BoincRuntime final : public VolunteerRuntime {
     void report_progress(double fraction_done) override { boinc_fraction_done(fraction_done); }
     void begin_writing() override { boinc_begin_critical_section(); }
     void end_writing() override { boinc_end_critical_section(); }
-    void state_is_saved() override { boinc_checkpoint_completed(); }
+    void state_is_saved() override {
+        boinc_begin_critical_section();  // which the next call ends
+        boinc_checkpoint_completed();
+    }
     void send_message(const std::string& variety, const std::string& text) override {
         std::string name = variety;  // BOINC's function takes both as char*
         std::string body = text;
@@ -210,6 +221,7 @@ class StandaloneRuntime final : public VolunteerRuntime {
     }
     HostLimits limits() override { return {}; }
     void report_traffic(Bytes, Bytes) override {}
+    std::chrono::seconds save_interval() const override { return std::chrono::minutes{1}; }
     std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
     std::string result_name() const override { return {}; }
     std::optional<Account> account() const override { return std::nullopt; }

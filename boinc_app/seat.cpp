@@ -18,6 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPollInterval{200};
+/// The client kills a process that has not ended a minute after it was asked to.
+constexpr std::chrono::seconds kMaxSavingAtEnd{20};
 
 }  // namespace
 
@@ -34,7 +36,9 @@ Seat::Seat(const formats::RunFile& run, const MakeWorker& make_worker, const Sea
       directory_(directory_options(), queue_.sink()),
       worker_(make_worker(worker_parts())),
       reported_{.samples = journal_.samples()},
-      paid_for_{.samples = journal_.samples()} {}
+      paid_for_{.samples = journal_.samples()} {
+    saver_ = make_saver();
+}
 
 Seat::~Seat() {
     if (reactor_) reactor_->stop();
@@ -213,6 +217,53 @@ void Seat::report(const SeatNews& news) {
     show(doing(news));
 }
 
+std::unique_ptr<SeatSaver> Seat::make_saver() {
+    if (is_aggregator()) return nullptr;
+    return std::make_unique<SeatSaver>(
+        SaverOptions{.path = options_.state,
+                     .run = formats::run_id(run_),
+                     .bytes = state_bytes(run_),
+                     .ask_for_copy =
+                         [this] {
+                             worker_->copy_state([this](std::optional<CopiedState> copy) {
+                                 saver_->take(std::move(copy));
+                             });
+                         },
+                     .place_of = [this](StepIndex step) { return events_.place_of(step); }});
+}
+
+void Seat::take_saved_state(PeerConfig& config) {
+    if (!saver_) return;
+    const std::uint64_t bytes = state_bytes(run_);
+    const auto interval = save_interval(bytes, runtime_.save_interval());
+    log_info(
+        "saves its state at most every {} s: {:.1f} MB on the disk, twice that while it writes",
+        interval.count(), static_cast<double>(bytes) / 1e6);
+    std::error_code error;
+    std::filesystem::remove(options_.state.string() + ".tmp",
+                            error);  // a killed process has left it
+    if (!std::filesystem::exists(options_.state, error)) return;
+    try {
+        const SavedState saved = read_state_file(options_.state, run_);
+        log_info("begins with the state of step {} that it has saved", saved.place.step().value());
+        config.generation = saved.place.generation;
+        config.last_decision = saved.place.decision;
+        events_.resumed(saved.place);
+        saver_->has(saved.place);
+        worker_->trainer().load(saved.state.head.step, saved.state.head.digest, saved.state.bytes);
+    } catch (const Error& unusable) {
+        log_warning("{}: deleted, other peers send the state", unusable.what());
+        std::filesystem::remove(options_.state, error);
+    }
+}
+
+void Seat::save_when_due(const SeatNews& news) {
+    if (!saver_) return;
+    saver_->generation_begun(news.generation, news.first_step);
+    if (!is_away_) saver_->save_when_due(Clock::now(), news.step, runtime_.save_interval());
+    if (saver_->take_saved()) runtime_.state_is_saved();
+}
+
 void Seat::open_page() {
     picture_.run = run_.name;
     picture_.steps = run_.steps;
@@ -332,8 +383,10 @@ SeatEnd Seat::run() {
         });
     }
     if (const auto end = enrol()) return *end;
+    PeerConfig config = peer_config();
+    take_saved_state(config);
     reactor_.emplace(
-        peer_config(), key_,
+        std::move(config), key_,
         net::ReactorParts{queue_, transport_, directory_, worker_->trainer(), events_, workers_});
     events_.joining();
     reactor_->start();
@@ -345,8 +398,11 @@ SeatEnd Seat::run() {
         if (news.refusal) throw Error{fmt::format("the swarm refused us: {}", *news.refusal)};
         keep(runtime_.limits());
         report(news);
+        save_when_due(news);
         if (const auto end = end_of_stay(news, wish)) {
             reactor_->stop();
+            const bool goes_on = *end != SeatEnd::kDone && !wish.is_aborted;
+            if (saver_ && goes_on) saver_->save_at_end(Clock::now(), news.step, kMaxSavingAtEnd);
             return *end;
         }
         obey(wish);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "boinc_app/seat_events.hpp"
+#include "boinc_app/seat_saver.hpp"
 #include "boinc_app/seat_worker.hpp"
 #include "boinc_app/slot_files.hpp"
 #include "boinc_app/status_page.hpp"
@@ -31,6 +32,7 @@ namespace dedloc {
 struct SeatOptions {
     std::filesystem::path key = "peer.key";             ///< secret key file, created if absent
     std::filesystem::path journal = "receipt_journal";  ///< file of ReceiptJournal
+    std::filesystem::path state = "saved_state";        ///< a trainer's file (seat_state.hpp)
     /// Address to accept connections at. If absent, a free port: on loopback if all DHT seeds are
     /// on loopback, else on all interfaces.
     std::optional<Endpoint> listen;
@@ -85,6 +87,11 @@ class Seat {
 
   private:
     PeerConfig peer_config() const;
+    /// Null for an aggregator, which has no state.
+    std::unique_ptr<SeatSaver> make_saver();
+    /// Begins where an earlier process of the job has saved its state, if that can be used.
+    void take_saved_state(PeerConfig& config);
+    void save_when_due(const SeatNews& news);
     /// Takes the bandwidths that BOINC has measured here as estimates until rounds measure them.
     void take_first_guess(PeerConfig& config) const;
     /// Null if the run has no gateway, or the ticket came from the command line.
@@ -126,6 +133,7 @@ class Seat {
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
     std::exception_ptr worker_failure_;  ///< set before events_ hears of it
+    std::unique_ptr<SeatSaver> saver_;   ///< outlives the worker, which gives it copies
     const std::unique_ptr<SeatWorker> worker_;
     std::optional<net::Reactor> reactor_;          ///< started after the first ticket
     std::unique_ptr<TicketKeeper> tickets_;        ///< started after the port mapping

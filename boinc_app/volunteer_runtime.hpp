@@ -54,6 +54,8 @@ class VolunteerRuntime {
     /// What the app has sent and received since the process began, so that the client can keep the
     /// volunteer's limit of bytes a day.
     virtual void report_traffic(Bytes sent, Bytes received) = 0;
+    /// The least time between two states that the app saves on the disk, as the volunteer wants it.
+    virtual std::chrono::seconds save_interval() const = 0;
     /// Path of the file that the job calls `open_name`.
     virtual std::filesystem::path resolve(const std::string& open_name) = 0;
     /// BOINC's name of the result; empty outside a project.

@@ -81,6 +81,7 @@ std::vector<std::string> stage_inputs(const server::ProjectConfig& project, cons
 struct WorkGenerator::Needs {
     std::vector<formats::ShardReference> shards{};
     double memory = 0;  ///< bytes
+    double disk = 0;    ///< bytes of the state that a trainer saves
     std::string input_template{};
 };
 
@@ -174,6 +175,7 @@ WorkGenerator::Needs WorkGenerator::needs_of(const App& app, const formats::RunF
     std::string input = input_template_for(kInputTemplate, shards.size());
     return {.shards = std::move(shards),
             .memory = static_cast<double>(formats::trainer_machine_bytes(run, kKeptAverages)),
+            .disk = static_cast<double>(formats::trainer_disk_bytes(run)),
             .input_template = std::move(input)};
 }
 
@@ -202,7 +204,7 @@ void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     job->rsc_fpops_est = static_cast<double>(hours) * 3'600 * kReferenceFlops;
     job->rsc_memory_bound = needs.memory;
     job->rsc_disk_bound =
-        kSlotBytes + bytes_of(needs.shards) + static_cast<double>(options_.app_bytes);
+        kSlotBytes + needs.disk + bytes_of(needs.shards) + static_cast<double>(options_.app_bytes);
     const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
     job_name.copy(job->name, sizeof job->name - 1);
     const std::string output = (config_.directory / kOutputTemplateFile).string();

@@ -39,6 +39,8 @@ class PlayedRuntime final : public VolunteerRuntime {
         sent_ = sent.value();
         received_ = received.value();
     }
+    std::chrono::seconds save_interval() const override { return save_interval_; }
+    void save_every(std::chrono::seconds interval) { save_interval_ = interval; }
     std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
     std::string result_name() const override { return name_; }
     std::optional<Account> account() const override { return account_; }
@@ -66,6 +68,7 @@ class PlayedRuntime final : public VolunteerRuntime {
     HostLimits limits_;
     std::atomic<std::uint64_t> sent_ = 0;
     std::atomic<std::uint64_t> received_ = 0;
+    std::atomic<std::chrono::seconds> save_interval_{std::chrono::hours{1}};
     std::atomic<bool> is_suspended_ = false;
     std::atomic<bool> must_quit_ = false;
 };

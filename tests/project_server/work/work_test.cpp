@@ -150,8 +150,10 @@ TEST_CASE("a job's limits follow from the model of its run", "[server][integrati
     const auto run = run_file();
     const auto memory = std::to_string(formats::trainer_machine_bytes(run, 2));
     const auto gpu = std::to_string(formats::trainer_gpu_bytes(run));
+    const auto disk = std::to_string(200'000'010 + formats::trainer_disk_bytes(run));
+    CHECK(formats::trainer_disk_bytes(run) >= 6 * sizeof(float) * formats::parameter_count(run));
     CHECK(world.one("select concat_ws(' ', rsc_memory_bound, rsc_disk_bound, rsc_fpops_est) x "
-                    "from workunit where id = 1") == memory + " 200000010 432000000000000");
+                    "from workunit where id = 1") == memory + " " + disk + " 432000000000000");
     CHECK(world.one("select gpu_memory x from dedloc_run") == gpu);
 }
 
