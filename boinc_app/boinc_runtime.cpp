@@ -183,6 +183,22 @@ class BoincRuntime final : public VolunteerRuntime {
         }
     }
 
+    bool may_upload(const std::string& open_name) const override {
+        // The client makes this link for each output file that the job declares.
+        std::error_code absent;
+        return std::filesystem::exists(open_name, absent);
+    }
+    void upload(const std::string& open_name) override {
+        std::string name = open_name;
+        if (const int code = boinc_upload_file(name); code != 0) {
+            log_warning("{} is not uploaded (BOINC error {})", open_name, code);
+        }
+    }
+    bool is_uploaded(const std::string& open_name) override {
+        std::string name = open_name;
+        return boinc_upload_status(name) == 0;
+    }
+
     [[noreturn]] void finish(int status) override {
         boinc_finish(status);
         std::abort();  // boinc_finish does not return
@@ -235,6 +251,9 @@ class StandaloneRuntime final : public VolunteerRuntime {
     void end_writing() override {}
     void state_is_saved() override {}
     void send_message(const std::string&, const std::string&) override {}
+    bool may_upload(const std::string&) const override { return false; }
+    void upload(const std::string&) override {}
+    bool is_uploaded(const std::string&) override { return false; }
     [[noreturn]] void finish(int status) override { std::exit(status); }
     [[noreturn]] void quit() override { std::exit(0); }
     [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {

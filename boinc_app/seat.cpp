@@ -7,6 +7,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/training_memory.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/port_mapping.hpp"
 #include "peer/platform/key_file.hpp"
@@ -38,6 +39,9 @@ Seat::Seat(const formats::RunFile& run, const MakeWorker& make_worker, const Sea
       reported_{.samples = journal_.samples()},
       paid_for_{.samples = journal_.samples()} {
     saver_ = make_saver();
+    if (!saver_) return;
+    upload_ = std::make_unique<SeatUpload>(*saver_, runtime_, formats::checkpoint_bytes(run_),
+                                           [this](const std::string& line) { events_.tell(line); });
 }
 
 Seat::~Seat() {
@@ -107,6 +111,7 @@ std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
     return std::make_unique<TicketKeeper>(std::move(options),
                                           [this](const formats::EnrolmentReply& reply) {
                                               transport_.present(reply.ticket);
+                                              is_asked_for_state_ = reply.wants_checkpoint;
                                               transport_.revoke(reply.revoked.revocations);
                                           });
 }
@@ -222,7 +227,7 @@ std::unique_ptr<SeatSaver> Seat::make_saver() {
     return std::make_unique<SeatSaver>(
         SaverOptions{.path = options_.state,
                      .run = formats::run_id(run_),
-                     .bytes = state_bytes(run_),
+                     .bytes = formats::state_bytes(run_),
                      .ask_for_copy =
                          [this] {
                              worker_->copy_state([this](std::optional<CopiedState> copy) {
@@ -234,7 +239,7 @@ std::unique_ptr<SeatSaver> Seat::make_saver() {
 
 void Seat::take_saved_state(PeerConfig& config) {
     if (!saver_) return;
-    const std::uint64_t bytes = state_bytes(run_);
+    const std::uint64_t bytes = formats::state_bytes(run_);
     const auto interval = save_interval(bytes, runtime_.save_interval());
     log_info(
         "saves its state at most every {} s: {:.1f} MB on the disk, twice that while it writes",
@@ -262,6 +267,7 @@ void Seat::save_when_due(const SeatNews& news) {
     saver_->generation_begun(news.generation, news.first_step);
     if (!is_away_) saver_->save_when_due(Clock::now(), news.step, runtime_.save_interval());
     if (saver_->take_saved()) runtime_.state_is_saved();
+    upload_->go_on(is_asked_for_state_ && !is_away_);
 }
 
 void Seat::open_page() {

@@ -2,6 +2,7 @@
 // finished or the volunteer's machine asks us to stop, then leaves in an orderly way.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <filesystem>
@@ -14,6 +15,7 @@
 
 #include "boinc_app/seat_events.hpp"
 #include "boinc_app/seat_saver.hpp"
+#include "boinc_app/seat_upload.hpp"
 #include "boinc_app/seat_worker.hpp"
 #include "boinc_app/slot_files.hpp"
 #include "boinc_app/status_page.hpp"
@@ -132,8 +134,10 @@ class Seat {
     net::EventQueue queue_;
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
-    std::exception_ptr worker_failure_;  ///< set before events_ hears of it
-    std::unique_ptr<SeatSaver> saver_;   ///< outlives the worker, which gives it copies
+    std::exception_ptr worker_failure_;             ///< set before events_ hears of it
+    std::unique_ptr<SeatSaver> saver_;              ///< outlives the worker, which gives it copies
+    std::unique_ptr<SeatUpload> upload_;            ///< null for an aggregator
+    std::atomic<bool> is_asked_for_state_ = false;  ///< the last ticket came with that
     const std::unique_ptr<SeatWorker> worker_;
     std::optional<net::Reactor> reactor_;          ///< started after the first ticket
     std::unique_ptr<TicketKeeper> tickets_;        ///< started after the port mapping

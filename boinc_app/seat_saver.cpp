@@ -95,6 +95,31 @@ void SeatSaver::take(std::optional<CopiedState> state) {
     changed_.notify_all();
 }
 
+void SeatSaver::export_to(std::filesystem::path to) {
+    {
+        const std::lock_guard lock(mutex_);
+        export_to_ = std::move(to);
+    }
+    changed_.notify_all();
+}
+
+std::optional<ExportNews> SeatSaver::take_exported() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(exported_, std::nullopt);
+}
+
+void SeatSaver::write_export(const std::filesystem::path& to) {
+    ExportNews news;
+    try {
+        const std::filesystem::path unfinished = options_.path.string() + ".export";
+        news.step = export_checkpoint(options_.path, options_.run, unfinished, to);
+    } catch (const std::exception& error) {
+        news.failure = error.what();
+    }
+    const std::lock_guard lock(mutex_);
+    exported_ = std::move(news);
+}
+
 bool SeatSaver::take_saved() {
     const std::lock_guard lock(mutex_);
     return std::exchange(has_saved_, false);
@@ -103,8 +128,16 @@ bool SeatSaver::take_saved() {
 void SeatSaver::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [this] { return copy_ || is_stopping_; });
+        changed_.wait(lock, [this] { return copy_ || has_export() || is_stopping_; });
         if (is_stopping_) return;
+        if (!copy_) {
+            // A save that is asked for meanwhile waits until this is written.
+            const std::filesystem::path to = *std::exchange(export_to_, std::nullopt);
+            lock.unlock();
+            write_export(to);
+            lock.lock();
+            continue;
+        }
         const CopiedState state = *std::exchange(copy_, std::nullopt);
         lock.unlock();
         write(state);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "boinc_app/seat_state.hpp"
@@ -25,6 +26,12 @@ struct SaverOptions {
     /// The place of the state of this step; nothing: the decision that led to it is not known
     /// here, as after a whole state was fetched. Thread: any.
     std::function<std::optional<StatePlace>(StepIndex)> place_of;
+};
+
+/// What has become of a checkpoint that was asked for.
+struct ExportNews {
+    StepIndex step;         ///< its state's
+    std::string failure{};  ///< why there is none; empty: it is in its place
 };
 
 /// The least time between two saved states: what the volunteer wants, and no more than 8 GB a day
@@ -52,6 +59,10 @@ class SeatSaver {
     /// has passed, so that a job that is stopped all the time writes at most 32 GB a day. Returns
     /// once it is on the disk, or after `limit`.
     void save_at_end(Clock::time_point now, StepIndex step, std::chrono::seconds limit);
+    /// Writes the saved state, or the next one if none is saved yet, as a checkpoint to `to`.
+    void export_to(std::filesystem::path to);
+    /// What has become of it, once.
+    std::optional<ExportNews> take_exported();
     /// A generation has begun at `first`. Deletes a file of a state that it has made void.
     void generation_begun(std::uint64_t generation, StepIndex first);
     /// The worker's answer, nothing if it holds no state; its thread.
@@ -64,6 +75,8 @@ class SeatSaver {
     void ask(Clock::time_point now);
     void run();
     void write(const CopiedState& state);
+    void write_export(const std::filesystem::path& to);
+    bool has_export() const { return export_to_ && step_ && !is_busy_; }
 
     const SaverOptions options_;
     mutable std::mutex mutex_;
@@ -76,7 +89,9 @@ class SeatSaver {
     std::optional<StepIndex> step_;          ///< the file's state
     std::uint64_t generation_ = 0;           ///< the file's state belongs to it
     bool has_failed_ = false;                ///< the last write has failed, and the log says so
-    bool has_saved_ = false;                 ///< since the last take_saved()
+    std::optional<std::filesystem::path> export_to_;  ///< asked for and not written yet
+    std::optional<ExportNews> exported_;              ///< not taken yet
+    bool has_saved_ = false;                          ///< since the last take_saved()
     std::thread thread_;
 };
 

@@ -13,6 +13,7 @@
 #include "kernels/digest.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
+#include "peer/formats/training_memory.hpp"
 #include "peer/membership/quorum.hpp"
 #include "peer/platform/durable_file.hpp"
 #include "peer/platform/file_writer.hpp"
@@ -122,13 +123,9 @@ SharedBytes read_vectors(const platform::DurableFile& file, std::uint64_t offset
 
 }  // namespace
 
-std::uint64_t state_bytes(const formats::RunFile& run) {
-    return formats::state_vectors(run.optimizer.name) * formats::element_count(run) * sizeof(float);
-}
-
 std::uint64_t max_state_file_bytes(const formats::RunFile& run) {
     return kFixedBytes + 2 * kMaxRecordBytes + kSealBytes + formats::kCheckpointHeadBytes +
-           state_bytes(run);
+           formats::state_bytes(run);
 }
 
 void write_state_file(const std::filesystem::path& path, const RunId& run, const StatePlace& place,
@@ -152,6 +149,31 @@ void write_state_file(const std::filesystem::path& path, const RunId& run, const
         std::filesystem::remove(unfinished, ignored);
         throw;
     }
+}
+
+StepIndex export_checkpoint(const std::filesystem::path& path, const RunId& run,
+                            const std::filesystem::path& unfinished,
+                            const std::filesystem::path& checkpoint) {
+    const platform::DurableFile file{path, platform::DurableFile::Mode::kRead};
+    StatePlace place;
+    std::uint64_t offset = read_place(file, place);
+    const Buffer head = read_exactly(file, offset, formats::kCheckpointHeadBytes);
+    const StepIndex step = formats::decode_checkpoint_head(head, run, path.string()).step;
+    try {
+        platform::FileWriter out{unfinished};
+        Buffer piece(kPieceBytes);
+        while (const std::size_t size = file.read_at(offset, piece)) {
+            out.write(std::span{piece}.first(size));
+            offset += size;
+        }
+        out.finish();
+        platform::move_file(unfinished, checkpoint);
+    } catch (const IoError&) {
+        std::error_code ignored;
+        std::filesystem::remove(unfinished, ignored);
+        throw;
+    }
+    return step;
 }
 
 SavedState read_state_file(const std::filesystem::path& path, const formats::RunFile& run) {

@@ -44,8 +44,7 @@ struct SavedState {
     CopiedState state;  ///< the bytes have the digest of their head; no voter has signed that one
 };
 
-/// Bytes of a run's states, and of the largest file of one. While it is replaced there are two.
-std::uint64_t state_bytes(const formats::RunFile& run);
+/// Bytes of the largest file of a run. While it is replaced there are two of them.
 std::uint64_t max_state_file_bytes(const formats::RunFile& run);
 
 /// Replaces the file as platform::replace_file does, in pieces of 2 MiB: after a crash at any
@@ -54,6 +53,14 @@ std::uint64_t max_state_file_bytes(const formats::RunFile& run);
 /// Errors  IoError (disk full, …): the former contents remain
 void write_state_file(const std::filesystem::path& path, const RunId& run, const StatePlace& place,
                       const CopiedState& state);
+
+/// Writes the state of such a file to `unfinished`, in the project's format of checkpoints
+/// (peer/formats/checkpoint_head.hpp), then moves it to `checkpoint`. Both are on one filesystem.
+/// Memory: 2 MiB.
+/// Returns  the state's step          Errors  InputError: no saved state; IoError
+StepIndex export_checkpoint(const std::filesystem::path& path, const RunId& run,
+                            const std::filesystem::path& unfinished,
+                            const std::filesystem::path& checkpoint);
 
 /// Reads and checks a file, whatever is in it. Memory: one state.
 /// Errors  InputError, "`path` is …" in one sentence: cut, damaged, of another run or model, or its

@@ -86,6 +86,13 @@ class VolunteerRuntime {
     /// A later one replaces it until then; it is lost if the process ends earlier.
     virtual void send_message(const std::string& variety, const std::string& text) = 0;
 
+    /// Whether the job may upload a file of this name while it runs.
+    virtual bool may_upload(const std::string& open_name) const = 0;
+    /// Uploads it, in the client's own time and with the volunteer's limits. Once for each file.
+    virtual void upload(const std::string& open_name) = 0;
+    /// The project has received all of it.
+    virtual bool is_uploaded(const std::string& open_name) = 0;
+
     // The three ways to end the process. None returns; close everything else before.
     /// The job is done (status 0) or has failed (1 … 127).
     [[noreturn]] virtual void finish(int status) = 0;

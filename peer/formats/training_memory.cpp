@@ -1,6 +1,7 @@
 // The estimates count what autograd saves for the backward pass.
 #include "peer/formats/training_memory.hpp"
 
+#include "peer/formats/checkpoint_head.hpp"
 #include "peer/formats/optimizer.hpp"
 
 namespace dedloc::formats {
@@ -84,8 +85,16 @@ std::uint64_t trainer_gpu_bytes(const RunFile& run) {
            micro_batch_bytes(run, reduced) + activation_bytes(run, reduced);
 }
 
+std::uint64_t state_bytes(const RunFile& run) {
+    return state_vectors(run.optimizer.name) * vector_bytes(run);
+}
+
+std::uint64_t checkpoint_bytes(const RunFile& run) {
+    return kCheckpointHeadBytes + state_bytes(run);
+}
+
 std::uint64_t trainer_disk_bytes(const RunFile& run) {
-    return 2 * state_vectors(run.optimizer.name) * vector_bytes(run);
+    return 3 * state_bytes(run);
 }
 
 std::uint64_t aggregator_bytes(const RunFile& run) {

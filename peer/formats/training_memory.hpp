@@ -32,7 +32,13 @@ std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format)
 std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages);
 std::uint64_t trainer_gpu_bytes(const RunFile& run);
 
-/// Bytes that a trainer's saved state takes on the disk while it is replaced: two states.
+/// Bytes of a run's state: the parameters and the optimizer's moments.
+std::uint64_t state_bytes(const RunFile& run);
+/// Bytes of the file of such a state (checkpoint_head.hpp).
+std::uint64_t checkpoint_bytes(const RunFile& run);
+
+/// Bytes that a trainer's states take on the disk: the saved one, which is replaced by another, and
+/// one that it uploads.
 std::uint64_t trainer_disk_bytes(const RunFile& run);
 
 /// Bytes that an aggregator needs: the program, the average, and of each contribution the part that

@@ -11,6 +11,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/formats/optimizer.hpp"
+#include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/checkpoint_file.hpp"
@@ -99,18 +100,13 @@ std::optional<StepIndex> newest_proven(const fs::path& folder, const RunId& run,
     return std::nullopt;
 }
 
-std::uint64_t checkpoint_file_bytes(const formats::RunFile& run) {
-    return formats::kCheckpointHeadBytes +
-           formats::state_vectors(run.optimizer.name) * formats::element_count(run) * sizeof(float);
-}
-
 JudgedUpload judge_upload(const fs::path& path, const formats::RunFile& run,
                           const LedgerProof& proof, const UploadQuestion& question) {
     if (!question.was_asked) return judged(UploadVerdict::kUnasked, "its job was not asked for it");
     std::error_code error;
     const std::uint64_t size = fs::file_size(path, error);
     if (error) throw IoError(fmt::format("Cannot read {}: {}.", path.string(), error.message()));
-    const std::uint64_t whole = checkpoint_file_bytes(run);
+    const std::uint64_t whole = formats::checkpoint_bytes(run);
     if (size < whole) {
         return judged(UploadVerdict::kPartial, fmt::format("it has {} of {} bytes", size, whole));
     }

@@ -42,9 +42,6 @@ struct UploadQuestion {
 std::optional<StepIndex> newest_proven(const std::filesystem::path& folder, const RunId& run,
                                        const LedgerProof& proof);
 
-/// Bytes of a checkpoint file of the run: the limit of an upload.
-std::uint64_t checkpoint_file_bytes(const formats::RunFile& run);
-
 /// Judges the file at `path`, whatever is in it.
 /// Errors   IoError: it cannot be read
 /// Memory   a piece of 2 MiB and 32 bytes for each 256 KiB of the run's state, whatever the file

@@ -2,6 +2,7 @@
 // averages of the steps since; a file that cannot be used is deleted, and the state is fetched.
 #include <catch2/catch.hpp>
 
+#include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "tests/integration/local_swarm.hpp"
 
@@ -38,7 +39,8 @@ struct Night {
     /// Trains until a state may be saved again and `commits` rounds are decided, then quits.
     void train_until(std::size_t commits) {
         const auto begin = std::chrono::steady_clock::now();
-        const auto quarter = save_interval(state_bytes(run), {}) / 4 + std::chrono::seconds{1};
+        const auto quarter =
+            save_interval(formats::state_bytes(run), {}) / 4 + std::chrono::seconds{1};
         LocalSeat seat{run, shards, "first_0", LastingSlot{slot.path()}};
         REQUIRE(witness.wait([&](const Witness& w) {
             return w.commits().size() >= commits &&

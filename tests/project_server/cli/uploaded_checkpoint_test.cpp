@@ -8,6 +8,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/training_memory.hpp"
 #include "project_server/cli/checkpoints.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
@@ -95,7 +96,7 @@ TEST_CASE("each kind of uploaded checkpoint has its verdict", "[server]") {
     start_log("test", LogLevel::kError);
     Uploads run;
     const std::size_t whole = run.honest(3).size();
-    REQUIRE(backbone::checkpoint_file_bytes(run.stored.run()) == whole);
+    REQUIRE(formats::checkpoint_bytes(run.stored.run()) == whole);
     using enum UploadVerdict;
     run.expect("a proven state, and the project holds none", run.honest(3), kAccepted, "step 3");
     run.expect("the state of the last decision", run.honest(6), kPending, "ends at its step 6");
