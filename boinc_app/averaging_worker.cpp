@@ -20,6 +20,10 @@ std::string AveragingWorker::memory_line(std::uint32_t) const {
         formats::parameter_count(run_), vector / 1e6);
 }
 
+void AveragingWorker::copy_state(TakeState) {
+    DEDLOC_CHECK(false, "an aggregator has no state to save");
+}
+
 void AveragingWorker::NoTrainer::work(StepIndex step) {
     DEDLOC_CHECK(false, "an aggregator computes no gradients", step.value());
 }

@@ -22,6 +22,7 @@ class AveragingWorker final : public SeatWorker {
     void limit(double) override {}  // averaging a round in time uses little of a core
     std::string device() const override;
     std::string memory_line(std::uint32_t kept_averages) const override;
+    void copy_state(TakeState take) override;
 
   private:
     /// The peer of an aggregator asks for no gradient and applies no update (PeerConfig::receives).

@@ -123,6 +123,14 @@ class BoincRuntime final : public VolunteerRuntime {
         boinc_network_usage(static_cast<double>(sent.value()),
                             static_cast<double>(received.value()));
     }
+    std::chrono::seconds save_interval() const override {
+        // Not boinc_time_to_checkpoint: state_is_saved() begins its interval anew, and comes with
+        // each commit, since that is when the journal is on the disk.
+        const double period = init_data_.checkpoint_period;
+        constexpr double kDay = 86'400;
+        const double wanted = period > 0 ? std::min(period, kDay) : DEFAULT_CHECKPOINT_PERIOD;
+        return std::chrono::seconds{static_cast<long>(std::ceil(wanted))};
+    }
     std::filesystem::path resolve(const std::string& open_name) override {
         std::string path;
         if (const int code = boinc_resolve_filename_s(open_name.c_str(), path); code != 0) {
@@ -163,13 +171,32 @@ class BoincRuntime final : public VolunteerRuntime {
     void report_progress(double fraction_done) override { boinc_fraction_done(fraction_done); }
     void begin_writing() override { boinc_begin_critical_section(); }
     void end_writing() override { boinc_end_critical_section(); }
-    void state_is_saved() override { boinc_checkpoint_completed(); }
+    void state_is_saved() override {
+        boinc_begin_critical_section();  // which the next call ends
+        boinc_checkpoint_completed();
+    }
     void send_message(const std::string& variety, const std::string& text) override {
         std::string name = variety;  // BOINC's function takes both as char*
         std::string body = text;
         if (const int code = boinc_send_trickle_up(name.data(), body.data()); code != 0) {
             log_warning("a message to the project was not sent (BOINC error {})", code);
         }
+    }
+
+    bool may_upload(const std::string& open_name) const override {
+        // The client makes this link for each output file that the job declares.
+        std::error_code absent;
+        return std::filesystem::exists(open_name, absent);
+    }
+    void upload(const std::string& open_name) override {
+        std::string name = open_name;
+        if (const int code = boinc_upload_file(name); code != 0) {
+            log_warning("{} is not uploaded (BOINC error {})", open_name, code);
+        }
+    }
+    bool is_uploaded(const std::string& open_name) override {
+        std::string name = open_name;
+        return boinc_upload_status(name) == 0;
     }
 
     [[noreturn]] void finish(int status) override {
@@ -210,6 +237,7 @@ class StandaloneRuntime final : public VolunteerRuntime {
     }
     HostLimits limits() override { return {}; }
     void report_traffic(Bytes, Bytes) override {}
+    std::chrono::seconds save_interval() const override { return std::chrono::minutes{1}; }
     std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
     std::string result_name() const override { return {}; }
     std::optional<Account> account() const override { return std::nullopt; }
@@ -223,6 +251,9 @@ class StandaloneRuntime final : public VolunteerRuntime {
     void end_writing() override {}
     void state_is_saved() override {}
     void send_message(const std::string&, const std::string&) override {}
+    bool may_upload(const std::string&) const override { return false; }
+    void upload(const std::string&) override {}
+    bool is_uploaded(const std::string&) override { return false; }
     [[noreturn]] void finish(int status) override { std::exit(status); }
     [[noreturn]] void quit() override { std::exit(0); }
     [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {

@@ -8,6 +8,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/training_memory.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/run_config.hpp"
@@ -30,6 +31,8 @@ std::uint16_t port_for(const PeerKey& key) {
     std::memcpy(&number, key.bytes.data(), sizeof number);
     return static_cast<std::uint16_t>(kFirstPort + number % kPorts);
 }
+/// The client kills a process that has not ended a minute after it was asked to.
+constexpr std::chrono::seconds kMaxSavingAtEnd{20};
 
 }  // namespace
 
@@ -47,7 +50,12 @@ Seat::Seat(const formats::RunFile& run, const MakeWorker& make_worker, const Sea
       worker_(make_worker(worker_parts())),
       reachability_(transport_, directory_, options_.maps_port),
       reported_{.samples = journal_.samples()},
-      paid_for_{.samples = journal_.samples()} {}
+      paid_for_{.samples = journal_.samples()} {
+    saver_ = make_saver();
+    if (!saver_) return;
+    upload_ = std::make_unique<SeatUpload>(*saver_, runtime_, formats::checkpoint_bytes(run_),
+                                           [this](const std::string& line) { events_.tell(line); });
+}
 
 Seat::~Seat() {
     if (reactor_) reactor_->stop();
@@ -118,6 +126,7 @@ std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
         .has_ticket =
             [this](const formats::EnrolmentReply& reply) {
                 transport_.present(reply.ticket);
+                is_asked_for_state_ = reply.wants_checkpoint;
                 transport_.revoke(reply.revoked.revocations);
             },
         .port = [this](const auto& is_unwanted) { return reachability_.port_to_try(is_unwanted); }};
@@ -263,6 +272,54 @@ void Seat::report(const SeatNews& news) {
     show(doing(news));
 }
 
+std::unique_ptr<SeatSaver> Seat::make_saver() {
+    if (is_aggregator()) return nullptr;
+    return std::make_unique<SeatSaver>(
+        SaverOptions{.path = options_.state,
+                     .run = formats::run_id(run_),
+                     .bytes = formats::state_bytes(run_),
+                     .ask_for_copy =
+                         [this] {
+                             worker_->copy_state([this](std::optional<CopiedState> copy) {
+                                 saver_->take(std::move(copy));
+                             });
+                         },
+                     .place_of = [this](StepIndex step) { return events_.place_of(step); }});
+}
+
+void Seat::take_saved_state(PeerConfig& config) {
+    if (!saver_) return;
+    const std::uint64_t bytes = formats::state_bytes(run_);
+    const auto interval = save_interval(bytes, runtime_.save_interval());
+    log_info(
+        "saves its state at most every {} s: {:.1f} MB on the disk, twice that while it writes",
+        interval.count(), static_cast<double>(bytes) / 1e6);
+    std::error_code error;
+    std::filesystem::remove(options_.state.string() + ".tmp",
+                            error);  // a killed process has left it
+    if (!std::filesystem::exists(options_.state, error)) return;
+    try {
+        const SavedState saved = read_state_file(options_.state, run_);
+        log_info("begins with the state of step {} that it has saved", saved.place.step().value());
+        config.generation = saved.place.generation;
+        config.last_decision = saved.place.decision;
+        events_.resumed(saved.place);
+        saver_->has(saved.place);
+        worker_->trainer().load(saved.state.head.step, saved.state.head.digest, saved.state.bytes);
+    } catch (const Error& unusable) {
+        log_warning("{}: deleted, other peers send the state", unusable.what());
+        std::filesystem::remove(options_.state, error);
+    }
+}
+
+void Seat::save_when_due(const SeatNews& news) {
+    if (!saver_) return;
+    saver_->generation_begun(news.generation, news.first_step);
+    if (!is_away_) saver_->save_when_due(Clock::now(), news.step, runtime_.save_interval());
+    if (saver_->take_saved()) runtime_.state_is_saved();
+    upload_->go_on(is_asked_for_state_ && !is_away_);
+}
+
 void Seat::open_page() {
     picture_.run = run_.name;
     picture_.steps = run_.steps;
@@ -382,8 +439,10 @@ SeatEnd Seat::run() {
             return wish.must_quit || wish.is_aborted;
         }));
     }
+    PeerConfig config = peer_config();
+    take_saved_state(config);
     reactor_.emplace(
-        peer_config(), key_,
+        std::move(config), key_,
         net::ReactorParts{queue_, transport_, directory_, worker_->trainer(), events_, workers_});
     events_.joining();
     reactor_->start();
@@ -395,10 +454,13 @@ SeatEnd Seat::run() {
         if (news.refusal) throw Error{fmt::format("the swarm refused us: {}", *news.refusal)};
         keep(runtime_.limits());
         report(news);
+        save_when_due(news);
         auto end = end_of_stay(news, wish);
         if (!end) end = stay_reachable();
         if (end) {
             reactor_->stop();
+            const bool goes_on = *end != SeatEnd::kDone && !wish.is_aborted;
+            if (saver_ && goes_on) saver_->save_at_end(Clock::now(), news.step, kMaxSavingAtEnd);
             return *end;
         }
         obey(wish);

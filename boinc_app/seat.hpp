@@ -2,6 +2,7 @@
 // finished or the volunteer's machine asks us to stop, then leaves in an orderly way.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -15,6 +16,8 @@
 
 #include "boinc_app/reachability.hpp"
 #include "boinc_app/seat_events.hpp"
+#include "boinc_app/seat_saver.hpp"
+#include "boinc_app/seat_upload.hpp"
 #include "boinc_app/seat_worker.hpp"
 #include "boinc_app/slot_files.hpp"
 #include "boinc_app/status_page.hpp"
@@ -34,6 +37,7 @@ namespace dedloc {
 struct SeatOptions {
     std::filesystem::path key = "peer.key";             ///< secret key file, created if absent
     std::filesystem::path journal = "receipt_journal";  ///< file of ReceiptJournal
+    std::filesystem::path state = "saved_state";        ///< a trainer's file (seat_state.hpp)
     /// Address to accept connections at. If absent, the same port as at the last start with this
     /// key if it is free, else any free port: on loopback if all DHT seeds are on loopback, else on
     /// all interfaces.
@@ -91,6 +95,11 @@ class Seat {
 
   private:
     PeerConfig peer_config() const;
+    /// Null for an aggregator, which has no state.
+    std::unique_ptr<SeatSaver> make_saver();
+    /// Begins where an earlier process of the job has saved its state, if that can be used.
+    void take_saved_state(PeerConfig& config);
+    void save_when_due(const SeatNews& news);
     /// Takes the bandwidths that BOINC has measured here as estimates until rounds measure them.
     void take_first_guess(PeerConfig& config) const;
     /// Null if the run has no gateway, or the ticket came from the command line.
@@ -136,7 +145,10 @@ class Seat {
     net::EventQueue queue_;
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
-    std::exception_ptr worker_failure_;  ///< set before events_ hears of it
+    std::exception_ptr worker_failure_;             ///< set before events_ hears of it
+    std::unique_ptr<SeatSaver> saver_;              ///< outlives the worker, which gives it copies
+    std::unique_ptr<SeatUpload> upload_;            ///< null for an aggregator
+    std::atomic<bool> is_asked_for_state_ = false;  ///< the last ticket came with that
     const std::unique_ptr<SeatWorker> worker_;
     std::optional<net::Reactor> reactor_;  ///< started after the first ticket
     Reachability reachability_;

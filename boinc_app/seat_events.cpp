@@ -6,6 +6,12 @@
 #include "peer/base/log.hpp"
 
 namespace dedloc {
+namespace {
+
+/// A state is copied before the decision after the next one is applied.
+constexpr std::size_t kMaxDecisions = 4;
+
+}  // namespace
 
 SeatEvents::SeatEvents(const PeerKey& peer, Codec codec, ReceiptJournal& journal)
     : peer_(peer), codec_(codec), journal_(journal) {
@@ -44,6 +50,8 @@ void SeatEvents::committed(const action::Committed& commit) {
     log_info("step {} committed: loss {:.4f}, {} samples of {} members, {} ours{}", round.step,
              round.loss, round.samples, round.members, round.ours, averaged);
     const std::lock_guard lock(mutex_);
+    decisions_.push_back({commit.record, commit.certificate});
+    if (decisions_.size() > kMaxDecisions) decisions_.pop_front();
     news_.step = record.step.next();
     news_.work.samples = journal_.samples();
     news_.work.averaged += round.averaged;
@@ -55,8 +63,29 @@ void SeatEvents::generation_begun(const action::GenerationBegun& begun) {
     journal([&] { journal_.rewind(record.step); });
     tell(fmt::format("generation {} begins at step {}", record.generation, record.step.value()));
     const std::lock_guard lock(mutex_);
+    generation_ = begun.generation;
+    decisions_.clear();
+    news_.generation = record.generation;
+    news_.first_step = record.step;
     news_.step = record.step;
     news_.work.samples = journal_.samples();
+}
+
+void SeatEvents::resumed(const StatePlace& place) {
+    const std::lock_guard lock(mutex_);
+    generation_ = place.generation;
+    decisions_ = {place.decision};
+    news_.generation = place.number();
+    news_.first_step = place.generation ? place.generation->record.step : StepIndex{0};
+    news_.step = place.step();
+}
+
+std::optional<StatePlace> SeatEvents::place_of(StepIndex step) const {
+    const std::lock_guard lock(mutex_);
+    for (const Decision& decision : decisions_) {
+        if (decision.record.step.next() == step) return StatePlace{generation_, decision};
+    }
+    return std::nullopt;
 }
 
 void SeatEvents::finished(const action::Finished& finished) {

@@ -3,11 +3,13 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "boinc_app/seat_history.hpp"
+#include "boinc_app/seat_state.hpp"
 #include "boinc_app/slot_files.hpp"
 #include "peer/events.hpp"
 #include "peer/net/reactor.hpp"
@@ -29,6 +31,8 @@ struct SeatWork {
 struct SeatNews {
     StepIndex step;                                    ///< updates of the swarm that we know of
     SeatWork work;                                     ///< ours, in committed rounds
+    std::uint64_t generation = 0;                      ///< the newest that we know of
+    StepIndex first_step;                              ///< where it began
     bool has_joined = false;                           ///< a commit came since the last join
     bool is_paused = false;                            ///< the project has paused the run
     bool is_finished = false;                          ///< the run has reached its last step
@@ -72,6 +76,12 @@ class SeatEvents final : public net::Host {
     /// Logs a line and keeps it for the volunteer.
     void tell(const std::string& line);
 
+    /// The peer begins at this place, whose state was saved.
+    void resumed(const StatePlace& place);
+    /// The place of the state of this step. Nothing if the decision that led to it did not come
+    /// here, or is not one of the last few.
+    std::optional<StatePlace> place_of(StepIndex step) const;
+
     /// The state now.
     SeatNews news() const;
     /// What this process has seen so far.
@@ -95,6 +105,8 @@ class SeatEvents final : public net::Host {
     mutable std::condition_variable changed_;
     SeatNews news_;
     SeatHistory history_;
+    std::optional<SignedGeneration> generation_;  ///< the newest
+    std::deque<Decision> decisions_;              ///< the last few of that generation
 };
 
 }  // namespace dedloc

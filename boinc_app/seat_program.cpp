@@ -142,6 +142,7 @@ void add_seat_options(CLI::App& app, SeatArguments& arguments) {
     app.add_option("--receipt", arguments.receipt, "output file for the signed receipt");
     app.add_option("--key", arguments.seat.key, "key file, created if absent");
     app.add_option("--journal", arguments.seat.journal, "journal of contributions");
+    app.add_option("--state", arguments.seat.state, "file of the saved state");
     app.add_option("--listen", arguments.listen, "numeric HOST:PORT where peers can dial us");
     app.add_flag("--map-port,!--no-map-port", arguments.seat.maps_port,
                  "ask the router, by UPnP, PCP and NAT-PMP, to forward a port to us");

@@ -9,12 +9,16 @@
 #include <optional>
 #include <string>
 
+#include "boinc_app/seat_state.hpp"
 #include "kernels/workers.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/trainer.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc {
+
+/// Takes a copy of a worker's state, or nothing if it holds none. Thread: the worker's.
+using TakeState = std::function<void(std::optional<CopiedState>)>;
 
 /// The work of one seat. It outlives the network thread, which calls trainer().
 class SeatWorker {
@@ -32,6 +36,8 @@ class SeatWorker {
     /// What it holds in memory, beside the `kept_averages` that the peer keeps; one line for the
     /// log.
     virtual std::string memory_line(std::uint32_t kept_averages) const = 0;
+    /// Gives a copy of the state to `take`, once the present micro-batch is over. Only a trainer's.
+    virtual void copy_state(TakeState take) = 0;
 };
 
 /// What a seat gives to its worker. The references outlive it.

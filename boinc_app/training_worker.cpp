@@ -1,6 +1,7 @@
 #include "boinc_app/training_worker.hpp"
 
 #include <memory>
+#include <utility>
 
 #include "boinc_app/training/footprint.hpp"
 
@@ -29,6 +30,17 @@ TrainingWorker::TrainingWorker(const formats::RunFile& run, std::span<const form
 
 std::string TrainingWorker::memory_line(std::uint32_t kept_averages) const {
     return training::memory_line(run_, micro_batch_, kept_averages, compute_.device);
+}
+
+void TrainingWorker::copy_state(TakeState take) {
+    trainer_.copy([this, take = std::move(take)](std::optional<event::SnapshotTaken> copy) {
+        if (!copy) return take(std::nullopt);
+        take(CopiedState{.head = {.step = copy->step,
+                                  .digest = copy->digest,
+                                  .elements = formats::element_count(run_),
+                                  .vectors = formats::state_vectors(run_.optimizer.name)},
+                         .bytes = std::move(copy->bytes)});
+    });
 }
 
 MakeWorker training_worker(const formats::RunFile& run, std::span<const formats::Shard> shards,

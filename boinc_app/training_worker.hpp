@@ -37,6 +37,7 @@ class TrainingWorker final : public SeatWorker {
     void limit(double share) override { trainer_.limit(share); }
     std::string device() const override { return compute_.name; }
     std::string memory_line(std::uint32_t kept_averages) const override;
+    void copy_state(TakeState take) override;
 
   private:
     const formats::RunFile& run_;

@@ -54,6 +54,8 @@ class VolunteerRuntime {
     /// What the app has sent and received since the process began, so that the client can keep the
     /// volunteer's limit of bytes a day.
     virtual void report_traffic(Bytes sent, Bytes received) = 0;
+    /// The least time between two states that the app saves on the disk, as the volunteer wants it.
+    virtual std::chrono::seconds save_interval() const = 0;
     /// Path of the file that the job calls `open_name`.
     virtual std::filesystem::path resolve(const std::string& open_name) = 0;
     /// BOINC's name of the result; empty outside a project.
@@ -83,6 +85,13 @@ class VolunteerRuntime {
     /// Sends a short text to the project (BOINC's trickle-up); the client takes it within seconds.
     /// A later one replaces it until then; it is lost if the process ends earlier.
     virtual void send_message(const std::string& variety, const std::string& text) = 0;
+
+    /// Whether the job may upload a file of this name while it runs.
+    virtual bool may_upload(const std::string& open_name) const = 0;
+    /// Uploads it, in the client's own time and with the volunteer's limits. Once for each file.
+    virtual void upload(const std::string& open_name) = 0;
+    /// The project has received all of it.
+    virtual bool is_uploaded(const std::string& open_name) = 0;
 
     // The three ways to end the process. None returns; close everything else before.
     /// The job is done (status 0) or has failed (1 … 127).

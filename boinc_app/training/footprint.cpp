@@ -97,7 +97,10 @@ std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,
     if (device.gpu) {
         line += fmt::format("; its GPU holds {} (state {}, sum 1, average 1)", state + 2, state);
     }
-    return line + fmt::format("; micro-batches of {} need about {:.0f} MB", micro_batch, needed);
+    line += fmt::format("; micro-batches of {} need about {:.0f} MB", micro_batch, needed);
+    if (kept_averages == 0) return line;  // alone
+    return line + fmt::format("; a copy of the state, to save it or for peers, has {:.1f} MB",
+                              state * megabytes(vector_bytes(run)));
 }
 
 }  // namespace dedloc::training

@@ -89,13 +89,10 @@ class SwarmTrainer::Worker {
     }
 
     void operator()(const Snapshot&) {
-        if (!has_state_) return;
-        StateCopy copy = replica_.copy();
-        const Digest digest = state::state_digest(replica_.step(), copy.leaves, copy.bytes.size());
-        sink_(event::SnapshotTaken{replica_.step(), digest,
-                                   std::make_shared<const Buffer>(std::move(copy.bytes)),
-                                   std::move(copy.leaves)});
+        if (auto copy = snapshot()) sink_(std::move(*copy));
     }
+
+    void operator()(const Copy& command) { command.take(snapshot()); }
 
     void operator()(const Load& command) {
         if (!replica_.load(command.step, *command.bytes, command.digest)) {
@@ -128,6 +125,16 @@ class SwarmTrainer::Worker {
     }
 
   private:
+    /// A copy of the state; nothing if there is none.
+    std::optional<event::SnapshotTaken> snapshot() {
+        if (!has_state_) return std::nullopt;
+        StateCopy copy = replica_.copy();
+        const Digest digest = state::state_digest(replica_.step(), copy.leaves, copy.bytes.size());
+        return event::SnapshotTaken{replica_.step(), digest,
+                                    std::make_shared<const Buffer>(std::move(copy.bytes)),
+                                    std::move(copy.leaves)};
+    }
+
     /// Begins a sum, or goes on with the present one, until it has `most` samples.
     void begin(StepIndex step, std::uint64_t most) {
         if (!has_state_ || step != replica_.step()) return;
@@ -195,7 +202,7 @@ void SwarmTrainer::give(Command command) {
 
 void SwarmTrainer::interrupt(const Command& command) {
     if (std::holds_alternative<Work>(command) || std::holds_alternative<Overlap>(command) ||
-        std::holds_alternative<Snapshot>(command)) {
+        std::holds_alternative<Snapshot>(command) || std::holds_alternative<Copy>(command)) {
         return;
     }
     const bool waits =
@@ -276,6 +283,9 @@ void SwarmTrainer::apply(StepIndex step, SharedFloats average, const UpdateScala
 }
 void SwarmTrainer::snapshot() {
     give(Snapshot{});
+}
+void SwarmTrainer::copy(TakeCopy take) {
+    give(Copy{std::move(take)});
 }
 void SwarmTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
     give(Load{step, digest, std::move(bytes)});

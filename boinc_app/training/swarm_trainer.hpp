@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -61,6 +62,11 @@ class SwarmTrainer final : public Trainer {
     /// freeze or an update waits. Requires 0 < share ≤ 1 (DEDLOC_CHECK). Thread: any.
     void limit(double share);
 
+    /// Takes a copy of the state, or nothing if there is none. Thread: the training thread.
+    using TakeCopy = std::function<void(std::optional<event::SnapshotTaken>)>;
+    /// As snapshot(), but the copy goes to `take` and not to the sink. Thread: any.
+    void copy(TakeCopy take);
+
     // The functions of Trainer (peer/trainer.hpp): each queues a command for the training thread.
     void work(StepIndex step) override;
     void overlap(StepIndex step, Samples most) override;
@@ -78,8 +84,11 @@ class SwarmTrainer final : public Trainer {
     using Snapshot = action::TakeSnapshot;
     using Load = action::Load;
     using Pause = action::Pause;
+    struct Copy {
+        TakeCopy take;
+    };
     struct Stop {};
-    using Command = std::variant<Work, Overlap, Freeze, Apply, Snapshot, Load, Pause, Stop>;
+    using Command = std::variant<Work, Overlap, Freeze, Apply, Snapshot, Copy, Load, Pause, Stop>;
     class Worker;
 
     void give(Command command);

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 254;  // size of BOINC's database columns
 constexpr const char* kUpload = "upload_bytes_per_second";
 constexpr const char* kDownload = "download_bytes_per_second";
+constexpr const char* kCheckpoint = "wants_checkpoint";
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -91,6 +92,7 @@ EnrolmentReply parse_enrolment_reply(std::string_view json) {
     reply.is_reachable = fields.boolean("reachable");
     reply.upload = read_rate(fields, kUpload);
     reply.download = read_rate(fields, kDownload);
+    reply.wants_checkpoint = fields.has(kCheckpoint) && fields.boolean(kCheckpoint);
     return reply;
 }
 
@@ -138,6 +140,9 @@ std::string write_enrolment_reply(const EnrolmentReply& reply) {
         out.Bool(reply.is_reachable);
         put_rate(out, kUpload, reply.upload);
         put_rate(out, kDownload, reply.download);
+        if (!reply.wants_checkpoint) return;
+        out.Key(kCheckpoint);
+        out.Bool(true);
     });
 }
 

@@ -40,6 +40,7 @@ struct EnrolmentReply {
     // kMaxBytesPerSecond. nullopt: unknown, and the field is not written.
     std::optional<Bandwidth> upload{};
     std::optional<Bandwidth> download{};
+    bool wants_checkpoint = false;  ///< the project asks this job for its state; else not written
     bool operator==(const EnrolmentReply&) const = default;
 };
 

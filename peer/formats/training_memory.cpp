@@ -1,6 +1,7 @@
 // The estimates count what autograd saves for the backward pass.
 #include "peer/formats/training_memory.hpp"
 
+#include "peer/formats/checkpoint_head.hpp"
 #include "peer/formats/optimizer.hpp"
 
 namespace dedloc::formats {
@@ -71,8 +72,9 @@ std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format)
 std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages) {
     const ProductFormat fp32;
     const std::uint64_t residuals = run.codec == Codec::kFp32 ? 0 : 1;
-    // State, sum, average.
-    const std::uint64_t vectors = state_vectors(run.optimizer.name) + 2 + residuals + kept_averages;
+    // State and a copy of it, sum, average.
+    const std::uint64_t vectors =
+        2 * state_vectors(run.optimizer.name) + 2 + residuals + kept_averages;
     return kProgramBytes + vectors * vector_bytes(run) + micro_batch_bytes(run, fp32) +
            activation_bytes(run, fp32);
 }
@@ -81,6 +83,18 @@ std::uint64_t trainer_gpu_bytes(const RunFile& run) {
     const ProductFormat reduced{.is_reduced = true};
     return kContextBytes + (state_vectors(run.optimizer.name) + 2) * vector_bytes(run) +
            micro_batch_bytes(run, reduced) + activation_bytes(run, reduced);
+}
+
+std::uint64_t state_bytes(const RunFile& run) {
+    return state_vectors(run.optimizer.name) * vector_bytes(run);
+}
+
+std::uint64_t checkpoint_bytes(const RunFile& run) {
+    return kCheckpointHeadBytes + state_bytes(run);
+}
+
+std::uint64_t trainer_disk_bytes(const RunFile& run) {
+    return 3 * state_bytes(run);
 }
 
 std::uint64_t aggregator_bytes(const RunFile& run) {

@@ -26,10 +26,20 @@ std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format)
 
 /// Bytes that a trainer needs at least, with micro-batches of one sample: on a machine that
 /// computes on its processors, and of a GPU's memory. They include the program and libtorch, and on
-/// the machine the `kept_averages` last averages for peers that are behind. On a machine with a GPU
+/// the machine the `kept_averages` last averages for peers that are behind and a copy of the state,
+/// made to save it or to give it to peers. On a machine with a GPU
 /// a trainer needs less memory than on one without.
 std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages);
 std::uint64_t trainer_gpu_bytes(const RunFile& run);
+
+/// Bytes of a run's state: the parameters and the optimizer's moments.
+std::uint64_t state_bytes(const RunFile& run);
+/// Bytes of the file of such a state (checkpoint_head.hpp).
+std::uint64_t checkpoint_bytes(const RunFile& run);
+
+/// Bytes that a trainer's states take on the disk: the saved one, which is replaced by another, and
+/// one that it uploads.
+std::uint64_t trainer_disk_bytes(const RunFile& run);
 
 /// Bytes that an aggregator needs: the program, the average, and of each contribution the part that
 /// it averages. An estimate: one with a faster link than all others averages more.

@@ -20,6 +20,21 @@ constexpr std::string_view kSuffix = ".state";
 /// Ends the names of files that platform::replace_file() has not finished.
 constexpr std::string_view kUnfinishedSuffix = ".state.tmp";
 
+/// Text for a line of a list; empty if there is no note, or none that can be printed.
+std::string source_of(const fs::path& checkpoint) {
+    const fs::path note = source_note_of(checkpoint);
+    std::error_code absent;
+    if (!fs::exists(note, absent)) return {};
+    try {
+        std::string text = platform::read_text(note, kMaxSourceBytes);
+        const bool is_printable = std::ranges::all_of(
+            text, [](unsigned char letter) { return letter >= ' ' && letter < 127; });
+        return is_printable ? text : std::string{"unknown"};
+    } catch (const Error&) {
+        return "unknown";
+    }
+}
+
 /// Nothing if the file is not a complete checkpoint of the run, or has just been removed.
 std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
     try {
@@ -29,7 +44,8 @@ std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
             .head = file.head(),
             .path = path,
             .bytes = file.bytes(),
-            .created_at = std::chrono::duration<double>(written.time_since_epoch()).count()};
+            .created_at = std::chrono::duration<double>(written.time_since_epoch()).count(),
+            .source = source_of(path)};
     } catch (const InputError& error) {
         log_warning("{}: ignored", error.what());
     } catch (const std::exception&) {
@@ -41,11 +57,20 @@ std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
 
 void remove_file(const fs::path& path) {
     std::error_code error;
+    fs::remove(source_note_of(path), error);
     fs::remove(path, error);
     if (error) log_warning("Cannot remove {}: {}", path.string(), error.message());
 }
 
 }  // namespace
+
+std::string checkpoint_file_name(StepIndex step) {
+    return fmt::format("step_{:09}{}", step.value(), kSuffix);
+}
+
+fs::path source_note_of(const fs::path& checkpoint) {
+    return checkpoint.string() + ".source";
+}
 
 std::vector<CheckpointEntry> list_checkpoints(const fs::path& folder, const RunId& run) {
     std::vector<CheckpointEntry> entries;
@@ -79,10 +104,12 @@ fs::path CheckpointStore::save(const formats::CheckpointHead& head,
                                std::span<const std::byte> state) const {
     DEDLOC_CHECK(state.size() == head.state_bytes(), "a state has V vectors of N floats",
                  state.size(), head.vectors, head.elements);
-    const auto path = folder_ / fmt::format("step_{:09}{}", head.step.value(), kSuffix);
+    const auto path = folder_ / checkpoint_file_name(head.step);
     const Buffer first = formats::encode_checkpoint_head(run_, head);
     const std::array<std::span<const std::byte>, 2> pieces{first, state};
     platform::replace_file(path, pieces);
+    std::error_code absent;
+    fs::remove(source_note_of(path), absent);  // this one is the backbone's own
     drop_unfinished();
     drop_surplus();
     return path;

@@ -31,7 +31,15 @@ struct CheckpointEntry {
     std::filesystem::path path;    ///< the file
     std::uint64_t bytes = 0;       ///< size of the file
     double created_at = 0;         ///< seconds since 1970
+    std::string source{};          ///< whose upload it is; empty: this backbone's own
 };
+
+/// The name of the file of a step's state in a folder of checkpoints.
+std::string checkpoint_file_name(StepIndex step);
+/// The note beside a checkpoint file that says whose upload it is.
+std::filesystem::path source_note_of(const std::filesystem::path& checkpoint);
+/// Longest such note.
+inline constexpr std::size_t kMaxSourceBytes = 400;
 
 /// The files in this folder with a valid head, newest first. Logs each that is not a checkpoint of
 /// this run. Does not read the states. Another process may write and remove files meanwhile.

@@ -44,6 +44,10 @@ class LedgerProof final {
     /// Judges a checkpoint by the run file and the records read so far. Only Standing::kProven is a
     /// proof.
     Standing judge(const formats::CheckpointHead& checkpoint) const;
+    /// Whether a generation has made this very state void.
+    bool was_void(const formats::CheckpointHead& checkpoint) const {
+        return states_.was_void(checkpoint);
+    }
     /// The head after the last record read.
     const Head& head() const { return reader_.place().codec.head(); }
 

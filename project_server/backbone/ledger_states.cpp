@@ -21,10 +21,18 @@ void LedgerStates::take(const LedgerRecord& record) {
     } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
         const GenerationRecord& first = begun->record;
         const auto from = std::ranges::lower_bound(states_, first.step, {}, &State::step);
+        void_.insert(void_.end(), from, states_.end());
         states_.erase(from, states_.end());
         states_.push_back({first.step, first.state});
         last_ = first.step;
     }
+}
+
+bool LedgerStates::was_void(const formats::CheckpointHead& checkpoint) const {
+    const std::lock_guard lock{mutex_};
+    return std::ranges::any_of(void_, [&](const State& state) {
+        return state.step == checkpoint.step && state.digest == checkpoint.digest;
+    });
 }
 
 Standing LedgerStates::judge(const formats::CheckpointHead& checkpoint) const {

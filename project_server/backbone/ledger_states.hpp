@@ -13,11 +13,14 @@
 
 namespace dedloc::backbone {
 
-/// An index of those states. Thread: any. Memory: 40 bytes a step.
+/// An index of those states. Thread: any. Memory: 40 bytes a step, also of a void one.
 class LedgerStates {
   public:
     /// A LedgerVisitor; must be called for every record.
     void take(const LedgerRecord& record);
+
+    /// Whether a generation has made this very state void: it was in the history before.
+    bool was_void(const formats::CheckpointHead& checkpoint) const;
 
     /// A CheckpointJudge.
     Standing judge(const formats::CheckpointHead& checkpoint) const;
@@ -30,6 +33,7 @@ class LedgerStates {
 
     mutable std::mutex mutex_;   ///< guards all members below
     std::vector<State> states_;  ///< ascending by step
+    std::vector<State> void_;    ///< made void by generations, in no order
     StepIndex last_;             ///< the step that the last record leads to
 };
 

@@ -262,10 +262,11 @@ void RunRecorder::record_checkpoints() {
         database_->execute("delete from dedloc_checkpoint where runid = ?", {run_row_});
         for (const auto& entry : entries) {
             database_->execute(
-                "insert into dedloc_checkpoint (runid, step, digest, path, bytes, created_at) "
-                "values (?, ?, ?, ?, ?, ?)",
+                "insert into dedloc_checkpoint (runid, step, digest, path, bytes, created_at, "
+                "source) "
+                "values (?, ?, ?, ?, ?, ?, ?)",
                 {run_row_, entry.head.step.value(), entry.head.digest.hex(), entry.path.string(),
-                 entry.bytes, entry.created_at});
+                 entry.bytes, entry.created_at, entry.source});
         }
     });
 }

@@ -53,6 +53,8 @@ constexpr Orphans kOrphans[] = {
      "dedloc_step s left join dedloc_run d on d.id = s.runid where d.id is null", false},
     {"checkpoints have no run",
      "dedloc_checkpoint c left join dedloc_run d on d.id = c.runid where d.id is null", false},
+    {"uploads have no run",
+     "dedloc_upload u left join dedloc_run d on d.id = u.runid where d.id is null", false},
     {"evaluations have no run",
      "dedloc_evaluation e left join dedloc_run d on d.id = e.runid where d.id is null", false},
     {"withheld sums have no run",

@@ -55,6 +55,11 @@ const char* word_of(backbone::Standing standing) {
     return "not in the ledger";
 }
 
+/// Where a checkpoint comes from.
+std::string source_of(const backbone::CheckpointEntry& file) {
+    return file.source.empty() ? "backbone" : file.source;
+}
+
 template <class Checkpoints>
 void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
                      const Checkpoints& checkpoints) {
@@ -65,6 +70,7 @@ void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
             .set("bytes", file.bytes)
             .set("digest", file.head.digest.hex())
             .set("standing", word_of(standing))
+            .set("source", source_of(file))
             .set("file", file.path.string());
         list.push_back(std::move(data));
     }
@@ -84,9 +90,9 @@ void list(const CheckpointOptions& options) {
     fmt::print("run {}: {} checkpoints, the ledger ends at step {}\n", files.run.name,
                checkpoints.size(), proof.head().step.value());
     for (const auto& [file, standing] : checkpoints) {
-        fmt::print("step {:>9}  {:>9.1f} MB  {}  {:<17}  {}\n", file.head.step.value(),
+        fmt::print("step {:>9}  {:>9.1f} MB  {}  {:<17}  {}  {}\n", file.head.step.value(),
                    static_cast<double>(file.bytes) / 1e6, file.head.digest.hex(), word_of(standing),
-                   file.path.filename().string());
+                   file.path.filename().string(), source_of(file));
     }
 }
 

@@ -799,6 +799,26 @@ alter table dedloc_withheld add column if not exists reduced_bytes bigint not nu
 -- The most jobs of a run that only average, unsent and in progress together.
 alter table dedloc_run add column if not exists aggregators integer not null default 8;
 
+-- Checkpoints that jobs were asked to upload. asked, judged: UTC seconds. period and place: see
+-- gateway/checkpoint_requests.hpp. verdict: empty until there is one (backbone/
+-- uploaded_checkpoint.hpp). step: number of updates done.
+create table if not exists dedloc_upload (
+    runid               integer not null,
+    resultid            bigint not null,
+    asked               bigint not null,
+    period              bigint not null,
+    place               integer not null,
+    verdict             varchar(8) not null default '',
+    reason              varchar(254) not null default '',
+    step                bigint not null default 0,
+    judged              bigint not null default 0,
+    primary key (runid, resultid),
+    unique key dedloc_upload_place (runid, period, place),
+    key dedloc_upload_open (verdict, asked)
+) engine=InnoDB;
+-- Whose upload a checkpoint is; empty: the backbone's own.
+alter table dedloc_checkpoint add column if not exists source varchar(400) not null default '';
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

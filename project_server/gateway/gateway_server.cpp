@@ -156,6 +156,7 @@ struct GatewayServer::Routes {
                 answer.ticket = issued.ticket;
                 answer.upload = issued.upload;
                 answer.download = issued.download;
+                answer.wants_checkpoint = issued.wants_checkpoint;
                 answer.revoked = formats::sign(server::recent_revocations(database, utc), key);
                 return true;
             });

@@ -3,7 +3,9 @@
 #include <boinc_db_types.h>
 #include <fmt/format.h>
 
+#include "peer/base/log.hpp"
 #include "project_server/database/suspicions.hpp"
+#include "project_server/gateway/checkpoint_requests.hpp"
 #include "project_server/gateway/compute_bound.hpp"
 
 namespace dedloc::gateway {
@@ -121,6 +123,21 @@ std::optional<Bandwidth> believable(double bytes_per_second) {
     return Bandwidth{static_cast<std::uint64_t>(bytes_per_second)};
 }
 
+/// A run whose row is damaged gets tickets nevertheless.
+bool wants_checkpoint(Database& database, const KeyPair& project, const Row& job,
+                      formats::UtcSeconds now) {
+    try {
+        return is_asked_for_checkpoint(database, project,
+                                       {.run = job.integer("run"),
+                                        .result = job.integer("result"),
+                                        .only_averages = job.integer("only_averages") != 0},
+                                       now);
+    } catch (const InputError& error) {
+        log_warning("no checkpoint of the run {} is asked for: {}", job.text("name"), error.what());
+        return false;
+    }
+}
+
 }  // namespace
 
 Issued issue_ticket(Database& database, const KeyPair& project,
@@ -153,7 +170,8 @@ Issued issue_ticket(Database& database, const KeyPair& project,
     }
     return {.ticket = formats::sign(ticket, project),
             .upload = believable(job.real("n_bwup")),
-            .download = believable(job.real("n_bwdown"))};
+            .download = believable(job.real("n_bwdown")),
+            .wants_checkpoint = wants_checkpoint(database, project, job, now)};
 }
 
 }  // namespace dedloc::gateway

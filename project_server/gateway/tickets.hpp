@@ -33,6 +33,7 @@ struct Issued {
     formats::SignedTicket ticket;         ///< signed by the project
     std::optional<Bandwidth> upload{};    ///< as in formats::EnrolmentReply
     std::optional<Bandwidth> download{};  ///< as in formats::EnrolmentReply
+    bool wants_checkpoint = false;        ///< as in formats::EnrolmentReply
 };
 
 /// Checks the request against the database, signs a ticket and records it in dedloc_ticket. The
@@ -41,7 +42,7 @@ struct Issued {
 ///
 /// Errors   Refused, DatabaseError
 /// Thread   any, each with its own `database`
-/// Cost     eight statements, one signature
+/// Cost     eight statements, one signature; as is_asked_for_checkpoint()
 Issued issue_ticket(server::Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now);
 

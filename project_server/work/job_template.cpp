@@ -70,4 +70,29 @@ std::string input_template_for(std::string_view one_shard, std::size_t shards) {
     return text;
 }
 
+std::string output_template_for(std::string_view receipt_only, std::uint64_t max_bytes) {
+    const std::string_view root = body_of(receipt_only, "output_template");
+    const Block info = last_element(receipt_only, root, "file_info");
+    const Block reference = last_element(receipt_only, body_of(root, "result"), "file_ref");
+    if (info.end > reference.begin) {
+        throw InputError("A <file_info> of the output template is not on lines before <file_ref>.");
+    }
+    std::string text{receipt_only};
+    text.insert(reference.end,
+                "        <file_ref>\n"
+                "            <file_name><OUTFILE_1/></file_name>\n"
+                "            <open_name>checkpoint</open_name>\n"
+                "            <optional/>\n"
+                "        </file_ref>\n");
+    text.insert(info.end, fmt::format("    <file_info>\n"
+                                      "        <name><OUTFILE_1/></name>\n"
+                                      "        <generated_locally/>\n"
+                                      "        <upload_when_present/>\n"
+                                      "        <max_nbytes>{}</max_nbytes>\n"
+                                      "        <url><UPLOAD_URL/></url>\n"
+                                      "    </file_info>\n",
+                                      max_bytes));
+    return text;
+}
+
 }  // namespace dedloc::work

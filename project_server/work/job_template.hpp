@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,5 +13,10 @@ namespace dedloc::work {
 /// open names shard_1, shard_2 … Requires shards ≥ 1. Errors: InputError if the template has
 /// another form.
 std::string input_template_for(std::string_view one_shard, std::size_t shards);
+
+/// `receipt_only` is templates/dedloc_train_out, or what an administrator has made of it. Returns
+/// the output template of a job that may also upload its state while it runs: an optional output
+/// file `checkpoint` of at most `max_bytes`. Errors: InputError if the template has another form.
+std::string output_template_for(std::string_view receipt_only, std::uint64_t max_bytes);
 
 }  // namespace dedloc::work

@@ -76,11 +76,26 @@ std::vector<std::string> stage_inputs(const server::ProjectConfig& project, cons
     return names;
 }
 
+/// The output template of a run's trainers, which depends on its model, as a path relative to the
+/// project's folder; kOutputTemplateFile if that one cannot be used.
+std::string output_template_of(const server::ProjectConfig& project, const fs::path& folder,
+                               const formats::RunFile& run) {
+    const fs::path path = folder / "output_template";
+    const std::string relative = fs::relative(path, project.directory).string();
+    if (relative.size() >= sizeof(WORKUNIT::result_template_file)) return kOutputTemplateFile;
+    const std::string text =
+        output_template_for(platform::read_text(project.directory / kOutputTemplateFile),
+                            formats::checkpoint_bytes(run));
+    if (!fs::exists(path) || platform::read_text(path) != text) platform::replace_file(path, text);
+    return relative;
+}
+
 }  // namespace
 
 struct WorkGenerator::Needs {
     std::vector<formats::ShardReference> shards{};
     double memory = 0;  ///< bytes
+    double disk = 0;    ///< bytes of the state that a trainer saves
     std::string input_template{};
 };
 
@@ -174,6 +189,7 @@ WorkGenerator::Needs WorkGenerator::needs_of(const App& app, const formats::RunF
     std::string input = input_template_for(kInputTemplate, shards.size());
     return {.shards = std::move(shards),
             .memory = static_cast<double>(formats::trainer_machine_bytes(run, kKeptAverages)),
+            .disk = static_cast<double>(formats::trainer_disk_bytes(run)),
             .input_template = std::move(input)};
 }
 
@@ -202,14 +218,16 @@ void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     job->rsc_fpops_est = static_cast<double>(hours) * 3'600 * kReferenceFlops;
     job->rsc_memory_bound = needs.memory;
     job->rsc_disk_bound =
-        kSlotBytes + bytes_of(needs.shards) + static_cast<double>(options_.app_bytes);
+        kSlotBytes + needs.disk + bytes_of(needs.shards) + static_cast<double>(options_.app_bytes);
     const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
     job_name.copy(job->name, sizeof job->name - 1);
-    const std::string output = (config_.directory / kOutputTemplateFile).string();
+    const std::string template_file =
+        app.is_aggregator ? kOutputTemplateFile : output_template_of(config_, folder, file);
+    const std::string output = (config_.directory / template_file).string();
     const std::string arguments = fmt::format("--hours {}", hours);
     if (boinc_db.ping() != 0) server::open_boinc_database(config_);
     const int status =
-        ::create_work(*job, needs.input_template.c_str(), kOutputTemplateFile, output.c_str(),
+        ::create_work(*job, needs.input_template.c_str(), template_file.c_str(), output.c_str(),
                       inputs.data(), static_cast<int>(inputs.size()), ::config, arguments.c_str());
     if (status != 0) {
         throw Error(fmt::format("Cannot make the job {}: BOINC error {}, {}.", job_name, status,

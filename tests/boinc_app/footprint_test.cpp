@@ -83,6 +83,8 @@ TEST_CASE("one line says which vectors a trainer holds", "[training]") {
                Catch::StartsWith("17847474 parameters: a vector has 71.4 MB; a trainer holds 5 "
                                  "(state 3, sum 1, average 1), and 2 averages for peers that are "
                                  "behind; micro-batches of 1 need about "));
+    CHECK_THAT(memory_line(run, 1, 2),
+               Catch::EndsWith("a copy of the state, to save it or for peers, has 214.2 MB"));
     run.codec = Codec::kFp16;
     CHECK_THAT(memory_line(run, 1, 0), Catch::Contains("holds 6 (state 3, sum 1, average 1, "
                                                        "residual 1); micro-batches of 1"));

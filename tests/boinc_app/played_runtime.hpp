@@ -39,7 +39,12 @@ class PlayedRuntime final : public VolunteerRuntime {
         sent_ = sent.value();
         received_ = received.value();
     }
-    std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
+    std::chrono::seconds save_interval() const override { return save_interval_; }
+    void save_every(std::chrono::seconds interval) { save_interval_ = interval; }
+    std::filesystem::path resolve(const std::string& open_name) override {
+        return upload_folder_.empty() ? std::filesystem::path{open_name}
+                                      : upload_folder_ / open_name;
+    }
     std::string result_name() const override { return name_; }
     std::optional<Account> account() const override { return account_; }
     unsigned granted_cpus() const override { return 1; }
@@ -52,6 +57,12 @@ class PlayedRuntime final : public VolunteerRuntime {
     void end_writing() override {}
     void state_is_saved() override {}
     void send_message(const std::string&, const std::string&) override {}
+    /// The job declares output files, and they are in this folder. Before the seat begins.
+    void take_uploads(const std::filesystem::path& folder) { upload_folder_ = folder; }
+    bool may_upload(const std::string&) const override { return !upload_folder_.empty(); }
+    void upload(const std::string&) override { ++uploads_; }
+    bool is_uploaded(const std::string&) override { return uploads_ > 0; }
+    int uploads() const { return uploads_; }
     [[noreturn]] void finish(int) override { std::abort(); }
     [[noreturn]] void quit() override { std::abort(); }
     [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {
@@ -66,8 +77,11 @@ class PlayedRuntime final : public VolunteerRuntime {
     HostLimits limits_;
     std::atomic<std::uint64_t> sent_ = 0;
     std::atomic<std::uint64_t> received_ = 0;
+    std::atomic<std::chrono::seconds> save_interval_{std::chrono::hours{1}};
     std::atomic<bool> is_suspended_ = false;
     std::atomic<bool> must_quit_ = false;
+    std::filesystem::path upload_folder_;
+    std::atomic<int> uploads_ = 0;
 };
 
 }  // namespace dedloc::test

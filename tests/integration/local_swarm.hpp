@@ -46,7 +46,10 @@ class Witness final : public net::Host {
         change([&] { settled_[settled.step] = settled; });
     }
     void swarm_seen(const action::SwarmSeen& swarm) override {
-        change([&] { seats_ = swarm.seats.size(); });
+        change([&] {
+            seats_ = swarm.seats.size();
+            views_ = swarm.seats;
+        });
     }
     void finished(const action::Finished& finished) override {
         change([&] { finished_ = finished; });
@@ -83,6 +86,7 @@ class Witness final : public net::Host {
     const std::map<StepIndex, action::Settled>& settled_steps() const { return settled_; }
     const std::optional<action::Finished>& end() const { return finished_; }
     std::size_t seats() const { return seats_; }
+    const std::vector<SeatView>& views() const { return views_; }
 
   private:
     template <class Change>
@@ -99,6 +103,7 @@ class Witness final : public net::Host {
     std::optional<action::Finished> finished_;
     std::optional<std::string> failure_;
     std::size_t seats_ = 0;
+    std::vector<SeatView> views_;
 };
 
 /// The additional parts of a project with a gateway.
@@ -215,6 +220,12 @@ class LocalBackbone {
     net::Reactor reactor_;
 };
 
+/// A slot that outlives its seat, as that of a job that is started again.
+struct LastingSlot {
+    std::filesystem::path folder;
+    HostLimits limits{};  ///< the seat's
+};
+
 /// A seat with a main thread of its own.
 class LocalSeat {
   public:
@@ -228,11 +239,14 @@ class LocalSeat {
               const std::optional<Account>& account = {}, const HostLimits& limits = {},
               std::optional<unsigned> gpu = {})
         : runtime_(name, account, limits, gpu),
-          seat_(run, make_worker,
-                {.key = folder_.path() / "peer.key",
-                 .journal = folder_.path() / "journal",
-                 .listen = {}},
-                runtime_),
+          seat_(run, make_worker, options_in(folder_.path()), runtime_),
+          main_([this] { run_main(); }) {}
+    /// A trainer's.
+    LocalSeat(const formats::RunFile& run, std::span<const formats::Shard> shards,
+              const std::string& name, const LastingSlot& slot)
+        : runtime_(name, {}, slot.limits, {}),
+          seat_(run, training_worker(run, shards, {.micro_batch = kMicroBatch}),
+                options_in(slot.folder), runtime_),
           main_([this] { run_main(); }) {}
     ~LocalSeat() {
         runtime_.ask_to_quit();
@@ -252,6 +266,12 @@ class LocalSeat {
     std::optional<SeatEnd> end() const { return end_; }
 
   private:
+    static SeatOptions options_in(const std::filesystem::path& slot) {
+        return {.key = slot / "peer.key",
+                .journal = slot / "journal",
+                .state = slot / "saved_state",
+                .listen = {}};
+    }
     void run_main() {
         try {
             end_ = seat_.run();

@@ -34,6 +34,17 @@ EnrolmentReply some_reply() {
     return reply;
 }
 
+TEST_CASE("a gateway asks for a state in a field that it writes only then", "[gateway]") {
+    EnrolmentReply reply = some_reply();
+    CHECK(write_enrolment_reply(reply).find("wants_checkpoint") == std::string::npos);
+    CHECK_FALSE(parse_enrolment_reply(write_enrolment_reply(reply)).wants_checkpoint);
+    reply.wants_checkpoint = true;
+    CHECK(parse_enrolment_reply(write_enrolment_reply(reply)) == reply);
+    std::string text = write_enrolment_reply(reply);
+    text.replace(text.find("true", text.find("wants_checkpoint")), 4, "\"no\"");
+    CHECK_THROWS_AS(parse_enrolment_reply(text), InputError);
+}
+
 TEST_CASE("all documents of an enrolment read back equal", "[wire]") {
     const EnrolmentRequest request = some_request();
     CHECK(parse_enrolment_request(write_enrolment_request(request)) == request);

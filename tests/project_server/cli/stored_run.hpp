@@ -90,6 +90,15 @@ class StoredRun {
     }
     const KeyPair& voter() const { return backbone_; }
 
+    /// The project goes back to this state. Call step() no more.
+    void go_back(StepIndex step, const Digest& state) {
+        SignedGeneration generation{.record = {1, step, state, {backbone_.public_key()}},
+                                    .signature = {}};
+        generation.signature = project_key_.sign(digest_of(id_, generation.record).bytes);
+        ledger_.append(generation);
+        head_ = membership::head_after(id_, generation.record);
+    }
+
     /// Writes the present state as a checkpoint.
     std::filesystem::path save() {
         return store_.save(

@@ -92,6 +92,23 @@ TEST_CASE("the input template describes every shard", "[server]") {
     CHECK_THROWS_AS(input_template_for("<input_template/>", 2), InputError);
 }
 
+TEST_CASE("the output template of a trainer has an optional file for its state", "[server]") {
+    const std::string receipt_only =
+        "<output_template>\n    <file_info>\n        <name><OUTFILE_0/></name>\n"
+        "    </file_info>\n    <result>\n        <file_ref>\n"
+        "            <file_name><OUTFILE_0/></file_name>\n"
+        "            <open_name>receipt</open_name>\n        </file_ref>\n    </result>\n"
+        "</output_template>\n";
+    const std::string text = output_template_for(receipt_only, 123'456);
+    const auto at = [&](const char* part) { return text.find(part); };
+    CHECK(at("<OUTFILE_0/>") < at("<OUTFILE_1/>"));
+    CHECK(at("<max_nbytes>123456</max_nbytes>") < at("<result>"));
+    CHECK(at("<open_name>receipt</open_name>") < at("<open_name>checkpoint</open_name>"));
+    CHECK(at("<optional/>") > at("<open_name>checkpoint</open_name>"));
+    CHECK(text.find("<optional/>") == text.rfind("<optional/>"));
+    CHECK_THROWS_AS(output_template_for("<output_template/>", 2), InputError);
+}
+
 TEST_CASE("a running run has exactly the configured number of unsent jobs",
           "[server][integration]") {
     World world;
@@ -104,7 +121,10 @@ TEST_CASE("a running run has exactly the configured number of unsent jobs",
     CHECK(count_of(xml, "<open_name>shard_1</open_name>") == 1);
     CHECK(world.one("select concat_ws(' ', min(opaque), max(opaque), min(target_nresults), "
                     "min(result_template_file)) x from workunit") ==
-          "3 3 1 templates/dedloc_train_out");
+          "3 3 1 runs/demo/output_template");
+    CHECK_THAT(platform::read_text(world.project.root() / "runs/demo/output_template"),
+               Catch::Contains("<max_nbytes>" +
+                               std::to_string(formats::checkpoint_bytes(run_file())) + "<"));
     CHECK(std::filesystem::exists(world.project.root() / "templates/dedloc_train_out"));
     CHECK_THAT(xml, Catch::Contains("<command_line>\n--hours 12\n") ||
                         Catch::Contains("<command_line>--hours 12</command_line>"));
@@ -150,8 +170,10 @@ TEST_CASE("a job's limits follow from the model of its run", "[server][integrati
     const auto run = run_file();
     const auto memory = std::to_string(formats::trainer_machine_bytes(run, 2));
     const auto gpu = std::to_string(formats::trainer_gpu_bytes(run));
+    const auto disk = std::to_string(200'000'010 + formats::trainer_disk_bytes(run));
+    CHECK(formats::trainer_disk_bytes(run) >= 9 * sizeof(float) * formats::parameter_count(run));
     CHECK(world.one("select concat_ws(' ', rsc_memory_bound, rsc_disk_bound, rsc_fpops_est) x "
-                    "from workunit where id = 1") == memory + " 200000010 432000000000000");
+                    "from workunit where id = 1") == memory + " " + disk + " 432000000000000");
     CHECK(world.one("select gpu_memory x from dedloc_run") == gpu);
 }
 
