@@ -91,7 +91,7 @@ net::TransportOptions Seat::transport_options() const {
         std::all_of(run_.dht_seeds.begin(), run_.dht_seeds.end(),
                     [](const Endpoint& seed) { return net::is_loopback_host(seed.host); });
     options.preferred_port = port_for(key_.public_key());
-    options.listen = options_.listen.value_or(Endpoint{is_local ? "127.0.0.1" : "0.0.0.0", 0});
+    options.listen = options_.listen.value_or(Endpoint{is_local ? "127.0.0.1" : "::", 0});
     if (!run_.gateway.empty()) {
         options.session = net::SessionOptions{.project = run_.project_key,
                                               .run = formats::run_id(run_),

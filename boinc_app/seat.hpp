@@ -40,7 +40,7 @@ struct SeatOptions {
     std::filesystem::path state = "saved_state";        ///< a trainer's file (seat_state.hpp)
     /// Address to accept connections at. If absent, the same port as at the last start with this
     /// key if it is free, else any free port: on loopback if all DHT seeds are on loopback, else on
-    /// all interfaces.
+    /// all interfaces, IPv4 and IPv6.
     std::optional<Endpoint> listen;
     /// The volunteer has agreed that we ask the router to forward a port to us.
     bool maps_port = false;

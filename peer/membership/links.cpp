@@ -25,6 +25,14 @@ const Known* Links::find(const PeerKey& peer) const {
     return it == known_.end() ? nullptr : &it->second;
 }
 
+namespace {
+
+bool is_v6(const Endpoint& endpoint) {
+    return endpoint.host.find(':') != std::string::npos;
+}
+
+}  // namespace
+
 // --- opening and closing -----------------------------------------------------
 
 void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actions) {
@@ -272,7 +280,11 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     link.peer = message.sender;
     link.last_sequence = message.sequence;
     tick_at_ = std::min(tick_at_, now + config_.rules.failure_timeout);
-    if (link.dialled) attempts_[link.remote].failures = 0;
+    if (link.dialled) {
+        Attempt& attempt = attempts_[link.remote];
+        attempt.failures = 0;
+        attempt.peer = message.sender;
+    }
     const PeerKey dialler = link.dialled ? key_.public_key() : message.sender;
     forget_earlier_life(message.sender, hello.session, id, actions);
     const auto [it, is_new] = known_.try_emplace(message.sender);
@@ -302,7 +314,9 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     known.receives = hello.receives;
     known.result_name = hello.result_name;
     const std::uint16_t port = link.dialled ? link.remote.port : hello.listening_port;
-    known.endpoint = {link.remote.host, port};
+    // More peers can dial an IPv4 address than an IPv6 one.
+    const bool is_worse = is_v6(link.remote) && known.endpoint.port != 0 && !is_v6(known.endpoint);
+    if (!is_worse) known.endpoint = {link.remote.host, port};
     known.claimed_port = hello.listening_port;
     link.last_heard = link.watched_since = now;
     if (is_new) newcomers_.push_back(message.sender);

@@ -189,6 +189,7 @@ class Links {
         bool is_dialling = false;
         unsigned failures = 0;
         TimePoint not_before;
+        std::optional<PeerKey> peer{};  ///< the last one that introduced itself there
     };
 
     void take_port(Known& known, const wire::Heartbeat& heartbeat);

@@ -56,7 +56,11 @@ void Links::forget_worst_attempt() {
     if (worst != attempts_.end()) attempts_.erase(worst);
 }
 
+/// A peer that listens on IPv4 and IPv6 is found at two addresses.
 bool Links::is_known_endpoint(const Endpoint& endpoint) const {
+    const auto attempt = attempts_.find(endpoint);
+    const bool is_tried = attempt != attempts_.end() && attempt->second.peer;
+    if (is_tried && known_.contains(*attempt->second.peer)) return true;
     return std::any_of(known_.begin(), known_.end(),
                        [&](const auto& entry) { return entry.second.endpoint == endpoint; });
 }

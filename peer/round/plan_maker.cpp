@@ -19,12 +19,25 @@ namespace {
 /// A reducer whose part saves less time than this is left out (PlanRequest::latency).
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
-planning::Member member_of(const Seat& seat, bool contributes) {
+bool is_v6(const Seat& seat) {
+    return seat.endpoint.host.find(':') != std::string::npos;
+}
+
+/// Whether all seats have links over IPv6, or are the coordinator's. Only then may a peer that is
+/// known at an IPv6 address reduce, since the others may have IPv4 only.
+bool are_all_v6(const std::map<PeerKey, Seat>& seats) {
+    return std::all_of(seats.begin(), seats.end(), [](const auto& entry) {
+        return entry.second.endpoint.host.empty() || is_v6(entry.second);
+    });
+}
+
+planning::Member member_of(const Seat& seat, bool contributes, bool are_all_v6) {
+    const bool can_be_dialled = seat.endpoint.port != 0 && (are_all_v6 || !is_v6(seat));
     return {.upload = seat.join->upload,
             .download = seat.join->download,
             .contributes = contributes,
             .receives = seat.join->receives,
-            .is_reachable = seat.endpoint.port != 0 && seat.may_reduce};
+            .is_reachable = can_be_dialled && seat.may_reduce};
 }
 
 planning::PlanRequest request_for(const RoundRules& rules) {
@@ -83,6 +96,7 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                     .relays = {},
                     .expected = {}};
     auto request = request_for(rules);
+    const bool all_v6 = are_all_v6(seats);
     for (const auto& [peer, seat] : seats) {
         plan.members.push_back({.peer = peer,
                                 .samples = seat.join->samples,
@@ -90,7 +104,7 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                 .contribution_id = seat.join->contribution_id,
                                 .receives = seat.join->receives,
                                 .exponent = seat.join->exponent});
-        request.members.push_back(member_of(seat, seat.join->samples > Samples{0}));
+        request.members.push_back(member_of(seat, seat.join->samples > Samples{0}, all_v6));
     }
     if (!has_samples(plan)) return {};
     if (std::ranges::none_of(request.members, &planning::Member::is_reachable)) return {};
@@ -118,11 +132,12 @@ std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& 
     ++amended.attempt;
     auto request = request_for(rules);
     request.chunk_elements = plan.chunk_elements;
+    const bool all_v6 = are_all_v6(seats);
     std::vector<PeerIndex> lost;
     for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
         const PeerKey& peer = plan.members[k].peer;
         const Seat& seat = seats.at(peer);
-        planning::Member member = member_of(seat, plan.members[k].samples > Samples{0});
+        planning::Member member = member_of(seat, plan.members[k].samples > Samples{0}, all_v6);
         const bool is_gone = gone.contains(peer);
         if (is_gone) member.contributes = member.receives = false;
         if (is_gone || demoted.contains(peer) || seat.is_lost) member.is_reachable = false;

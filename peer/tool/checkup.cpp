@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kSeedTimeout{3'000};
 /// Opens the transport; on failure returns the finding with the reason.
 std::optional<Finding> listen(std::optional<net::TcpTransport>& transport, std::uint16_t port) {
     net::TransportOptions options;
-    options.listen = Endpoint{"0.0.0.0", port};
+    options.listen = Endpoint{"::", port};
     try {
         transport.emplace(options, [](const Event&) {});
         return std::nullopt;

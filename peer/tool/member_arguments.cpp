@@ -28,7 +28,7 @@ std::string usual_host(const StayOptions& options, const formats::RunFile& run) 
         hosts.push_back(parts ? parts->host : std::string{});
     }
     const bool is_local = std::all_of(hosts.begin(), hosts.end(), net::is_loopback_host);
-    return is_local ? "127.0.0.1" : "0.0.0.0";
+    return is_local ? "127.0.0.1" : "::";
 }
 
 /// Parses [HOST:]PORT; `usual` is the host if there is none. Errors: InputError.

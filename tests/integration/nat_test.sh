@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Volunteers behind separate NATs, which cannot dial each other, train together: a backbone, or an
 # aggregator that can be dialled, averages for them. Each has a link of its own speed. One joins
-# late, and some do not know that they cannot be dialled. Prints shares, samples and bytes. All
-# hosts are network namespaces that only this test sees.
+# late, some do not know that they cannot be dialled, and some have IPv4 or IPv6 only. Prints
+# shares, samples and bytes. All hosts are network namespaces that only this test sees.
 # Usage: nat_test.sh PROGRAMS [relay] (as root; status 77 if it cannot make the hosts)
 # relay: prints how many bytes the backbone moves if it averages for two, four and eight volunteers,
 # and if it forwards their packets to each other instead. Asserts nothing.
@@ -18,16 +18,20 @@ fi
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/hosts.sh"
 cd "$folder"
-steps=20
+steps=14
 
-# begin ARGUMENT...: a new run, its backbone, and a key with a ticket for each volunteer.
-begin() {
+# make_run: a new run, and a key with a ticket for each peer.
+make_run() {
     local name
     rm -rf ./*.out ./*.err ./*.json ./*.key ./*.ticket
     "$peer" create run.json --key hub.key --bytes 400kB --steps "$steps" --target-batch 60
-    for name in hub helper a b c v{1..8}; do
+    for name in hub helper a b c four six v{1..8}; do
         "$peer" ticket run.json --project-key hub.key --key $name.key --ticket $name.ticket
     done
+}
+# begin ARGUMENT...: a new run and its backbone.
+begin() {
+    make_run
     start hub seed 10.78.0.1:7000 --run run.json --listen 7001 "$@"
     await 10 "the seed" grep -qs '"address"' hub.out
 }
@@ -181,4 +185,25 @@ dials nat-b 192.168.78.2 || fail_test "the volunteer does not listen"
 finish a b
 has_samples a b
 averages_nothing a b
+
+echo "one with IPv4 only, one with IPv6 only, and a backbone with both"
+add_house four 14 8 40
+at four sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+add_host six 16 4 20
+ip -n six addr del 10.78.0.16/24 dev street
+make_run
+seeds=(10.78.0.1:7000 '[fd78::1]:7000') seed_pids=()
+for seed in "${seeds[@]}"; do
+    ip netns exec hub "$peer" seed "$seed" >"seed-$seed.out" 2>&1 &
+    seed_pids+=($!)
+done
+start hub join run.json --backbone --listen '[::]:7001' --seed "${seeds[0]}" --seed "${seeds[1]}"
+start four join run.json --seed "${seeds[0]}" --outbound-only --samples-per-second 60
+start six join run.json --seed "${seeds[1]}" --samples-per-second 30
+await 60 "both in a round" members 3 hub
+finish four six
+has_samples four six
+averages_nothing four six
+kill "${seed_pids[@]}"
+wait "${seed_pids[@]}"
 none_left "the swarms"

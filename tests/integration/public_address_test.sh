@@ -65,7 +65,8 @@ says 2 'must not run as root' at project "$dedloc" project create "$project" --n
     --listen 0.0.0.0:443 --url "$url" --certificate "$folder/tls/chain.pem" \
     --certificate-key "$folder/tls/key.pem"
 at project "$dedloc" project create "$project" --name Public --user "$account" --url "$url" \
-    --listen 0.0.0.0:443 --listen '[::]:443' --redirect 0.0.0.0:80 --peer-port 7400 \
+    --listen 0.0.0.0:443 --listen '[::]:443' --redirect 0.0.0.0:80 \
+    --peer-port 7400 --peer-listen :: \
     --certificate "$folder/tls/chain.pem" --certificate-key "$folder/tls/key.pem" \
     --acme-webroot "$folder/acme" --contact-seconds 10
 bible_text | sed -n 1,3000p >"$folder/home/text"
@@ -124,6 +125,10 @@ for pair in "open 1" "hidden 2"; do
     at "$host" bash "$folder/volunteer" "$here/../.." "$folder/volunteers" "$number" "$url" \
         "$folder/libraries" "$folder/ca.pem" &
     await 60 "volunteer $number on $host" test -e "$folder/volunteers/$number/attached"
+done
+for address in 10.78.0.1 fd78::1; do
+    at open timeout 5 bash -c ": >/dev/tcp/$address/7401" \
+        || fail_test "the backbone does not listen on $address"
 done
 at project timeout 300 "$dedloc" run wait --project "$project" --name first >"$folder/waited" 2>&1 \
     || fail_test "the run does not end: $(tail -n 5 "$folder/waited")

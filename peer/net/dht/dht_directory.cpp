@@ -170,7 +170,7 @@ DhtSessionOptions session_options(const DhtDirectoryOptions& options) {
     if (session.listen.host.empty()) {
         const bool is_one_host = std::ranges::all_of(
             session.seeds, [](const Endpoint& seed) { return is_loopback_host(seed.host); });
-        session.listen.host = is_one_host ? "127.0.0.1" : "0.0.0.0";
+        session.listen.host = is_one_host ? "127.0.0.1" : "::";
     }
     if (!is_numeric_host(session.listen.host)) {
         throw InputError("cannot listen on \"" + session.listen.host +

@@ -22,7 +22,8 @@ namespace dedloc::net {
 struct DhtDirectoryOptions {
     RunId run;                       ///< the info-hash is derived from it
     std::vector<std::string> seeds;  ///< "host:port" each, as in the run file; not empty
-    /// UDP, numeric host. Empty host: loopback if all seeds are on loopback, else every interface.
+    /// UDP, numeric host; "::" means both families. Empty host: loopback if all seeds are on
+    /// loopback, else every interface.
     Endpoint listen;
     /// The key that signs the swarm's head; nothing: the head is not looked up.
     std::optional<PeerKey> project{};

@@ -39,14 +39,26 @@ bool are_all_private(const std::vector<Endpoint>& seeds) {
     });
 }
 
+bool is_everywhere(const std::string& host) {
+    return host == "0.0.0.0" || host == "::";
+}
+
+/// The host "::" means both families. libtorrent does not listen on loopback for a wildcard, but
+/// peers on the seed's machine use it.
+std::string interfaces_of(const Endpoint& listen) {
+    std::string interfaces = listen.text();
+    if (listen.host == "::")
+        interfaces = Endpoint{"0.0.0.0", listen.port}.text() + "," + interfaces;
+    if (!is_everywhere(listen.host) || listen.port == 0) return interfaces;
+    interfaces += "," + Endpoint{"127.0.0.1", listen.port}.text();
+    if (listen.host == "::") interfaces += "," + Endpoint{"::1", listen.port}.text();
+    return interfaces;
+}
+
 lt::settings_pack private_settings(const Endpoint& listen, bool is_private) {
     using Pack = lt::settings_pack;
     Pack pack;
-    // libtorrent does not listen on loopback for 0.0.0.0, but peers on the seed's machine use it.
-    const bool adds_loopback = listen.host == "0.0.0.0" && listen.port != 0;
-    const Endpoint loopback{"127.0.0.1", listen.port};
-    pack.set_str(Pack::listen_interfaces,
-                 adds_loopback ? listen.text() + "," + loopback.text() : listen.text());
+    pack.set_str(Pack::listen_interfaces, interfaces_of(listen));
     // The node starts later (see above).
     pack.set_bool(Pack::enable_dht, false);
     pack.set_str(Pack::dht_bootstrap_nodes, "");
@@ -76,8 +88,9 @@ lt::settings_pack private_settings(const Endpoint& listen, bool is_private) {
     return pack;
 }
 
-/// Waits until the session listens. Nothing on success, else the reason of the failure.
-std::optional<std::string> await_listening(DhtSession& opened) {
+/// Waits until the session listens. Nothing on success, else the reason of the failure. With
+/// `is_both`, IPv4 is enough: this machine may have no IPv6.
+std::optional<std::string> await_listening(DhtSession& opened, bool is_both) {
     const auto deadline = Clock::now() + kListenDeadline;
     std::optional<std::string> failure = "no answer from the system";
     while (Clock::now() < deadline) {
@@ -85,7 +98,8 @@ std::optional<std::string> await_listening(DhtSession& opened) {
         std::vector<lt::alert*> alerts;
         opened.session.pop_alerts(&alerts);
         for (const lt::alert* alert : alerts) {
-            if (const auto* failed = lt::alert_cast<lt::listen_failed_alert>(alert)) {
+            const auto* failed = lt::alert_cast<lt::listen_failed_alert>(alert);
+            if (failed && !(is_both && failed->address.is_v6())) {
                 const bool is_in_use = failed->error == boost::system::errc::address_in_use;
                 return is_in_use ? "the port is in use" : failed->error.message();
             }
@@ -124,7 +138,7 @@ DhtSession open_dht_session(const DhtSessionOptions& options) {
         params.dht_state = options.saved;
         params.disk_io_constructor = lt::disabled_disk_io_constructor;  // no torrents
         DhtSession opened{lt::session(std::move(params)), 0, {}};
-        const auto failure = await_listening(opened);
+        const auto failure = await_listening(opened, options.listen.host == "::");
         if (failure && tries > 1) continue;
         if (failure) {
             throw IoError(fmt::format("cannot listen on UDP {} for the DHT: {}",
@@ -133,8 +147,8 @@ DhtSession open_dht_session(const DhtSessionOptions& options) {
         std::string bootstrap;
         for (const Endpoint& seed : options.seeds) bootstrap += seed.text() + ",";
         if (bootstrap.empty()) {
-            const bool is_everywhere = options.listen.host == "0.0.0.0";
-            const std::string host = is_everywhere ? "127.0.0.1" : options.listen.host;
+            const std::string host =
+                is_everywhere(options.listen.host) ? "127.0.0.1" : options.listen.host;
             bootstrap = Endpoint{host, opened.port}.text();
         }
         lt::settings_pack start;

@@ -1,6 +1,7 @@
 // HTTP and HTTPS requests with libcurl. Proxy and certificates are the system's unless the request
-// names others. The size of the answer is limited. A host that has an IPv4 address is asked there:
-// members listen on IPv4, and a gateway dials back the address that a request comes from.
+// names others. The size of the answer is limited. A host that has an IPv4 address is asked there
+// first: a gateway dials back the address that a request comes from, and more members can dial an
+// IPv4 one.
 #pragma once
 
 #include <chrono>

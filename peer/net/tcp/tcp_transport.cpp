@@ -56,7 +56,11 @@ Endpoint remote_of(const TcpSocket& socket) {
     const tcp::endpoint remote = socket.remote_endpoint(error);
     if (error) return {};
     if (!remote.address().is_v6()) return {remote.address().to_string(), remote.port()};
-    const asio::ip::address_v6 without_scope(remote.address().to_v6().to_bytes());
+    const asio::ip::address_v6 v6 = remote.address().to_v6();
+    if (v6.is_v4_mapped()) {  // on a socket for both families
+        return {asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string(), remote.port()};
+    }
+    const asio::ip::address_v6 without_scope(v6.to_bytes());
     return {without_scope.to_string(), remote.port()};
 }
 

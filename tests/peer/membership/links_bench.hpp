@@ -51,7 +51,9 @@ struct LinksBench {
     /// A link with test_key(n) or its host, whose handshake has not begun.
     OtherEnd open(std::uint8_t n, event::LinkOpened opened = {}) {
         opened.link = LinkId{++last_link};
-        opened.remote = {endpoint_of(n).host, opened.dialled ? kPort : std::uint16_t{50'000}};
+        if (opened.remote.host.empty()) {
+            opened.remote = {endpoint_of(n).host, opened.dialled ? kPort : std::uint16_t{50'000}};
+        }
         actions.clear();
         links.opened(now, opened, actions);
         return {.key = test_key(n), .link = opened.link};

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "tests/peer/membership/links_bench.hpp"
@@ -206,4 +207,51 @@ TEST_CASE("a peer's address is the host of its link with the port where it liste
     CHECK(endpoint(3, true, 5'000) == endpoint_of(3));  // the address that was dialled
     CHECK(bench.dials({{endpoint_of(2).host, 5'000}, endpoint_of(3), {"10.9.9.9", 0}}) == 0);
     CHECK(bench.dials({endpoint_of(2)}) == 1);
+}
+
+TEST_CASE("a peer that is found at an IPv4 and an IPv6 address is dialled once at each",
+          "[membership]") {
+    Bench bench;
+    const Endpoint v4 = endpoint_of(2);
+    const Endpoint v6{"2001:db8::2", kPort};
+    for (const bool is_v4_first : {true, false}) {
+        CHECK(bench.dials({v4, v6}) == 2);
+        event::LinkOpened first{.link = {}, .remote = is_v4_first ? v4 : v6, .dialled = true};
+        event::LinkOpened second{.link = {}, .remote = is_v4_first ? v6 : v4, .dialled = true};
+        const auto one = bench.introduce(2, first);
+        CHECK(bench.links.find(one.peer())->endpoint == first.remote);
+        const auto other = bench.introduce(2, second);
+        CHECK(bench.links.find(one.peer())->endpoint == v4);
+        bench.now += 60s;
+        CHECK(bench.dials({v4, v6}) == 0);
+        CHECK_FALSE(bench.links.closed(bench.now, {.link = one.link}, bench.actions));
+        bench.close(other);
+        bench.now += 60s;
+    }
+}
+
+TEST_CASE("a heartbeat changes the port of a peer, but not its host", "[membership]") {
+    Bench bench;
+    auto end = bench.introduce(2);
+    const auto endpoint = [&] { return bench.links.find(end.peer())->endpoint; };
+    const auto beat = [&](std::optional<std::uint16_t> port) {
+        wire::Heartbeat heartbeat;
+        heartbeat.listening_port = port;
+        CHECK(bench.hears(end, heartbeat));
+    };
+    beat(std::nullopt);  // an older peer
+    CHECK(endpoint() == endpoint_of(2));
+    beat(0);
+    CHECK(endpoint() == Endpoint{endpoint_of(2).host, 0});
+    beat(std::nullopt);
+    CHECK(endpoint().port == 0);
+    beat(5'000);
+    CHECK(endpoint() == Endpoint{endpoint_of(2).host, 5'000});
+    // This peer does not know the port of its router, at which it was dialled.
+    event::LinkOpened dialled{.link = {}, .remote = {endpoint_of(3).host, 7'000}, .dialled = true};
+    end = bench.introduce(3, dialled, kPort);
+    beat(kPort);
+    CHECK(endpoint() == dialled.remote);
+    beat(0);
+    CHECK(endpoint().port == 0);
 }

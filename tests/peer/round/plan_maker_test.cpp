@@ -1,0 +1,50 @@
+#include "peer/round/plan_maker.hpp"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "peer/round/relays.hpp"
+
+namespace dedloc::round {
+namespace {
+
+PeerKey key_of(std::size_t number) {
+    PeerKey key;
+    key.bytes[0] = static_cast<std::byte>(number);
+    return key;
+}
+
+/// The members that reduce in a round of the coordinator, member 0, and peers with links to it from
+/// these hosts, which can be dialled there.
+std::set<std::uint32_t> reducers(const std::vector<std::string>& hosts) {
+    RoundRules rules;
+    rules.elements = 10'000'000;
+    std::map<PeerKey, Seat> seats;
+    for (std::size_t k = 0; k <= hosts.size(); ++k) {
+        Seat& seat = seats[key_of(k)];
+        seat.join.emplace();
+        seat.join->samples = Samples{1};
+        seat.join->upload = seat.join->download = Bandwidth{1'000'000};
+        seat.endpoint = {k == 0 ? "" : hosts[k - 1], 4'000};
+    }
+    const auto round =
+        make_plan(rules, {.number = 1, .coordinator = key_of(0)}, 1, {}, seats, Veterans{});
+    REQUIRE(round);
+    std::set<std::uint32_t> reducers;
+    for (const wire::ChunkRange& range : round->plan.ranges) reducers.insert(range.member.value());
+    return reducers;
+}
+
+TEST_CASE("a peer at an IPv6 address reduces only if all members have IPv6", "[round]") {
+    using Members = std::set<std::uint32_t>;
+    CHECK(reducers({"10.0.0.1", "10.0.0.2"}) == Members{0, 1, 2});
+    CHECK(reducers({"2001:db8::1", "2001:db8::2"}) == Members{0, 1, 2});
+    CHECK(reducers({"10.0.0.1", "2001:db8::2"}) == Members{0, 1});
+    CHECK(reducers({"2001:db8::1", "10.0.0.2", "2001:db8::3"}) == Members{0, 2});
+}
+
+}  // namespace
+}  // namespace dedloc::round
