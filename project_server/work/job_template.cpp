@@ -24,7 +24,7 @@ Block last_element(std::string_view text, std::string_view body, std::string_vie
     while (const auto element = reader.next()) {
         if (element->name == name) last = element;
     }
-    if (!last) throw InputError(fmt::format("The input template has no <{}>.", name));
+    if (!last) throw InputError(fmt::format("The template has no <{}>.", name));
     const auto begin = static_cast<std::size_t>(last->whole.data() - text.data());
     const auto line = text.rfind('\n', begin);
     const auto after = text.find('\n', begin + last->whole.size());
@@ -35,7 +35,7 @@ Block last_element(std::string_view text, std::string_view body, std::string_vie
 /// The body of the first element of this name directly inside `body`.
 std::string_view body_of(std::string_view body, std::string_view name) {
     const auto element = server::find_element(body, name);
-    if (!element) throw InputError(fmt::format("The input template has no <{}>.", name));
+    if (!element) throw InputError(fmt::format("The template has no <{}>.", name));
     return element->body;
 }
 

@@ -77,16 +77,23 @@ std::vector<std::string> stage_inputs(const server::ProjectConfig& project, cons
 }
 
 /// The output template of a run's trainers, which depends on its model, as a path relative to the
-/// project's folder; kOutputTemplateFile if that one cannot be used.
+/// project's folder; kOutputTemplateFile if an administrator has given that another form.
 std::string output_template_of(const server::ProjectConfig& project, const fs::path& folder,
                                const formats::RunFile& run) {
     const fs::path path = folder / "output_template";
     const std::string relative = fs::relative(path, project.directory).string();
     if (relative.size() >= sizeof(WORKUNIT::result_template_file)) return kOutputTemplateFile;
-    const std::string text =
-        output_template_for(platform::read_text(project.directory / kOutputTemplateFile),
-                            formats::checkpoint_bytes(run));
-    if (!fs::exists(path) || platform::read_text(path) != text) platform::replace_file(path, text);
+    try {
+        const std::string text =
+            output_template_for(platform::read_text(project.directory / kOutputTemplateFile),
+                                formats::checkpoint_bytes(run));
+        if (!fs::exists(path) || platform::read_text(path) != text) {
+            platform::replace_file(path, text);
+        }
+    } catch (const InputError& error) {
+        log_warning("{} Jobs of {} declare no checkpoint.", error.what(), run.name);
+        return kOutputTemplateFile;
+    }
     return relative;
 }
 

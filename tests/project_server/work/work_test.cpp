@@ -164,6 +164,17 @@ TEST_CASE("jobs take turns with the shards and never have one that is held out",
     CHECK(world.one("select group_concat(xml_doc like '%shard_c%') x from workunit") == "0,0");
 }
 
+TEST_CASE("an output template of another form gives jobs without a checkpoint",
+          "[server][integration]") {
+    World world;
+    platform::replace_file(world.project.root() / "templates/dedloc_train_out",
+                           std::string_view{"<output_template><file_info><name><OUTFILE_0/></name>"
+                                            "</file_info></output_template>"});
+    CHECK(world.generator.pass().created == 2);
+    CHECK(world.one("select min(result_template_file) x from workunit") ==
+          "templates/dedloc_train_out");
+}
+
 TEST_CASE("a job's limits follow from the model of its run", "[server][integration]") {
     World world;
     world.generator.pass();
