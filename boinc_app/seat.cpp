@@ -351,6 +351,7 @@ std::string Seat::doing(const SeatNews& news) const {
             step, run_.steps);
     }
     if (!news.has_joined) return "Joining the swarm: getting the model from other peers.";
+    if (!news.turn.empty()) return "Step " + std::to_string(step) + ": " + news.turn + ".";
     return fmt::format(
         "Training: computing samples for step {} of {}, and averaging with the "
         "other peers.",

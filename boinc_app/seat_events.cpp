@@ -122,6 +122,11 @@ void SeatEvents::pause_changed(const action::PauseChanged& changed) {
     news_.is_paused = changed.pause.count % 2 == 1;
 }
 
+void SeatEvents::turn_changed(const action::TurnChanged& changed) {
+    const std::lock_guard lock(mutex_);
+    news_.turn = changed.attendance == Attendance::kEveryRound ? std::string{} : changed.why;
+}
+
 void SeatEvents::joining() {
     const std::lock_guard lock(mutex_);
     news_.has_joined = false;

@@ -29,15 +29,16 @@ struct SeatWork {
 
 /// The state of a seat.
 struct SeatNews {
-    StepIndex step;                                    ///< updates of the swarm that we know of
-    SeatWork work;                                     ///< ours, in committed rounds
-    std::uint64_t generation = 0;                      ///< the newest that we know of
-    StepIndex first_step;                              ///< where it began
-    bool has_joined = false;                           ///< a commit came since the last join
-    bool is_paused = false;                            ///< the project has paused the run
-    bool is_finished = false;                          ///< the run has reached its last step
-    std::optional<std::string> refusal;                ///< why the swarm has refused this peer
-    std::optional<std::string> failure;                ///< why one of our threads has failed
+    StepIndex step;                      ///< updates of the swarm that we know of
+    SeatWork work;                       ///< ours, in committed rounds
+    std::uint64_t generation = 0;        ///< the newest that we know of
+    StepIndex first_step;                ///< where it began
+    bool has_joined = false;             ///< a commit came since the last join
+    bool is_paused = false;              ///< the project has paused the run
+    std::string turn;                    ///< why this trainer is not in every round; empty: it is
+    bool is_finished = false;            ///< the run has reached its last step
+    std::optional<std::string> refusal;  ///< why the swarm has refused this peer
+    std::optional<std::string> failure;  ///< why one of our threads has failed
     std::chrono::steady_clock::time_point last_heard;  ///< when the last frame of a peer arrived
 };
 
@@ -61,6 +62,7 @@ class SeatEvents final : public net::Host {
     void settled(const action::Settled&) override {}
     /// A note says it too.
     void pause_changed(const action::PauseChanged& changed) override;
+    void turn_changed(const action::TurnChanged& changed) override;
     void revocations_heard(const action::RevocationsHeard&) override {}  // only voters hear them
     void swarm_seen(const action::SwarmSeen&) override {}
     // finished, refused and failed set a field of SeatNews and wake wait(); the others only log.

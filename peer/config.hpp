@@ -23,6 +23,9 @@ struct RoundRules {
     Codec codec = Codec::kFp32;  ///< how contributions and averages travel
     /// Trainers compute for the next round while a round is on its way (round/README.md).
     bool overlaps = false;
+    /// The coordinator chooses the trainers of each round (round/README.md, Turns). False: every
+    /// trainer is called to every round.
+    bool chooses_trainers = true;
     /// Vectors of N floats in a state: the parameters and the optimizer's moments.
     std::uint32_t state_vectors = 3;
 

@@ -259,6 +259,11 @@ struct GenerationWanted {
 struct PauseChanged {
     SignedPause pause;  ///< its signature is verified; its count is higher than before
 };
+/// The coordinator has decided anew in which rounds this trainer takes part.
+struct TurnChanged {
+    Attendance attendance = Attendance::kEveryRound;  ///< the new turn
+    std::string why;  ///< one sentence for the volunteer: what it does now, and why
+};
 /// A voter has sent a list of revocations. The host verifies the project's signature, and ends the
 /// links of the peers that a newer list revokes.
 struct RevocationsHeard {
@@ -318,7 +323,7 @@ using Action =
                  action::Committed, action::GenerationBegun, action::GenerationWanted,
                  action::PauseChanged, action::RevocationsHeard, action::ReadHistory,
                  action::Settled, action::SwarmSeen, action::Finished, action::Refused,
-                 action::Left, action::Note, action::Overlap>;
+                 action::Left, action::Note, action::Overlap, action::TurnChanged>;
 /// Actions in the order in which the driver carries them out.
 using Actions = std::vector<Action>;
 

@@ -110,6 +110,7 @@ void Peer::Core::advance_parts() {
     const bool is_staying = leave_at_ == kNever;
     const bool has_state = is_current() || member_.phase() == round::Member::Phase::kApplying;
     election_.advance(now_, is_staying && has_state, out_);
+    member_.follow_term(election_.term(), out_);
     certify_as_coordinator();
     if (is_staying) coordinator_.advance(now_, out_);
     post();
@@ -181,8 +182,11 @@ void Peer::Core::welcome_newcomers() {
 
 void Peer::Core::catch_up() {
     const bool is_idle = config_.receives && !is_finished_ && leave_at_ == kNever &&
-                         member_.phase() == round::Member::Phase::kIdle;
-    if (!is_idle) return;
+                         member_.phase() == round::Member::Phase::kIdle &&
+                         !member_.is_handing_over();
+    const bool is_resting = member_.is_resting() && head().step < config_.rules.last_step;
+    if (is_resting && catch_up_.is_active()) catch_up_.stop();
+    if (!is_idle || is_resting) return;
     catch_up_.begin(now_, own(), out_);
     if (!catch_up_.is_active() && is_certified()) member_.resume(out_);
 }

@@ -133,6 +133,8 @@ class Peer::Core {
     void take(const wire::Message& m, const wire::Elect& body);
     /// A voter's answer to our candidacy.
     void take(const wire::Message& m, const wire::Promise& body);
+    /// The coordinator says in which rounds this peer takes part.
+    void take(const wire::Message& m, const wire::Assignment& body);
     /// The coordinator begins a round: freeze the contribution and join.
     void take(const wire::Message& m, const wire::Call& body);
     /// A member joins the round that this peer coordinates.

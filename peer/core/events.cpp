@@ -65,7 +65,7 @@ void Peer::Core::peer_lost(const PeerKey& peer) {
 }
 
 void Peer::Core::on(const event::Progressed& event) {
-    member_.progressed(event);
+    member_.progressed(event, out_);
     // With overlap, what is computed during a round counts once the next state is reached.
     const bool is_ahead = config_.rules.overlaps && member_.is_in_round();
     if (event.step == head().step && !is_ahead) {

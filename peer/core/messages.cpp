@@ -81,6 +81,9 @@ void Peer::Core::take(const wire::Message& m, const wire::Call& body) {
     if (!follows(m.sender, body.term)) return;
     if (leave_at_ == kNever) member_.called(m.step, body, out_);
 }
+void Peer::Core::take(const wire::Message& m, const wire::Assignment& body) {
+    if (follows(m.sender, body.term) && leave_at_ == kNever) member_.assigned(body, out_);
+}
 void Peer::Core::take(const wire::Message& m, const wire::Join& body) {
     coordinator_.joined(now_, m.sender, m.step, body, out_);
 }
@@ -124,7 +127,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Stalled& body) {
     coordinator_.stalled(now_, m.sender, m.step, body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Ready& body) {
-    coordinator_.ready(m.sender, m.step, body);
+    coordinator_.ready(now_, m.sender, m.step, body);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Propose& body) {

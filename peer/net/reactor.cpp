@@ -82,6 +82,7 @@ class Reactor::Impl {
     void act(const action::GenerationBegun& begun) { host_.generation_begun(begun); }
     void act(const action::GenerationWanted& wanted) { host_.generation_wanted(wanted); }
     void act(const action::PauseChanged& changed) { host_.pause_changed(changed); }
+    void act(const action::TurnChanged& changed) { host_.turn_changed(changed); }
     void act(const action::RevocationsHeard& heard) { host_.revocations_heard(heard); }
     void act(const action::ReadHistory& wanted) { host_.read_history(wanted); }
     void act(const action::Settled& settled) { host_.settled(settled); }

@@ -45,6 +45,8 @@ class Host {
     virtual void generation_wanted(const action::GenerationWanted& wanted) = 0;
     /// The run is paused or goes on. At a voter it must be durable when this returns.
     virtual void pause_changed(const action::PauseChanged& changed) = 0;
+    /// This trainer's turn has changed: show it to the volunteer. A note says it too.
+    virtual void turn_changed(const action::TurnChanged& changed) = 0;
     /// A voter has sent a list of revocations: verify it, and give it to the transport.
     virtual void revocations_heard(const action::RevocationsHeard& heard) = 0;
     /// Read the ledger and answer with event::HistoryRead. Backbone only.

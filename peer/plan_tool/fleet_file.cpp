@@ -25,6 +25,7 @@ constexpr std::size_t kMaxNameBytes = 64;
 constexpr double kBytesPerMegabit = 125'000;
 constexpr double kMaxMegabits = 1e7;
 constexpr double kMaxSpeed = 1e9;
+constexpr double kMaxMicroBatch = 86'400;  ///< seconds
 constexpr double kMaxLatencyMs = 60'000;
 constexpr std::uint64_t kMaxVectorBytes = wire::kMaxElements * 4;
 
@@ -53,6 +54,7 @@ struct Peer {
     std::string name;
     planning::Member member;
     double samples_per_second = 0;
+    double micro_batch_seconds = 0;
 };
 
 /// How error messages name a peer: by position, and by name if it has a printable one.
@@ -82,6 +84,9 @@ Peer parse_peer(const rapidjson::Value& value, std::size_t position, std::string
     peer.member.is_reachable = !flag("outbound_only", false);
     if (fields.has("samples_per_second")) {
         peer.samples_per_second = fields.number("samples_per_second", 0, kMaxSpeed);
+    }
+    if (fields.has("micro_batch_seconds")) {
+        peer.micro_batch_seconds = fields.number("micro_batch_seconds", 0, kMaxMicroBatch);
     }
     fields.finish();
     return peer;
@@ -118,6 +123,7 @@ Fleet parse_fleet(std::string_view document, std::string_view text) {
         fleet.names.push_back(std::move(peer.name));
         round.members.push_back(peer.member);
         fleet.training.samples_per_second.push_back(peer.samples_per_second);
+        fleet.micro_batch_seconds.push_back(peer.micro_batch_seconds);
     }
     if (std::ranges::none_of(round.members, &planning::Member::is_reachable)) {
         fields.refuse("peers", "must hold one that is not outbound_only");
@@ -139,8 +145,17 @@ Fleet parse_fleet(std::string_view document, std::string_view text) {
             fields.refuse("target_batch", "needs a contributing peer with samples_per_second");
         }
     }
+    if (fields.has("overlap")) fleet.overlaps = fields.boolean("overlap");
     fields.finish();
     return fleet;
+}
+
+planning::FleetRequest fleet_request_of(const Fleet& fleet) {
+    return {.round = fleet.training.round,
+            .samples_per_second = fleet.training.samples_per_second,
+            .micro_batch_seconds = fleet.micro_batch_seconds,
+            .target_batch = fleet.training.target_batch,
+            .overlaps = fleet.overlaps};
 }
 
 Fleet read_fleet(const std::filesystem::path& path) {

@@ -7,16 +7,22 @@
 #include <vector>
 
 #include "peer/planning/advice.hpp"
+#include "peer/planning/participation.hpp"
 
 namespace dedloc::plan {
 
 /// The contents of a fleet file.
 struct Fleet {
-    std::vector<std::string> names;      ///< unique, in the order of the file
-    std::string codec;                   ///< name of the codec of contributions
-    std::string average_codec;           ///< name of the codec of averages
-    planning::TrainingRequest training;  ///< members and vector; target_batch 0: not given
+    std::vector<std::string> names;           ///< unique, in the order of the file
+    std::string codec;                        ///< name of the codec of contributions
+    std::string average_codec;                ///< name of the codec of averages
+    planning::TrainingRequest training;       ///< members and vector; target_batch 0: not given
+    std::vector<double> micro_batch_seconds;  ///< one for each peer; 0: short
+    bool overlaps = false;                    ///< trainers compute while a round is on its way
 };
+
+/// The fleet as the coordinator would ask which trainers to call. Requires a target batch.
+planning::FleetRequest fleet_request_of(const Fleet& fleet);
 
 /// Parses a fleet file; `document` is its name for error messages. Errors: InputError, a sentence
 /// that names the field and, if there is one, the peer.

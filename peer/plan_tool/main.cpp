@@ -19,11 +19,13 @@ constexpr const char* kFooter =
     "FLEET.json is an object with these fields:\n"
     "  peers          a list of {name, upload_mbit, download_mbit (0: not known),\n"
     "                 contributes (default true), receives (default: as contributes),\n"
-    "                 outbound_only (default false), samples_per_second (default 0)}\n"
+    "                 outbound_only (default false), samples_per_second (default 0),\n"
+    "                 micro_batch_seconds (default 0: short)}\n"
     "  elements       length of the vector; or bytes: size of an encoded contribution\n"
     "  codec          fp32, fp16, bf16 or int8; average_codec, if averages use another\n"
     "  target_batch   samples of a step (optional): shows which peers should compute, and a "
     "better\n                 target batch\n"
+    "  overlap        true if trainers compute while a round is on its way (default false)\n"
     "  latency_ms     latency of a message (default 0)\n"
     "Exit status: 1 if the file cannot be used, 2 for wrong arguments.\n";
 

@@ -33,6 +33,7 @@ Report report_on(const Fleet& fleet) {
         report.training = TrainingAdvice{
             .pace = planning::pace_of(fleet.training).value(),
             .choice = planning::choose_trainers(fleet.training).value(),
+            .participation = planning::choose_participation(fleet_request_of(fleet)).value(),
             .batch_for_90_percent = planning::batch_for(fleet.training, 0.9).value()};
     }
     return report;
@@ -65,6 +66,22 @@ const char* name_of(planning::Limit limit) {
             break;
     }
     return "none";
+}
+
+const char* name_of(Attendance attendance) {
+    switch (attendance) {
+        case Attendance::kEveryRound:
+            break;
+        case Attendance::kSomeRounds:
+            return "some-rounds";
+        case Attendance::kWhenDone:
+            return "when-done";
+        case Attendance::kReduceOnly:
+            return "reduce-only";
+        case Attendance::kRest:
+            return "rest";
+    }
+    return "every-round";
 }
 
 double seconds_of(Duration time) {

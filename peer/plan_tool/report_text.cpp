@@ -126,6 +126,59 @@ void print_training(Text out, const Fleet& fleet, const TrainingAdvice& training
     fmt::format_to(out, ".\n");
 }
 
+/// The peers with this turn, and one of their turns.
+struct Group {
+    std::vector<std::string> names;
+    planning::Turn turn;
+};
+
+Group group_of(const Fleet& fleet, const planning::Participation& chosen, Attendance attendance) {
+    Group group;
+    for (std::size_t k = 0; k < chosen.turns.size(); ++k) {
+        if (chosen.turns[k].attendance != attendance) continue;
+        group.names.push_back(fleet.names[k]);
+        group.turn = chosen.turns[k];
+    }
+    return group;
+}
+
+void print_participation(Text out, const Fleet& fleet, const planning::Participation& chosen) {
+    const auto speed = [](const planning::Prediction& prediction) {
+        return fmt::format(
+            "{:.4g} samples/s (a step of {:.4g} s, of which {:.4g} s wait for "
+            "micro-batches and {:.4g} s are the round)",
+            prediction.samples_per_second, prediction.step_seconds, prediction.wait_seconds,
+            prediction.round_seconds);
+    };
+    fmt::format_to(out, "With all trainers in every round the swarm computes {}.\n",
+                   speed(chosen.all));
+    const auto print = [&](Attendance attendance, const std::string& what) {
+        const Group group = group_of(fleet, chosen, attendance);
+        if (!group.names.empty()) {
+            fmt::format_to(out, "The coordinator would {}.\n",
+                           fmt::format(fmt::runtime(what), some_of(group.names), group.turn.every));
+        }
+    };
+    print(Attendance::kSomeRounds,
+          "call {0} to one round in {1}, with the samples of all of them: the link makes a round "
+          "longer than the samples of one step are worth");
+    print(Attendance::kWhenDone,
+          "call {0} when a micro-batch is done, about one round in {1}: the others would wait for "
+          "longer than its samples are worth");
+    print(Attendance::kReduceOnly,
+          "have {0} only reduce: samples would be too old after a micro-batch, and the link "
+          "shortens the round");
+    print(Attendance::kRest, "let {0} rest: what it costs the others is more than it computes");
+    const bool is_any = std::ranges::any_of(chosen.turns, [](const planning::Turn& turn) {
+        return turn.attendance != Attendance::kEveryRound;
+    });
+    if (is_any) {
+        fmt::format_to(out, "Then it computes {}.\n", speed(chosen.chosen));
+    } else {
+        fmt::format_to(out, "The coordinator would leave out none of them.\n");
+    }
+}
+
 void print_simulated(Text out, const Report::Simulated& simulated) {
     const SimulatedRounds& played = simulated.played;
     const SimulatedRound& round = played.rounds.front();
@@ -173,7 +226,10 @@ std::string text_of(const Fleet& fleet, const Report& report) {
     }
     print_limits(out, fleet, report);
     print_comparison(out, fleet, report);
-    if (report.training) print_training(out, fleet, *report.training);
+    if (report.training) {
+        print_training(out, fleet, *report.training);
+        print_participation(out, fleet, report.training->participation);
+    }
     if (report.simulated) print_simulated(out, *report.simulated);
     return text;
 }

@@ -96,6 +96,7 @@ simulation::WorldOptions world_options(const PlanRequest& request, std::uint32_t
     options.rules.elements = request.elements;
     options.rules.target_batch = Samples{traffic.contributors * kMicroBatch * kMicroBatches};
     options.rules.last_step = StepIndex{rounds + 1'000};
+    options.rules.chooses_trainers = false;  // the fleet's own round is asked for
     options.computes_averages = false;
     options.proves_links = true;
     options.checks_bytes_queued = false;

@@ -41,6 +41,7 @@ void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* 
     carried_ = stored_;
     if (overlaps) carried_ += is_live ? held : target;
     computing_since_ = overlaps && is_live ? head_since_ : now;
+    note_head_time(now, is_live);
     now_ = head_since_ = now;
     is_live_ = is_live;
     batch_.begin(voter_.head().step);
@@ -62,7 +63,11 @@ void Coordinator::set_paused(TimePoint now, bool is_paused) {
     if (!paused_at_) return;
     const TimePoint idle_since =
         std::max(*paused_at_, computing_since_) + config_.rules.join_timeout;
-    if (now > idle_since) computing_since_ += now - idle_since;
+    if (now > idle_since) {
+        computing_since_ += now - idle_since;
+        for (TimePoint& time : head_times_) time += now - idle_since;
+        attendances_.shift(now - idle_since);
+    }
     paused_at_.reset();
 }
 
@@ -71,10 +76,12 @@ void Coordinator::reduced(const PeerKey& from, StepIndex step, const wire::Reduc
     if (reduced.attempt == attempt_) reduced_.insert(from);
 }
 
-void Coordinator::ready(const PeerKey& from, StepIndex step, const wire::Ready& ready) {
+void Coordinator::ready(TimePoint now, const PeerKey& from, StepIndex step,
+                        const wire::Ready& ready) {
     if (!is_about_us(step, ready.term) || phase_ != Phase::kPlanned) return;
     if (ready.attempt != attempt_ || !seats_.contains(from)) return;
     ready_[from] = ready.average;
+    ready_at_[from] = now;
     reduced_.insert(from);
 }
 
@@ -91,6 +98,7 @@ void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbea
 
 void Coordinator::lost(const PeerKey& peer, Outbox& out) {
     batch_.forget(peer);
+    has_lost_any_ = true;
     const auto seat = seats_.find(peer);
     if (seat == seats_.end() || seat->second.is_lost) return;
     out.note(peer.brief() + " was lost in the round of step " + std::to_string(step_.value()));
@@ -103,7 +111,10 @@ void Coordinator::lost(const PeerKey& peer, Outbox& out) {
 }
 
 void Coordinator::on_newcomer(const PeerKey& peer, Outbox& out) {
-    if (!election_.is_leading() || phase_ == Phase::kGathering) return;
+    if (!election_.is_leading()) return;
+    const auto assignment = attendances_.assignment_of(peer);
+    if (assignment && assignment->term == election_.term()) out.send(peer, step_, *assignment);
+    if (phase_ == Phase::kGathering) return;
     const auto seat = seats_.find(peer);
     const bool is_awaited = seat != seats_.end() && !seat->second.join;
     if (phase_ == Phase::kCalled && is_awaited) out.send(peer, step_, wire::Call{term_});
@@ -130,6 +141,7 @@ void Coordinator::reset() {
     record_.reset();
     reduced_.clear();
     ready_.clear();
+    ready_at_.clear();
     gone_.clear();
     demoted_.clear();
     stalls_.clear();
@@ -169,8 +181,9 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
             return;
         }
         case Phase::kPlanned: {
-            if (is_ready_at_all_but_lost()) propose(out);
-            return;
+            if (!is_ready_at_all_but_lost()) return;
+            judge_links();
+            return propose(out);
         }
         case Phase::kProposed:
             return;
@@ -179,17 +192,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
 
 void Coordinator::time_out(TimePoint now, Outbox& out) {
     deadline_ = kNever;
-    if (phase_ == Phase::kCalled) {
-        std::erase_if(seats_, [&](const auto& entry) {
-            if (entry.second.join) return false;
-            if (entry.first != self_) {
-                exclude(entry.first, "was called and has not joined in time", out);
-            }
-            return true;
-        });
-        if (!seats_.contains(self_)) return cancel("the coordinator has not joined in time", out);
-        return plan(now, out);
-    }
+    if (phase_ == Phase::kCalled) return join_overdue(now, out);
     if (phase_ != Phase::kPlanned) return;
     // If some members are ready, the others are late. If no member is ready, a part is missing
     // everywhere and no complaint names its sender: the round is cancelled.
@@ -224,6 +227,7 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     if (is_new) batch_.begin(own_.step());
     step_ = own_.step();
     has_begun_ = true;
+    if (std::exchange(has_lost_any_, false) || is_new) choose_turns(now, out);
     if (!is_new && now < next_estimate_at_) return;
     next_estimate_at_ = now + kMinEstimatePause;
     // This peer has just begun to lead. Members get one failure timeout to link to it. Then it
@@ -249,7 +253,8 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     const Duration timeout =
         (config_.rules.overlaps ? 2 : 1) * std::max(expected_, config_.rules.heartbeat);
     const bool waits = is_reached && (awaits_members(now, out) ||
-                                      latecomers_.hold_up(now, voter_.head(), links_, timeout));
+                                      latecomers_.hold_up(now, voter_.head(), links_, timeout,
+                                                          without_every_round()));
     if (is_reached && !waits) return call(now, out);
     const TimePoint reached_at = batch_.reached_at(now);
     if (reached_at != kNever) {
@@ -282,10 +287,11 @@ bool Coordinator::awaits_members(TimePoint now, Outbox& out) {
         const membership::Known* known = links_.find(peer);
         const bool may_come = known != nullptr && known->has_reported && known->receives &&
                               known->generation == head.generation &&
+                              attendances_.of(peer) == Attendance::kEveryRound &&
                               !exclusions_.is_out(account_of(peer), now);
         if (!may_come || (known->step >= head.step && known->heartbeat.has_state)) continue;
-        if (now < head_since_ + config_.rules.join_timeout) return true;
-        exclude(peer, "has not reached the decided state in time", out);
+        if (now < head_since_ + join_limit(peer)) return true;
+        leave_waiting(peer, now - head_since_, "has not reached the decided state in time", out);
     }
     return false;
 }
@@ -295,6 +301,7 @@ bool Coordinator::are_most_frozen() const {
     std::size_t frozen = 0;
     for (const auto& [peer, known] : links_.known()) {
         if (known.role != Role::kTrainer || !is_eligible(peer, known)) continue;
+        if (attendances_.of(peer) != Attendance::kEveryRound) continue;
         ++trainers;
         frozen += known.heartbeat.is_frozen ? 1 : 0;
     }
@@ -317,14 +324,16 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     // Attempts ascend within a term, so a term and an attempt name one plan.
     if (term_ != election_.term()) attempt_ = 0;
     term_ = election_.term();
-    deadline_ = now + config_.rules.join_timeout;
+    called_at_ = now;
+    attendances_.begin(term_);
     seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", links_.listening_port()}});
     for (const auto& [peer, known] : links_.known()) {
-        if (!is_eligible(peer, known) || seats_.size() >= wire::kMaxMembers) continue;
+        if (!is_called(peer, known) || seats_.size() >= wire::kMaxMembers) continue;
         seats_.try_emplace(peer, Seat{.join = {}, .endpoint = known.endpoint});
     }
     std::set<PeerKey> seated;
     for (const auto& [peer, seat] : seats_) seated.insert(peer);
+    deadline_ = next_join_deadline();
     send_to(seated, wire::Call{term_}, out);
 }
 
@@ -365,6 +374,7 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     attempt_ = plan.attempt;
     reduced_.clear();
     ready_.clear();
+    ready_at_.clear();
     stalls_.clear();
     judge_at_ = kNever;
     const auto timeout =

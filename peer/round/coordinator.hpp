@@ -16,6 +16,9 @@
 // proposed record is never amended: a member that is lost after the proposal was ready before it,
 // or fetches the result later.
 //
+// Turns     The coordinator chooses the trainers that it calls and how long it waits for each
+//           (attendances.hpp, coordinator_attendance.cpp).
+//
 // Claims    A member may claim as many samples as its device can compute in the time since the
 //           round began; its ticket says how fast the device is. The coordinator leaves out a
 //           member that claims more, one whose pieces a reducer refuses, one that does not answer
@@ -24,6 +27,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,6 +39,7 @@
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
 #include "peer/progress/target_batch.hpp"
+#include "peer/round/attendances.hpp"
 #include "peer/round/complaints.hpp"
 #include "peer/round/exclusions.hpp"
 #include "peer/round/latecomers.hpp"
@@ -57,6 +62,7 @@ class Coordinator {
           voter_(voter),
           election_(election),
           own_(own),
+          attendances_(config.rules),
           batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}) {}
 
     /// Samples and speed of a trainer, from its heartbeat or from our own trainer.
@@ -85,7 +91,7 @@ class Coordinator {
     void stalled(TimePoint now, const PeerKey& from, StepIndex step, const wire::Stalled& stalled,
                  Outbox& out);
     /// A member holds the whole average.
-    void ready(const PeerKey& from, StepIndex step, const wire::Ready& ready);
+    void ready(TimePoint now, const PeerKey& from, StepIndex step, const wire::Ready& ready);
     /// A voter's vote for the proposal. Returns the decision if this vote completes the majority.
     std::optional<Decision> accepted(const PeerKey& from, StepIndex step,
                                      const wire::Accept& accept);
@@ -111,7 +117,18 @@ class Coordinator {
     enum class Phase : std::uint8_t { kGathering, kCalled, kPlanned, kProposed };
 
     bool is_eligible(const PeerKey& peer, const membership::Known& known) const;
-    Samples allowance(TimePoint now, const membership::Known& known) const;
+    bool is_called(const PeerKey& peer, const membership::Known& known) const;
+    void note_head_time(TimePoint now, bool is_live);
+    std::vector<FleetMember> fleet() const;
+    void choose_turns(TimePoint now, Outbox& out);
+    std::set<PeerKey> without_every_round() const;
+    Duration join_limit(const PeerKey& peer) const;
+    TimePoint next_join_deadline() const;
+    void join_overdue(TimePoint now, Outbox& out);
+    void leave_waiting(const PeerKey& peer, Duration waited, const std::string& why, Outbox& out);
+    TimePoint computed_since(const PeerKey& peer) const;
+    void judge_links();
+    Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
     Exclusions::Account account_of(const PeerKey& peer) const;
     void exclude(const PeerKey& peer, const std::string& why, Outbox& out);
     void drop_overflow(Outbox& out);
@@ -163,6 +180,7 @@ class Coordinator {
     const membership::Voter& voter_;
     membership::Election& election_;
     const Member& own_;
+    Attendances attendances_;
     progress::TargetBatch batch_;
 
     Phase phase_ = Phase::kGathering;
@@ -174,9 +192,12 @@ class Coordinator {
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint now_{};
-    TimePoint head_since_{};       ///< when our head last changed
-    bool is_live_ = false;         ///< the head last changed by a decision made at that time
-    TimePoint computing_since_{};  ///< since when trainers compute for the round of the head
+    TimePoint head_since_{};            ///< when our head last changed
+    bool is_live_ = false;              ///< the head last changed by a decision made at that time
+    TimePoint computing_since_{};       ///< since when trainers compute for the round of the head
+    std::deque<TimePoint> head_times_;  ///< when the last heads came, newest first
+    TimePoint called_at_{};             ///< when the round was called
+    bool has_lost_any_ = false;         ///< a peer was lost since turns were chosen
     std::optional<TimePoint> paused_at_{};  ///< since when the run is paused
     Samples stored_;               ///< most samples that a trainer can have held at head_since_
     Samples carried_;              ///< most samples of the round from before computing_since_
@@ -196,6 +217,7 @@ class Coordinator {
     std::optional<wire::Plan> plan_;
     std::set<PeerKey> reduced_;        ///< reducers that have averaged their chunks, this attempt
     std::map<PeerKey, Digest> ready_;  ///< average digests of ready members, this attempt
+    std::map<PeerKey, TimePoint> ready_at_;  ///< when they were ready
     /// Members to remove, and reducers to relieve, with the next amendment.
     std::set<PeerKey> gone_, demoted_;
     bool is_amend_due_ = false;

@@ -29,8 +29,9 @@ bool Coordinator::is_eligible(const PeerKey& peer, const membership::Known& know
 /// Upper bound of the samples that this device can have computed for the head's round. It has
 /// computed for at most as long as this peer has had that head, with overlap also the head before,
 /// and one second more, because it may have learned of the head earlier.
-Samples Coordinator::allowance(TimePoint now, const membership::Known& known) const {
-    const std::chrono::duration<double> time = now - computing_since_ + std::chrono::seconds{1};
+Samples Coordinator::allowance(TimePoint now, const PeerKey& peer,
+                               const membership::Known& known) const {
+    const std::chrono::duration<double> time = now - computed_since(peer) + std::chrono::seconds{1};
     const double most = static_cast<double>(known.max_samples_per_second) * time.count();
     const double bounded = std::min(most, static_cast<double>(wire::kMaxSamples));
     return std::min(Samples{static_cast<std::uint64_t>(bounded)} + carried_,
@@ -62,7 +63,13 @@ void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, S
     now_ = now;
     if (exclusions_.is_out(account_of(from), now)) return;
     if (const membership::Known* known = links_.find(from)) {
-        samples = std::min(samples, allowance(now, *known));
+        const Attendance attendance = attendances_.of(from);
+        if (attendance != Attendance::kEveryRound) {
+            // Only what it holds counts, and only for a round to which it is called.
+            if (!attendances_.is_called(from, known->heartbeat, step)) return batch_.forget(from);
+            if (attendance != Attendance::kSomeRounds) samples_per_second = 0;
+        }
+        samples = std::min(samples, allowance(now, from, *known));
         samples_per_second =
             std::min(samples_per_second, static_cast<double>(known->max_samples_per_second));
     }
@@ -75,10 +82,10 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
     const auto seat = seats_.find(from);
     if (!is_about_us(step, join.term) || phase_ != Phase::kCalled || seat == seats_.end()) return;
     const membership::Known* known = links_.find(from);
-    if (known != nullptr && join.samples > allowance(now, *known)) {
+    if (known != nullptr && join.samples > allowance(now, from, *known)) {
         exclude(from,
                 "claims " + std::to_string(join.samples.value()) + " samples, but only " +
-                    std::to_string(allowance(now, *known).value()) + " are possible",
+                    std::to_string(allowance(now, from, *known).value()) + " are possible",
                 out);
         seats_.erase(seat);
         return;
@@ -98,6 +105,8 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
     }
     if (!join.is_finite) out.note(from.brief() + " joined with a gradient that is not finite");
     seat->second.join = join;
+    attendances_.joined(from, step, called_at_, now - called_at_, join.samples,
+                        called_at_ - computing_since_);
 }
 
 /// Leaves out the largest claims until the sum of samples fits a record (wire::kMaxSamples).

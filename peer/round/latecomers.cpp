@@ -9,14 +9,14 @@
 namespace dedloc::round {
 
 bool Latecomers::hold_up(TimePoint now, const Head& head, const membership::Links& links,
-                         Duration timeout) {
+                         Duration timeout, const std::set<PeerKey>& ignored) {
     std::vector<PeerKey> behind;
     int steps = 1;
     for (const auto& [peer, known] : links.known()) {
         const Digest& state = known.heartbeat.state;
         const bool is_former = state != Digest{} && (state == former_[0] || state == former_[1]);
         const bool may_come = known.has_reported && known.generation == head.generation;
-        if (!may_come || !known.receives || !is_former) continue;
+        if (!may_come || !known.receives || !is_former || ignored.contains(peer)) continue;
         behind.push_back(peer);
         if (state != former_[0]) steps = 2;
     }

@@ -41,9 +41,9 @@ class Latecomers {
     /// True while the Call should wait for a peer that holds one of the last two states given to
     /// decided(): at most `timeout` for each step that it is behind, from the first call of this
     /// function with this head on. Requires that the target batch is reached.
-    /// Cost  O(links)
+    /// `ignored`: peers that are not waited for.      Cost  O(links)
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const membership::Links& links,
-                               Duration timeout);
+                               Duration timeout, const std::set<PeerKey>& ignored = {});
     /// The same for the stragglers `behind`, with one `timeout` for all of them.
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const std::vector<PeerKey>& behind,
                                Duration timeout);

@@ -38,7 +38,9 @@ void Member::work(Outbox& out) {
 void Member::compute(Outbox& out) {
     const bool has_more = step_ < config_.rules.last_step && !is_finished_;
     if (config_.role != Role::kTrainer || !has_more || is_paused_) return;
+    if (assignment_.attendance >= Attendance::kReduceOnly) return;
     if (!std::exchange(has_sum_, true)) sum_began_at_ = step_;
+    if (assignment_.attendance == Attendance::kWhenDone) return hold_when_done(out);
     out.act(action::Work{step_});
 }
 
@@ -47,6 +49,7 @@ void Member::overlap(Outbox& out) {
     const bool has_next_round = step_.next() < config_.rules.last_step && !is_finished_;
     const bool may_compute = config_.role == Role::kTrainer && has_next_round && !is_paused_;
     if (!config_.rules.overlaps || !may_compute) return;
+    if (assignment_.attendance != Attendance::kEveryRound) return;
     if (std::exchange(has_sum_, true)) return;
     sum_began_at_ = step_;
     out.act(action::Overlap{.step = step_, .most = config_.rules.target_batch});
@@ -58,16 +61,17 @@ void Member::drop_sum(Outbox& out) {
     out.act(action::Pause{});
 }
 
-/// A sum counts for the round of the head if it began on that state or on the one before.
+/// A sum counts for the round of the head if it began on that state, with overlap or for a trainer
+/// that is not in every round also on an earlier one.
 bool Member::is_sum_too_old() const {
-    return config_.rules.overlaps && has_sum_ && voter_.head().step > sum_began_at_.next();
+    const bool is_of_last = config_.rules.overlaps && !keeps_samples();
+    const std::uint64_t most = is_of_last ? 1 : wire::kMaxStaleSteps;
+    return has_sum_ && voter_.head().step.value() > sum_began_at_.value() + most;
 }
 
 void Member::forget_round() {
-    // The contribution is not settled: the swarm may still decide to count it.
-    if (frozen_.contribution().samples > Samples{0}) feedback_.forget();
-    frozen_ = {};
     forget_attempts();
+    if (!keeps_samples()) drop_contribution();
 }
 
 void Member::forget_attempts() {
@@ -76,6 +80,7 @@ void Member::forget_attempts() {
     average_ = former_ = {};
     told_refused_.clear();
     last_chunk_.clear();
+    last_contribution_.clear();
     sealed_.clear();
     stall_at_ = kNever;
 }
@@ -83,9 +88,12 @@ void Member::forget_attempts() {
 /// Settles the rounding error of the frozen contribution: `record` says whether it was averaged.
 /// Returns false if the record counts another contribution of ours.
 bool Member::settle(const CommitRecord& record) {
-    const Encoder frozen = std::exchange(frozen_, {});
+    is_offered_ = false;
     const CommitLine* line = line_of(record, self_);
-    if (line == nullptr || line->samples == Samples{0}) return true;
+    const bool is_counted = line != nullptr && line->samples > Samples{0};
+    if (!is_counted && keeps_samples()) return true;
+    const Encoder frozen = std::exchange(frozen_, {});
+    if (!is_counted) return true;
     const Contribution& ours = frozen.contribution();
     const bool is_ours = line->samples == ours.samples && line->loss_sum == ours.loss_sum;
     // Otherwise the record counts an earlier contribution of ours: accepted in spite of a Cancel,
@@ -101,23 +109,26 @@ void Member::state_reached(const event::StateReached& event, Outbox& out) {
         has_sum_ = false;
         ahead_ = Samples{0};
     }
+    // A state that was loaded may contain the contribution of a round whose record is unknown here.
+    if (phase_ != Phase::kApplying && is_offered_) drop_contribution();
     step_ = event.step;
     digest_ = event.digest;
     holds_state_ = true;
     forget_round();
     phase_ = Phase::kIdle;
     if (step_ == voter_.head().step) {
-        work(out);
-    } else if (has_sum_) {
+        if (!wait_with_contribution(out)) work(out);
+    } else if (has_sum_ && !keeps_samples()) {
         drop_sum(out);
     }
 }
 
-void Member::progressed(const event::Progressed& event) {
+void Member::progressed(const event::Progressed& event, Outbox& out) {
     samples_per_second_ = event.samples_per_second;
     if (event.step != step_) return;
     if (phase_ == Phase::kWorking) {
         samples_ = event.samples;
+        if (has_sum_ && assignment_.attendance == Attendance::kWhenDone) hold_when_done(out);
     } else if (has_sum_) {
         ahead_ = event.samples;
     }
@@ -127,6 +138,7 @@ void Member::progressed(const event::Progressed& event) {
 
 void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
     if (step != voter_.head().step || phase_ == Phase::kApplying) return;
+    follow_term(call.term, out);
     if (!config_.receives) {
         // Such a member holds no state and has nothing to freeze: it follows the head's step.
         if (phase_ == Phase::kIdle || phase_ == Phase::kWorking) forget_round();
@@ -147,6 +159,7 @@ void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
 
 void Member::freeze(Outbox& out) {
     phase_ = Phase::kFreezing;
+    contribution_began_at_ = has_sum_ ? sum_began_at_ : step_;
     has_sum_ = false;
     ++contribution_id_;
     out.act(action::Freeze{step_});
@@ -159,7 +172,8 @@ void Member::hold(Outbox& out) {
 }
 
 void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
-    if (phase_ != Phase::kFreezing || event.step != step_) return;
+    const bool is_late = std::exchange(is_handing_over_, false);
+    if ((phase_ != Phase::kFreezing && !is_late) || event.step != step_) return;
     Contribution contribution = event.contribution;
     if (!contribution.is_finite) {
         out.note("the gradient of step " + std::to_string(step_.value()) +
@@ -169,6 +183,8 @@ void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
     contribution.loss_sum = wire::accepted_loss_sum(contribution.loss_sum, contribution.samples);
     samples_ = contribution.samples;
     frozen_ = feedback_.freeze(std::move(contribution));
+    is_offered_ = false;
+    if (is_late) return;  // the round is over: the contribution waits for the next one
     phase_ = Phase::kFrozen;
     if (term_.coordinator == PeerKey{}) return;  // held, or cancelled: joins at the next call
     join(out);
@@ -177,6 +193,7 @@ void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
 
 void Member::join(Outbox& out) {
     const Contribution& contribution = frozen_.contribution();
+    is_offered_ = contribution.samples > Samples{0};
     out.send(term_.coordinator, step_,
              wire::Join{.term = term_,
                         .contribution_id = contribution_id_,
@@ -242,6 +259,7 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
     if (config_.receives && (step != step_ || phase_ == Phase::kIdle)) return;
     if (!reduction_) begin_reduction();
     last_chunk_[from] = now;
+    if (chunk.phase == wire::Phase::kScatter) last_contribution_[from] = now;
     const std::size_t offered = reduction_->offered_chunks();
     reduction_->take(from, chunk);
     if (!reduction_->is_following()) return;
@@ -355,7 +373,7 @@ void Member::decided(const CommitRecord& record, const Certificate& certificate,
     out.act(action::Committed{.record = record, .certificate = certificate});
     voter_.append(record);
     // A former process may have joined with the samples that the sum has again.
-    const bool may_count_twice = !settle(record) && config_.rules.overlaps;
+    const bool may_count_twice = !settle(record) && (config_.rules.overlaps || keeps_samples());
     if (!config_.receives) return follow_head(out);
     if (is_sum_too_old() || (has_sum_ && may_count_twice)) drop_sum(out);
     if (is_whole) {
@@ -371,6 +389,7 @@ void Member::decided(const CommitRecord& record, const Certificate& certificate,
 /// The round was decided without our average, which is fetched now. The trainer keeps its sum,
 /// which counts for the next round, and computes no more, so that no micro-batch delays the update.
 void Member::fall_behind(Outbox& out) {
+    if (keeps_samples()) return keep_samples(out);
     if (!config_.rules.overlaps || !has_sum_) return outdated(out);
     if (phase_ == Phase::kWorking) ahead_ = samples_;
     forget_round();
@@ -399,17 +418,22 @@ void Member::cancelled(StepIndex step, Outbox& out) {
 
 void Member::outdated(Outbox& out) {
     if (phase_ == Phase::kApplying || phase_ == Phase::kIdle) {
-        if (has_sum_) drop_sum(out);
+        if (has_sum_ || is_handing_over_) drop_sum(out);
+        drop_contribution();
+        is_handing_over_ = false;
         return;
     }
     drop_sum(out);
-    forget_round();
+    forget_attempts();
+    drop_contribution();
+    is_handing_over_ = false;
     phase_ = Phase::kIdle;
 }
 
 void Member::resume(Outbox& out) {
     if (phase_ != Phase::kIdle) return;
-    if (!config_.receives || (holds_state_ && step_ == voter_.head().step)) work(out);
+    if (config_.receives && (!holds_state_ || step_ != voter_.head().step)) return;
+    if (!wait_with_contribution(out)) work(out);
 }
 
 void Member::restart(const Digest& state, Outbox& out) {
@@ -443,7 +467,7 @@ void Member::check_invariants() const {
                  "a member takes part with the head's state", step_.value());
     DEDLOC_CHECK(phase_ != Phase::kReducing || (reduction_ && reduction_->is_following()),
                  "a member that reduces has a plan");
-    DEDLOC_CHECK(!is_sum_too_old(), "a sum is at most one step older than its round",
+    DEDLOC_CHECK(!is_sum_too_old(), "a sum is not older than its run and its turn allow",
                  sum_began_at_.value());
 }
 

@@ -63,13 +63,22 @@ class Member {
     /// The trainer has a new state: applied, loaded or fetched.
     void state_reached(const event::StateReached& event, Outbox& out);
     /// The trainer's samples and speed.
-    void progressed(const event::Progressed& event);
+    void progressed(const event::Progressed& event, Outbox& out);
     /// The trainer has frozen its contribution: joins if there is a call.
     void frozen(const event::ContributionFrozen& event, Outbox& out);
 
     /// Handlers of the coordinator's messages. The caller has checked that the sender coordinates
     /// the term. A Call: freezes, or joins again with the contribution that is frozen already.
     void called(StepIndex step, const wire::Call& call, Outbox& out);
+    /// An Assignment: how to take part in the rounds of its term.
+    void assigned(const wire::Assignment& assignment, Outbox& out);
+    /// This term is the newest one known: an assignment of an earlier one is void.
+    void follow_term(const Term& term, Outbox& out) {
+        const bool is_void = assignment_.term != term;
+        if (is_void && assignment_.attendance != Attendance::kEveryRound) assigned({term}, out);
+    }
+    /// True if it is not called for now, so that it need not follow the rounds.
+    bool is_resting() const { return assignment_.attendance == Attendance::kRest; }
     /// There is no coordinator, and the swarm has computed the target batch: freezes.
     void hold(Outbox& out);
     /// A Plan: follows it, unless it is old or does not count our contribution.
@@ -166,14 +175,25 @@ class Member {
     /// True once after new chunks have become due.
     bool take_has_more() { return std::exchange(has_more_, false); }
 
+    std::optional<Bandwidth> upload() const { return upload_; }
+    std::optional<Bandwidth> download() const { return download_; }
+
     /// The phase that the member is in.
     Phase phase() const { return phase_; }
     /// True if the trainer has the head's state and is not about to change it.
     bool has_state() const {
         return config_.receives && phase_ != Phase::kIdle && phase_ != Phase::kApplying;
     }
+    /// When this peer's last chunk of a contribution came in this round; nothing: none has come.
+    std::optional<TimePoint> heard_contribution(const PeerKey& peer) const {
+        const auto found = last_contribution_.find(peer);
+        return found == last_contribution_.end() ? std::nullopt : std::optional{found->second};
+    }
     /// True from the Call, or hold(), until the decision or the Cancel.
     bool is_in_round() const { return phase_ >= Phase::kFreezing && phase_ <= Phase::kReady; }
+    /// True while the trainer finishes a micro-batch whose samples would be lost if another state
+    /// were loaded now.
+    bool is_handing_over() const { return is_handing_over_; }
     /// True if the trainer has any state, current or not.
     bool holds_state() const { return holds_state_; }
     /// Step and digest of the trainer's state; the samples of the contribution to its round so far,
@@ -204,6 +224,16 @@ class Member {
     void freeze(Outbox& out);
     void drop_sum(Outbox& out);
     bool is_sum_too_old() const;
+    bool keeps_samples() const {
+        return assignment_.attendance == Attendance::kSomeRounds ||
+               assignment_.attendance == Attendance::kWhenDone;
+    }
+    bool holds_contribution() const { return frozen_.contribution().samples > Samples{0}; }
+    std::string turn() const;
+    void hold_when_done(Outbox& out);
+    void keep_samples(Outbox& out);
+    bool wait_with_contribution(Outbox& out);
+    void drop_contribution();
     void forget_round();
     void forget_attempts();
     bool settle(const CommitRecord& record);
@@ -226,9 +256,14 @@ class Member {
     Digest digest_;
     Samples samples_;  ///< in the sum while working, in a round in the frozen contribution
     double samples_per_second_ = 0;
-    bool has_sum_ = false;    ///< the trainer has a sum that is not frozen
-    StepIndex sum_began_at_;  ///< the state of that sum's first samples
-    Samples ahead_;           ///< its samples, while the member is not working
+    bool has_sum_ = false;             ///< the trainer has a sum that is not frozen
+    StepIndex sum_began_at_;           ///< the state of that sum's first samples
+    Samples ahead_;                    ///< its samples, while the member is not working
+    wire::Assignment assignment_;      ///< the last one, or the default
+    bool is_handing_over_ = false;     ///< behind, and Freeze is not answered yet
+    bool is_offered_ = false;          ///< a Join has named the frozen contribution, and no
+                                       ///< decision of that round is known
+    StepIndex contribution_began_at_;  ///< the state of the frozen contribution's first samples
     std::optional<Bandwidth> upload_;
     std::optional<Bandwidth> download_;
 
@@ -252,11 +287,12 @@ class Member {
     /// The average before it, of an earlier term. That term's coordinator may have voted for it
     /// and told no peer yet. When it comes back it proposes that record, and members need it then.
     Average former_;
-    TimePoint planned_at_{};                   ///< when the present plan arrived
-    std::vector<std::uint32_t> told_refused_;  ///< refused senders reported in this attempt
-    std::map<PeerKey, TimePoint> last_chunk_;  ///< when each peer last sent a chunk
-    TimePoint stall_at_ = kNever;              ///< next look for missing members
-    TimePoint last_sent_{};                    ///< when we last sent a chunk
+    TimePoint planned_at_{};                          ///< when the present plan arrived
+    std::vector<std::uint32_t> told_refused_;         ///< refused senders reported in this attempt
+    std::map<PeerKey, TimePoint> last_chunk_;         ///< when each peer last sent a chunk
+    std::map<PeerKey, TimePoint> last_contribution_;  ///< and a chunk of its contribution
+    TimePoint stall_at_ = kNever;                     ///< next look for missing members
+    TimePoint last_sent_{};                           ///< when we last sent a chunk
     bool has_more_ = false;
     std::map<std::tuple<std::uint64_t, std::uint32_t, wire::LinkKind>, Frame> sealed_;
 };

@@ -17,6 +17,7 @@
 #include "kernels/digest.hpp"
 #include "peer/base/bytes.hpp"
 #include "peer/round/codec.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::simulation {
 namespace {
@@ -266,26 +267,50 @@ void Checkers::check_claim(const CommitRecord& record, const CommitLine& line, T
             record.step.value(), line.samples.value(), line.peer.brief(), most);
 }
 
+void Checkers::has_turn(const PeerKey& peer, Attendance attendance) {
+    const bool is_every = attendance == Attendance::kEveryRound;
+    const StepIndex end{is_every ? newest_step_.value() + wire::kMaxStaleSteps : wire::kMaxStep};
+    holds_until_[peer] = end;
+}
+
+/// Steps by which the state that samples were computed on may be older than their round's.
+std::uint64_t Checkers::max_age(const PeerKey& peer, StepIndex step) const {
+    const auto holds = holds_until_.find(peer);
+    if (holds != holds_until_.end() && step <= holds->second) return wire::kMaxStaleSteps;
+    return settings_.overlaps ? 1 : 0;
+}
+
+/// The contribution that a line counts, frozen on the state of its round or on one of those before
+/// it that a trainer may hold it from; null if there is none.
+Checkers::Made* Checkers::made_for(const CommitRecord& record, const CommitLine& line) {
+    for (std::uint64_t age = 0;
+         age <= max_age(line.peer, record.step) && age <= record.step.value(); ++age) {
+        const auto made = made_.find({line.peer, StepIndex{record.step.value() - age}});
+        if (made == made_.end()) continue;
+        for (Made& candidate : made->second) {
+            const Contribution& contribution = candidate.frozen.contribution;
+            const bool is_used = std::ranges::any_of(candidate.used_in, [&](const Place& place) {
+                return !is_void(place, record.generation);
+            });
+            const bool is_equal =
+                contribution.samples == line.samples && contribution.loss_sum == line.loss_sum;
+            if (is_equal && (age == 0 || !is_used)) return &candidate;
+        }
+    }
+    return nullptr;
+}
+
 /// The frozen contribution that a line counts; null if a hostile peer has frozen no such
 /// contribution. Throws Violation where an honest peer has not.
 const Frozen* Checkers::used_contribution(const CommitRecord& record, const CommitLine& line) {
-    const auto made = made_.find({line.peer, record.step});
-    const bool is_hostile = hostile_.contains(line.peer);
-    if (made == made_.end() && is_hostile) return nullptr;
-    require(made != made_.end(), "step {} counts samples of {}, which has frozen none",
-            record.step.value(), line.peer.brief());
-    const auto match =
-        std::find_if(made->second.begin(), made->second.end(), [&](const Made& candidate) {
-            return candidate.frozen.contribution.samples == line.samples &&
-                   candidate.frozen.contribution.loss_sum == line.loss_sum;
-        });
-    if (match == made->second.end() && is_hostile) return nullptr;
-    require(match != made->second.end(),
-            "step {} counts {} samples of {}, which has frozen another contribution",
+    Made* match = made_for(record, line);
+    if (match == nullptr && hostile_.contains(line.peer)) return nullptr;
+    require(match != nullptr, "step {} counts {} samples of {}, which has frozen no such ones",
             record.step.value(), line.samples.value(), line.peer.brief());
     require(match->frozen.contribution.is_finite, "step {} counts a gradient that is not finite",
             record.step.value());
-    require(!match->is_tainted && match->frozen.state == record.previous_state,
+    const Digest* state = state_at(record.generation, match->frozen.step);
+    require(!match->is_tainted && state != nullptr && match->frozen.state == *state,
             "step {} counts samples of {} that were computed on another state", record.step.value(),
             line.peer.brief());
     for (const Place& place : match->used_in) {
@@ -303,16 +328,15 @@ const Frozen* Checkers::used_contribution(const CommitRecord& record, const Comm
     return &match->frozen;
 }
 
-/// The samples of a contribution were computed on the state of its round, or with overlap on the
-/// one before, and no other record counts any of them.
+/// The samples of a contribution were computed on the state of its round or on the states before it
+/// that the run allows, and no other record counts any of them.
 void Checkers::count_samples(const CommitRecord& record, const Frozen& frozen,
                              const CommitLine& line) {
     std::uint64_t all = 0;
     for (const Part& part : frozen.parts) {
         all += part.samples;
-        const StepIndex oldest{settings_.overlaps && record.step > StepIndex{0}
-                                   ? record.step.value() - 1
-                                   : record.step.value()};
+        const StepIndex oldest{record.step.value() -
+                               std::min(max_age(line.peer, record.step), record.step.value())};
         const Digest* state = state_at(record.generation, part.step);
         require(part.step >= oldest && state != nullptr && *state == part.state,
                 "step {} counts samples of {} that were computed on state {}", record.step.value(),

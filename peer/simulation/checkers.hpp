@@ -73,6 +73,9 @@ class Checkers {
     /// The project has signed this generation. Throws Violation if it has signed another one of
     /// the same number.
     void generation_signed(const SignedGeneration& generation);
+    /// The peer is told this turn. In other turns than that of every round, and for as many steps
+    /// afterwards as samples count, its samples may be of earlier states.
+    void has_turn(const PeerKey& peer, Attendance attendance);
     /// The peer is hostile; its device computes at most this many samples per second.
     void set_hostile(const PeerKey& peer, std::uint64_t max_samples_per_second);
     /// A hostile peer has sent garbage averages in the round of this step.
@@ -123,6 +126,8 @@ class Checkers {
     void check_first(const CommitRecord& record, Round& round);
     void check_claim(const CommitRecord& record, const CommitLine& line, TimePoint now,
                      Duration jumps) const;
+    std::uint64_t max_age(const PeerKey& peer, StepIndex step) const;
+    Made* made_for(const CommitRecord& record, const CommitLine& line);
     const Frozen* used_contribution(const CommitRecord& record, const CommitLine& line);
     void count_samples(const CommitRecord& record, const Frozen& frozen, const CommitLine& line);
     void check_average(const Round& round) const;
@@ -146,6 +151,7 @@ class Checkers {
     std::map<PeerKey, std::map<std::uint64_t, Counted>> counted_;
     std::set<Digest> proven_;                    ///< digests of verified certificates
     std::map<PeerKey, std::uint64_t> hostile_;   ///< max. samples per second
+    std::map<PeerKey, StepIndex> holds_until_;   ///< up to there samples may be old
     std::set<StepIndex> distrusted_;             ///< steps whose average is not recomputed
     std::map<StepIndex, TimePoint> decided_at_;  ///< first decision of each step
 };

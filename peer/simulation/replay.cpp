@@ -4,10 +4,12 @@
 #include "peer/simulation/replay.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <utility>
 
 #include "peer/base/check.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::simulation {
 
@@ -16,7 +18,7 @@ std::vector<Digest> train_alone(const Problem& problem, Codec codec,
     state::ModelState state{problem.tensors(), simulated_optimizer()};
     state.initialise(problem.initial_parameters());
     std::vector<Digest> digests;
-    FloatVector former;  // parameters before the last update
+    std::deque<FloatVector> former;  // parameters before the last updates, newest first
     for (const Round& round : rounds) {
         DEDLOC_CHECK(round.record.step == state.step(), "rounds have consecutive steps from 0 on",
                      round.record.step.value(), state.step().value());
@@ -24,18 +26,19 @@ std::vector<Digest> train_alone(const Problem& problem, Codec codec,
         for (Frozen& frozen : contributions) {
             auto sum = std::make_shared<FloatVector>(state.element_count());
             for (const Part& part : frozen.parts) {
-                const bool is_delayed = part.step != state.step();
-                DEDLOC_CHECK(!is_delayed || part.step.next() == state.step(),
-                             "a contribution is at most one step older than its round");
+                const std::uint64_t age = state.step().value() - part.step.value();
+                DEDLOC_CHECK(part.step <= state.step() && age <= former.size(),
+                             "a contribution is a few steps older than its round at most", age);
                 const auto parameters =
-                    is_delayed ? std::span<const float>{former} : state.parameters();
+                    age > 0 ? std::span<const float>{former[age - 1]} : state.parameters();
                 for (std::uint64_t s = 0; s < part.samples; ++s) {
                     (void)problem.add_gradient(parameters, part.first_sample + s, *sum);
                 }
             }
             frozen.contribution.sum = std::move(sum);
         }
-        former.assign(state.parameters().begin(), state.parameters().end());
+        former.emplace_front(state.parameters().begin(), state.parameters().end());
+        if (former.size() > wire::kMaxStaleSteps) former.pop_back();
         (void)state.apply(average_of(codec, contributions), round.record.scalars);
         digests.push_back(state.digest());
     }

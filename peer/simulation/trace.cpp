@@ -58,15 +58,16 @@ constexpr std::array kActionNames{"Dial",
                                   "Refused",
                                   "Left",
                                   "Note",
-                                  "Overlap"};
+                                  "Overlap",
+                                  "TurnChanged"};
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 constexpr std::array kBodyNames{
-    "Challenge",   "Hello",      "Leave",       "Refusal",    "Heartbeat",     "Generation",
-    "Elect",       "Promise",    "Call",        "Join",       "Plan",          "Cancel",
-    "Chunk",       "Reduced",    "Stalled",     "Ready",      "Propose",       "Accept",
-    "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer",    "RoundOffer",
-    "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList"};
+    "Challenge",   "Hello",      "Leave",       "Refusal",    "Heartbeat",      "Generation",
+    "Elect",       "Promise",    "Call",        "Join",       "Plan",           "Cancel",
+    "Chunk",       "Reduced",    "Stalled",     "Ready",      "Propose",        "Accept",
+    "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer",     "RoundOffer",
+    "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList", "Assignment"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
 
 /// One line about a frame; empty for a heartbeat.

@@ -76,6 +76,10 @@ void World::perform(Id id, const Action& action) {
                        host.pause_count = a.pause.count;
                    },
                    [](const action::RevocationsHeard&) {},
+                   [&](const action::TurnChanged& a) {
+                       host.attendance = a.attendance;
+                       checkers_.has_turn(host.key.public_key(), a.attendance);
+                   },
                    [&](const action::ReadHistory& a) { read_history(id, a); },
                    [&](const action::Settled& a) { settled_.push_back(a); },
                    [&](const action::SwarmSeen& a) { host.coordinator = a.coordinator; },
@@ -416,6 +420,9 @@ Digest World::digest(Id id) const {
 }
 bool World::is_paused(Id id) const {
     return is_paused_at(node(id).pause_count);
+}
+Attendance World::attendance(Id id) const {
+    return node(id).attendance;
 }
 std::uint64_t World::loads(Id id) const {
     return node(id).loads;

@@ -117,6 +117,8 @@ class CatchUp {
     void advance(TimePoint now, Outbox& out);
     /// When advance() is due; kNever if nothing waits for a time.
     TimePoint next_deadline() const;
+    /// Drops the fetch; begin() starts another one.
+    void stop();
     /// Drops the fetch and all targets.
     void reset();
     /// True from begin() until the goal is reached: the last round taken, or the state loaded.
@@ -180,7 +182,6 @@ class CatchUp {
     bool may_retain(const DonorCandidate& candidate) const;
     void proceed(TimePoint now, Outbox& out);
     void enter(TimePoint now, Mode mode, Outbox& out);
-    void stop();
     void forget_fetch();
 
     // Fetching a whole state.

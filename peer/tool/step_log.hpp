@@ -56,6 +56,7 @@ class StepLog final : public net::Host {
     void refused(const action::Refused& refused) override;
     void left(const action::Left&) override {}
     void pause_changed(const action::PauseChanged&) override {}
+    void turn_changed(const action::TurnChanged&) override {}
     void revocations_heard(const action::RevocationsHeard&) override {}
     void note(const action::Note& note) override;
     void failed(const std::string& sentence) override;

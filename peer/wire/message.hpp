@@ -120,6 +120,19 @@ struct Promise {
 
 // --- rounds ------------------------------------------------------------------
 
+/// Coordinator to a trainer: how to take part in the rounds of this term, until the next
+/// Assignment. Without one a trainer is in every round.
+struct Assignment {
+    Term term;  ///< the coordinator's
+    Attendance attendance = Attendance::kEveryRound;
+    std::uint32_t every = 1;  ///< kSomeRounds: called to one round of these, 1 to kMaxStaleSteps
+    /// Why, for the volunteer: samples per second of the whole swarm by the planner's model, with
+    /// the trainer in every round and as it is now. Both 0: the others have waited for its Join.
+    double speed_with = 0;
+    double speed_now = 0;
+    bool operator==(const Assignment&) const = default;
+};
+
 /// Coordinator to members: finish your micro-batch and freeze your contribution.
 struct Call {
     Term term;  ///< the coordinator's
@@ -368,7 +381,7 @@ struct Relay {
 using Body = std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise,
                           Call, Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept,
                           Commit, StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer,
-                          LeafRequest, Leaf, Relay, Pause, RevocationList>;
+                          LeafRequest, Leaf, Relay, Pause, RevocationList, Assignment>;
 
 /// Whether this message is bulk (Chunk, LeafRequest, Leaf). Bulk frames may arrive out of order or
 /// twice, because their contents name them: a replay changes nothing.

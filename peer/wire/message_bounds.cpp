@@ -231,6 +231,14 @@ struct IsGood {
     bool operator()(const RevocationList& m) const {
         return !m.list.empty() && m.list.size() <= kMaxRevocationsBytes;
     }
+    bool operator()(const Assignment& m) const {
+        // False also for NaN.
+        const auto is_speed = [](double speed) {
+            return speed >= 0 && speed <= static_cast<double>(kMaxSamplesPerSecond);
+        };
+        return is_good(m.term) && m.attendance <= Attendance::kRest && m.every >= 1 &&
+               m.every <= kMaxStaleSteps && is_speed(m.speed_with) && is_speed(m.speed_now);
+    }
 };
 
 }  // namespace

@@ -329,6 +329,12 @@ struct Packer {
         const auto list = uninitialized<std::uint8_t>(m.list);
         return fb::CreateRevocationList(out, list).Union();
     }
+    Offset<void> operator()(const Assignment& m) const {
+        const auto term = packed(m.term);
+        return fb::CreateAssignment(out, &term, static_cast<fb::Attendance>(m.attendance), m.every,
+                                    m.speed_with, m.speed_now)
+            .Union();
+    }
 };
 
 Packed packed(const FlatBufferBuilder& out, const Bulk& bulk, std::size_t head_bytes) {

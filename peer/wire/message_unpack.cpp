@@ -321,6 +321,13 @@ class Unpacker {
     Body body(const fb::RevocationList& t) {
         return RevocationList{bytes(*t.list(), kMaxRevocationsBytes)};
     }
+    Body body(const fb::Assignment& t) {
+        return Assignment{.term = unpacked(*t.term()),
+                          .attendance = static_cast<Attendance>(t.attendance()),
+                          .every = t.every(),
+                          .speed_with = t.speed_with(),
+                          .speed_now = t.speed_now()};
+    }
 
   private:
     SharedBytes owner_;
@@ -384,7 +391,7 @@ bool with_body(const fb::Message& m, Use use) {
                         fb::Cancel, fb::Chunk, fb::Reduced, fb::Stalled, fb::Ready, fb::Propose,
                         fb::Accept, fb::Commit, fb::StateVotes, fb::CommitQuery, fb::StateQuery,
                         fb::StateOffer, fb::RoundOffer, fb::LeafRequest, fb::Leaf, fb::Relay,
-                        fb::Pause, fb::RevocationList>(m, use);
+                        fb::Pause, fb::RevocationList, fb::Assignment>(m, use);
 }
 
 }  // namespace

@@ -35,6 +35,15 @@ enum class Role : std::uint8_t {
     kBackbone     ///< holds the state, keeps the ledger, and votes if it is appointed
 };
 
+/// How a trainer takes part in the rounds, as the coordinator decides it (round/README.md).
+enum class Attendance : std::uint8_t {
+    kEveryRound,  ///< computes, and is called to every round
+    kSomeRounds,  ///< computes, and is called to every k-th round with the samples of all of them
+    kWhenDone,    ///< computes one micro-batch at a time, and is called once it holds one
+    kReduceOnly,  ///< computes nothing, reduces in every round
+    kRest,        ///< computes nothing and is not called
+};
+
 /// How the numbers of contributions and averages travel in a run. The order is that of
 /// wire::Elements.
 enum class Codec : std::uint8_t {

@@ -57,6 +57,7 @@ class RoundLog final : public net::Host {
     void generation_wanted(const action::GenerationWanted& wanted) override;
     /// Writes the pause. Throws IoError.
     void pause_changed(const action::PauseChanged& changed) override;
+    void turn_changed(const action::TurnChanged&) override {}  // a backbone is no trainer
     void revocations_heard(const action::RevocationsHeard& heard) override;
     /// Answers with event::HistoryRead; without entries if the ledger cannot be read.
     void read_history(const action::ReadHistory& wanted) override;

@@ -220,7 +220,7 @@ wire::Body PeerWorld::any_body() {
     if (choice < 11) return any_body_outside_rounds(choice);
     if (choice < 20) return any_body_of_a_round(choice - 9);
     const auto word = [this] { return static_cast<std::uint32_t>(pick(6)); };
-    switch (pick(5)) {
+    switch (pick(6)) {
         case 0:
             return wire::LeafRequest{any_digest(), word()};
         case 1:
@@ -229,6 +229,10 @@ wire::Body PeerWorld::any_body() {
             return any_relay();
         case 3:
             return wire::Leave{};
+        case 4:
+            return wire::Assignment{.term = any_term(),
+                                    .attendance = static_cast<Attendance>(pick(5)),
+                                    .every = static_cast<std::uint32_t>(1 + pick(4))};
         default:
             return wire::Refusal{"no"};
     }

@@ -58,6 +58,7 @@ class Witness final : public net::Host {
     void left(const action::Left&) override {}
     void note(const action::Note&) override {}
     void pause_changed(const action::PauseChanged&) override {}
+    void turn_changed(const action::TurnChanged&) override {}
     void revocations_heard(const action::RevocationsHeard&) override {}
     void failed(const std::string& sentence) override {
         change([&] { failure_ = sentence; });

@@ -60,7 +60,12 @@ TEST_CASE("under all faults there is one history that continues when the faults 
         backbone.checkpoint_every = 1 + random.below(3);
         world.add_backbone(backbone);
         const std::uint64_t trainers = 2 + random.below(4);
-        for (std::uint64_t i = 0; i < trainers; ++i) world.add_trainer(drawn_profile(random));
+        const bool has_slow = Random{seed}.split(80).below(4) == 0;
+        for (std::uint64_t i = 0; i < trainers; ++i) {
+            Profile profile = drawn_profile(random);
+            if (has_slow && i == 0) profile.micro_batch_time *= 20;
+            world.add_trainer(profile);
+        }
         if (random.below(3) == 0) {
             Profile aggregator = Profile::office();
             aggregator.receives = random.below(2) == 0;

@@ -47,6 +47,8 @@ struct Newcomer {
         RoundRules rules = quick_rules(100'000, join.elements);
         rules.target_batch = Samples{join.target_batch};
         rules.codec = join.codec;
+        // Otherwise the swarm would leave out a link that makes its rounds long (slow_peers_test).
+        rules.chooses_trainers = false;
         return options_for(seed, rules);
     }
 

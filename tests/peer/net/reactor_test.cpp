@@ -61,6 +61,7 @@ class WatchingHost final : public Host {
         set([&] { ++departures_; });
     }
     void pause_changed(const action::PauseChanged&) override {}
+    void turn_changed(const action::TurnChanged&) override {}
     void revocations_heard(const action::RevocationsHeard&) override {}
     void note(const action::Note& note) override {
         set([&] { notes_ += note.line + "\n"; });

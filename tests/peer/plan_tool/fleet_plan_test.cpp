@@ -167,6 +167,43 @@ TEST_CASE("the JSON report has the same results", "[server]") {
     CHECK(ranges[ranges.Size() - 1]["last_chunk"] == json["chunks"]);
 }
 
+TEST_CASE("the report says in words which peers the coordinator would call, and why", "[server]") {
+    const std::string fast = peers_of(
+        "fast", 8, R"("upload_mbit": 100, "download_mbit": 100, "samples_per_second": 10)");
+    const auto report_with = [&](const std::string& last, const std::string& more = "") {
+        const Fleet fleet = parse_fleet(
+            "fleet.json",
+            file_of(fast + R"(, {"name": "last", )" + last + "}",
+                    R"("elements": 18000000, "codec": "fp16", "target_batch": 2400)" + more));
+        const Report report = report_on(fleet);
+        rapidjson::Document json;
+        json.Parse(json_of(fleet, report).c_str());
+        REQUIRE_FALSE(json.HasParseError());
+        const auto& turns = json["training"]["turns"];
+        const std::string turn = turns.Empty() ? "" : turns[0]["turn"].GetString();
+        return std::pair{text_of(fleet, report), turn};
+    };
+    const auto check = [](const std::pair<std::string, std::string>& report,
+                          const std::string& words, const std::string& turn) {
+        INFO(report.first);
+        CHECK(report.first.find(words) != std::string::npos);
+        CHECK(report.second == turn);
+    };
+    check(report_with(R"("upload_mbit": 100, "download_mbit": 100, "samples_per_second": 10)"),
+          "would leave out none", "");
+    check(report_with(R"("upload_mbit": 5, "download_mbit": 5, "samples_per_second": 10)"),
+          "let last rest", "rest");
+    check(report_with(R"("upload_mbit": 100, "download_mbit": 100, "samples_per_second": 0.5,
+                         "micro_batch_seconds": 40)"),
+          "call last when a micro-batch is done", "when-done");
+    check(report_with(R"("upload_mbit": 2500, "download_mbit": 2500, "samples_per_second": 0.5,
+                         "micro_batch_seconds": 4000)"),
+          "have last only reduce", "reduce-only");
+    check(report_with(R"("upload_mbit": 30, "download_mbit": 30, "samples_per_second": 10)",
+                      R"(, "overlap": true)"),
+          "would leave out none", "");
+}
+
 TEST_CASE("a round of a small fleet is simulated", "[server]") {
     const Fleet fleet = parse_fleet(
         "fleet.json", file_of(peers_of("p", 3, R"("upload_mbit": 20, "download_mbit": 50)"),

@@ -130,7 +130,8 @@ class CoordinatorBench {
         advance();
     }
     void be_ready(const PeerKey& peer, const Digest& average = {}) {
-        coordinator.ready(peer, step(), {.term = term(), .attempt = attempt(), .average = average});
+        coordinator.ready(now, peer, step(),
+                          {.term = term(), .attempt = attempt(), .average = average});
         advance();
     }
     void stall(const PeerKey& witness, const wire::Stalled& stalled) {

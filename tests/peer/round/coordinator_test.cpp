@@ -266,7 +266,7 @@ TEST_CASE("what was said of an earlier attempt counts for nothing", "[round]") {
     REQUIRE(round.amended());
     for (const std::uint8_t n : Numbers{1, 11, 12}) {
         round.coordinator.ready(
-            key_of(n), round.step(),
+            round.now, key_of(n), round.step(),
             {.term = round.term(), .attempt = round.first.attempt, .average = {}});
     }
     round.advance();
@@ -425,7 +425,7 @@ TEST_CASE("a coordinator that is displaced amends and proposes nothing more", "[
     round.advance();
     for (const PeerKey& peer : members_of(round.first)) {
         round.coordinator.ready(
-            peer, round.step(),
+            round.now, peer, round.step(),
             {.term = round.first.term, .attempt = round.first.attempt, .average = {}});
     }
     round.advance();

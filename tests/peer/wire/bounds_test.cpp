@@ -421,6 +421,18 @@ TEST_CASE("every bound of the project's orders is kept", "[wire]") {
     check_limit<RevocationList>(&RevocationList::list, Buffer(1), Buffer{});
 }
 
+TEST_CASE("every bound of an assignment is kept", "[wire]") {
+    constexpr auto kFastest = static_cast<double>(kMaxSamplesPerSecond);
+    check_limit<Assignment>(&Assignment::attendance, Attendance::kRest, static_cast<Attendance>(5));
+    check_limit<Assignment>(&Assignment::every, kMaxStaleSteps, kMaxStaleSteps + 1);
+    check_limit<Assignment>(&Assignment::every, 1u, 0u);
+    for (const auto speed : {&Assignment::speed_with, &Assignment::speed_now}) {
+        check_limit<Assignment>(speed, kFastest, 2 * kFastest);
+        check_limit<Assignment>(speed, 0.0, -1.0);
+        check_limit<Assignment>(speed, 0.0, std::nan(""));
+    }
+}
+
 TEST_CASE("every bound of a state's messages is kept", "[wire]") {
     const auto offer = [](std::uint64_t bytes, std::size_t leaves) {
         StateOffer offer_of;

@@ -254,6 +254,14 @@ class WireSamples {
         for (std::byte& byte : m.list) byte = static_cast<std::byte>(random_.below(256));
     }
 
+    void make(wire::Assignment& m) {
+        m = {.term = term(),
+             .attendance = static_cast<Attendance>(random_.below(5)),
+             .every = static_cast<std::uint32_t>(1 + random_.below(wire::kMaxStaleSteps)),
+             .speed_with = 1'000 * random_.uniform(),
+             .speed_now = 1'000 * random_.uniform()};
+    }
+
     /// Strictly ascending, at least one.
     std::vector<PeerKey> keys() {
         std::vector<PeerKey> keys(some());

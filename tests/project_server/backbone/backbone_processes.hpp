@@ -62,6 +62,7 @@ class NotingHost final : public net::Host {
     void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled&) override {}
     void pause_changed(const action::PauseChanged&) override {}
+    void turn_changed(const action::TurnChanged&) override {}
     void revocations_heard(const action::RevocationsHeard&) override {}
     void swarm_seen(const action::SwarmSeen&) override {}
     void finished(const action::Finished& finished) override {

@@ -1,0 +1,387 @@
+// Records hold what was measured of each peer and its turn. choose() first gives peers that are due
+// the turn of every round, then compares the predicted speed of the present turns with that of the
+// best ones. Between the two limits of the hysteresis nothing changes.
+#include "peer/round/attendances.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "peer/planning/request.hpp"
+
+namespace dedloc::round {
+namespace {
+
+using planning::Turn;
+
+constexpr std::size_t kMaxRecords = 4'096;
+/// Decay of the longest wait per round. Waits vary from nothing to a whole micro-batch.
+constexpr double kDecay = 0.95;
+/// Steps in which a peer that is asked again must join.
+constexpr std::uint64_t kAskedSteps = 8;
+/// Latency of one message, as the plan maker assumes it.
+constexpr Duration kLatency = std::chrono::milliseconds{20};
+/// Trainers that one choice tries to take back.
+constexpr std::size_t kMaxTakenBack = 8;
+
+double seconds(Duration time) {
+    return std::chrono::duration<double>(time).count();
+}
+
+double bounded(double samples_per_second) {
+    return std::clamp(samples_per_second, 0.0, static_cast<double>(wire::kMaxSamplesPerSecond));
+}
+
+/// The lower one of what a peer claims and what was measured; 0: not measured.
+std::optional<Bandwidth> lower(std::optional<Bandwidth> claimed, double measured) {
+    if (measured <= 0) return claimed;
+    const auto known = known_bandwidth(static_cast<std::uint64_t>(measured) + 1);
+    return claimed ? std::min(claimed, known) : known;
+}
+
+double rate_of(std::uint64_t bytes, Duration time) {
+    constexpr double kShortest = 1e-3;
+    return static_cast<double>(bytes) / std::max(seconds(time), kShortest);
+}
+
+bool is_every(const Turn& turn) {
+    return turn.attendance == Attendance::kEveryRound;
+}
+
+std::string name_of(const Turn& turn) {
+    switch (turn.attendance) {
+        case Attendance::kEveryRound:
+            return "is in every round";
+        case Attendance::kSomeRounds:
+            return "is called to one round in " + std::to_string(turn.every);
+        case Attendance::kWhenDone:
+            return "is called when it holds a micro-batch";
+        case Attendance::kReduceOnly:
+            return "only reduces";
+        case Attendance::kRest:
+            return "rests";
+    }
+    return {};
+}
+
+}  // namespace
+
+void Attendances::begin(const Term& term) {
+    if (term_ == term) return;
+    term_ = term;
+    for (auto& [peer, record] : records_) {
+        record.turn = {};
+        record.is_asked = false;
+    }
+}
+
+const Attendances::Record* Attendances::find(const PeerKey& peer) const {
+    const auto found = records_.find(peer);
+    return found == records_.end() ? nullptr : &found->second;
+}
+
+Attendances::Record& Attendances::record(const PeerKey& peer) {
+    if (records_.size() >= kMaxRecords && !records_.contains(peer)) {
+        records_.erase(std::ranges::min_element(
+            records_, {}, [](const auto& entry) { return entry.second.last_called; }));
+    }
+    return records_[peer];
+}
+
+Attendance Attendances::of(const PeerKey& peer) const {
+    const Record* record = find(peer);
+    return record == nullptr ? Attendance::kEveryRound : record->turn.attendance;
+}
+
+wire::Assignment Attendances::assignment(const Record& record) const {
+    const bool are_some = record.turn.attendance == Attendance::kSomeRounds;
+    return {.term = term_,
+            .attendance = record.turn.attendance,
+            .every = are_some ? record.turn.every : 1,
+            .speed_with = record.speed_with,
+            .speed_now = record.speed_now};
+}
+
+std::optional<wire::Assignment> Attendances::assignment_of(const PeerKey& peer) const {
+    const Record* record = find(peer);
+    if (record == nullptr || is_every(record->turn)) return std::nullopt;
+    return assignment(*record);
+}
+
+bool Attendances::is_called(const PeerKey& peer, const wire::Heartbeat& heartbeat,
+                            StepIndex step) const {
+    const Record* record = find(peer);
+    if (record == nullptr) return true;
+    switch (record->turn.attendance) {
+        case Attendance::kEveryRound:
+        case Attendance::kReduceOnly:
+            return true;
+        case Attendance::kSomeRounds:
+            return step.value() >= record->last_called.value() + record->turn.every;
+        case Attendance::kWhenDone:
+            return heartbeat.is_frozen && heartbeat.samples > Samples{0};
+        case Attendance::kRest:
+            break;
+    }
+    return false;
+}
+
+/// A trainer that is not measured may have computed its first micro-batch for all that time: it is
+/// waited for as long again.
+Duration Attendances::join_limit(const PeerKey& peer, Duration computing) const {
+    const Duration least = 2 * rules_.failure_timeout;
+    const Record* record = find(peer);
+    if (record != nullptr && (!is_every(record->turn) || record->is_asked)) {
+        return std::min(least, rules_.join_timeout);
+    }
+    Duration limit = computing;
+    if (record != nullptr && record->joins > 0) {
+        const std::chrono::duration<double> twice{2 * record->micro_batch};
+        limit = std::chrono::duration_cast<Duration>(twice);
+    }
+    return std::min(std::max(limit, least), rules_.join_timeout);
+}
+
+bool Attendances::may_hold_old(const PeerKey& peer, StepIndex step) const {
+    const Record* record = find(peer);
+    if (record == nullptr || !record->was_out) return false;
+    return !is_every(record->turn) ||
+           step.value() <= record->since.value() + wire::kMaxStaleSteps + 1;
+}
+
+TimePoint Attendances::unpaid_since(const PeerKey& peer, TimePoint since) const {
+    const Record* record = find(peer);
+    return record != nullptr && record->is_paid ? std::max(record->paid_at, since) : since;
+}
+
+void Attendances::joined(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
+                         Samples samples, Duration computing) {
+    Record& record = this->record(peer);
+    const bool holds = record.turn.attendance == Attendance::kWhenDone;
+    const bool is_paid_again = holds && record.is_paid && record.paid_at >= record.since_time;
+    if (is_paid_again) {
+        // From one Join to the next it has computed one micro-batch, and waited for the Call.
+        const double cycle = seconds(called_at - record.paid_at);
+        record.micro_batch = std::min(record.micro_batch, cycle);
+    } else if (is_every(record.turn)) {
+        record.micro_batch = std::max(seconds(wait), kDecay * record.micro_batch);
+        const double time = seconds(computing + wait);
+        const double rate = time > 0 ? static_cast<double>(samples.value()) / time : 0;
+        record.measured_rate =
+            record.measured_rate > 0 ? (3 * record.measured_rate + rate) / 4 : rate;
+    }
+    record.last_called = step;
+    record.joins = std::min(record.joins + 1, 1'000u);
+    record.misses = 0;
+    if (samples == Samples{0}) return;
+    record.paid_at = called_at;
+    record.is_paid = true;
+}
+
+bool Attendances::missed(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait) {
+    if (!rules_.chooses_trainers) return false;
+    Record& record = this->record(peer);
+    if (!is_every(record.turn) || record.misses > 0) return false;
+    ++record.misses;
+    constexpr double kLonger = 1.25;
+    record.micro_batch = std::max(record.micro_batch, kLonger * seconds(wait));
+    move(record, {Attendance::kWhenDone, 1}, now, step);
+    record.speed_with = record.speed_now = 0;
+    return true;
+}
+
+void Attendances::was_slow_to_send(const PeerKey& peer, std::uint64_t bytes, Duration time) {
+    record(peer).upload = rate_of(bytes, time);
+}
+
+void Attendances::was_slow_to_receive(const PeerKey& peer, std::uint64_t bytes, Duration time) {
+    record(peer).download = rate_of(bytes, time);
+}
+
+void Attendances::shift(Duration pause) {
+    for (auto& [peer, record] : records_) {
+        record.paid_at += pause;
+        record.since_time += pause;
+    }
+}
+
+/// Trainers that have rested for long enough are in every round until they have joined one; those
+/// that do not join are sent back.
+void Attendances::ask_again(TimePoint now, StepIndex step, std::vector<Change>& changes) {
+    for (auto& [peer, record] : records_) {
+        const std::uint64_t steps = step.value() - std::min(step, record.since).value();
+        if (record.is_asked && record.joins > 0) {
+            record.is_asked = false;
+        } else if (record.is_asked && steps >= kAskedSteps) {
+            changes.push_back(change(peer, record, record.former, now, step));
+        } else if (!is_every(record.turn) && steps >= record.ask_after) {
+            record.former = record.turn;
+            changes.push_back(change(peer, record, {}, now, step));
+            record.is_asked = true;
+            record.joins = record.misses = 0;
+            record.micro_batch = record.upload = record.download = 0;
+        }
+    }
+}
+
+/// The trainers that were in every round have gone: those that are left fill the batch.
+void Attendances::take_all_back(TimePoint now, StepIndex step, std::vector<Change>& changes) {
+    for (auto& [peer, record] : records_) {
+        if (!is_every(record.turn)) changes.push_back(change(peer, record, {}, now, step));
+    }
+}
+
+/// A trainer that holds its micro-batches and has not joined for longer than one was believed to
+/// take needs longer.
+void Attendances::note_late(TimePoint now, StepIndex step) {
+    for (auto& [peer, record] : records_) {
+        if (record.turn.attendance != Attendance::kWhenDone) continue;
+        const StepIndex last = std::max(record.since, record.last_called);
+        if (step.value() <= last.value() + wire::kMaxStaleSteps) continue;
+        const TimePoint from =
+            std::max(record.since_time, record.is_paid ? record.paid_at : record.since_time);
+        record.micro_batch = std::max(record.micro_batch, seconds(now - from));
+    }
+}
+
+planning::FleetRequest Attendances::request_for(const std::vector<FleetMember>& fleet) const {
+    const planning::Codec codec = planning::on_the_wire(rules_.codec);
+    planning::FleetRequest request{.round = {.members = {},
+                                             .elements = rules_.elements,
+                                             .contribution = codec,
+                                             .average = codec,
+                                             .latency = kLatency},
+                                   .samples_per_second = {},
+                                   .micro_batch_seconds = {},
+                                   .target_batch = rules_.target_batch.value(),
+                                   .overlaps = rules_.overlaps};
+    for (const FleetMember& one : fleet) {
+        request.round.members.push_back(one.member);
+        const Record* record = find(one.peer);
+        if (record != nullptr) {
+            planning::Member& member = request.round.members.back();
+            member.upload = lower(member.upload, record->upload);
+            member.download = lower(member.download, record->download);
+        }
+        const bool is_measured = record != nullptr && record->joins > 0 && !record->is_asked;
+        const bool is_known = is_measured || (record != nullptr && !is_every(record->turn));
+        double rate = is_known ? one.samples_per_second : 0;
+        if (is_known && record->measured_rate > 0) rate = std::min(rate, 2 * record->measured_rate);
+        request.samples_per_second.push_back(rate);
+        request.micro_batch_seconds.push_back(is_known ? record->micro_batch : 0);
+    }
+    request.round.chunk_elements = planning::chunk_elements_for(request.round);
+    return request;
+}
+
+std::vector<Turn> Attendances::turns_of(const std::vector<FleetMember>& fleet) const {
+    std::vector<Turn> turns;
+    for (const FleetMember& one : fleet) {
+        const Record* record = find(one.peer);
+        turns.push_back(record == nullptr ? Turn{} : record->turn);
+    }
+    return turns;
+}
+
+/// Puts trainers back into every round with which the swarm is no slower.
+void Attendances::take_back(const planning::FleetRequest& request, std::vector<Turn>& turns,
+                            planning::Prediction& now) const {
+    std::size_t tried = 0;
+    for (std::size_t k = 0; k < turns.size(); ++k) {
+        Turn& turn = turns[k];
+        const bool is_unknown = !(request.samples_per_second[k] > 0);
+        if (is_every(turn) || is_unknown || tried >= kMaxTakenBack) continue;
+        ++tried;
+        const Turn before = std::exchange(turn, Turn{});
+        const auto with = planning::predict(request, turns);
+        if (with && with->samples_per_second >= now.samples_per_second) {
+            now = *with;
+        } else {
+            turn = before;
+        }
+    }
+}
+
+/// A trainer whose micro-batches take longer than samples may be old computes in vain.
+void Attendances::retire_late(const std::vector<FleetMember>& fleet, std::vector<Turn>& turns,
+                              double step_seconds) const {
+    for (std::size_t k = 0; k < turns.size(); ++k) {
+        const Record* record = find(fleet[k].peer);
+        const bool is_late = record != nullptr && turns[k].attendance == Attendance::kWhenDone &&
+                             record->micro_batch > wire::kMaxStaleSteps * step_seconds;
+        if (!is_late) continue;
+        const bool reduces = fleet[k].member.is_reachable;
+        turns[k] = {reduces ? Attendance::kReduceOnly : Attendance::kRest, 1};
+    }
+}
+
+/// Each time that a trainer leaves every round it is asked again later than the time before.
+void Attendances::move(Record& record, const Turn& turn, TimePoint now, StepIndex step) {
+    if (is_every(record.turn) && !is_every(turn)) {
+        if (std::exchange(record.was_out, true)) {
+            record.ask_after = std::min(2 * record.ask_after, kMaxAsk);
+        }
+    }
+    record.turn = turn;
+    record.since = step;
+    record.since_time = now;
+    record.is_asked = false;
+}
+
+Attendances::Change Attendances::change(const PeerKey& peer, Record& record, const Turn& turn,
+                                        TimePoint now, StepIndex step) {
+    move(record, turn, now, step);
+    const auto text = [](double speed) {
+        const auto tenths = static_cast<std::uint64_t>(10 * speed);
+        return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+    };
+    std::string why = peer.brief() + " " + name_of(turn);
+    if (!is_every(turn) && record.speed_now > 0) {
+        why += ": the swarm computes " + text(record.speed_now) +
+               " samples/s, with it in every round " + text(record.speed_with);
+    }
+    return {.peer = peer, .assignment = assignment(record), .why = std::move(why)};
+}
+
+std::vector<Attendances::Change> Attendances::choose(TimePoint now, StepIndex step,
+                                                     const std::vector<FleetMember>& fleet) {
+    std::vector<Change> changes;
+    const bool is_soon = step > chosen_at_ && step.value() < chosen_at_.value() + kRarely;
+    if (!rules_.chooses_trainers || (fleet.size() > kMesh && is_soon)) return changes;
+    chosen_at_ = step;
+    ask_again(now, step, changes);
+    note_late(now, step);
+    const planning::FleetRequest request = request_for(fleet);
+    std::vector<Turn> turns = turns_of(fleet);
+    auto present = planning::predict(request, turns);
+    if (!present) {
+        take_all_back(now, step, changes);
+        return changes;
+    }
+    const bool are_all = std::ranges::all_of(turns, is_every);
+    const double idle = present->round_seconds + present->wait_seconds;
+    // Without rounds and waits the swarm would be faster by that much.
+    if (are_all && idle * kGain < (kGain - 1) * present->step_seconds) return changes;
+    const auto best = planning::choose_participation(request);
+    if (!best) return changes;
+    if (best->chosen.samples_per_second >= kGain * present->samples_per_second) {
+        turns = best->turns;
+        present = best->chosen;
+    } else {
+        take_back(request, turns, *present);
+    }
+    retire_late(fleet, turns, present->step_seconds);
+    for (std::size_t k = 0; k < fleet.size(); ++k) {
+        const Record* known = find(fleet[k].peer);
+        const Turn old = known == nullptr ? Turn{} : known->turn;
+        const bool is_same = turns[k].attendance == old.attendance &&
+                             (turns[k].attendance != Attendance::kSomeRounds || turns[k] == old);
+        if (is_same || !fleet[k].member.contributes) continue;
+        Record& changed = record(fleet[k].peer);
+        changed.speed_with = bounded(best->all.samples_per_second);
+        changed.speed_now = bounded(present->samples_per_second);
+        changes.push_back(change(fleet[k].peer, changed, turns[k], now, step));
+    }
+    return changes;
+}
+
+}  // namespace dedloc::round

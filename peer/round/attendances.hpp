@@ -1,0 +1,141 @@
+// Which trainers the coordinator calls, and how long it waits for each.
+//
+// Between two rounds the coordinator asks planning::choose_participation() with what it knows of
+// its peers, and tells each trainer whose turn changes (wire::Assignment).
+//
+// Known       A micro-batch's time is the time between Call and Join, as seen here, and for a
+//             trainer that holds its micro-batches the time between two of them. A speed counts at
+//             most twice what the trainer has joined with. Bandwidths are the peers' own, until
+//             a round takes longer than planned because of one of them.
+// Liars       One that makes itself slow is called less and paid less. One that claims to be fast
+//             and joins late is judged by its Joins. One that never joins costs one wait, and after
+//             that it is called only while it says that it holds a contribution: if it does not
+//             join then, it is excluded like any other peer that ignores a Call.
+// Hysteresis  A trainer is moved out of rounds if that makes the swarm kGain faster, and back if it
+//             makes the swarm no slower.
+// Asked again After kAsk rounds, then twice as many each time, it is in a round again, so that it
+//             is measured anew.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "peer/config.hpp"
+#include "peer/planning/participation.hpp"
+#include "peer/wire/message.hpp"
+
+namespace dedloc::round {
+
+/// A peer of the fleet, for the choice.
+struct FleetMember {
+    PeerKey peer;                   ///< its key
+    planning::Member member;        ///< contributes: it is a trainer that may be left out
+    double samples_per_second = 0;  ///< as it claims, within its ticket
+};
+
+/// The turns of all trainers. Belongs to the coordinator.
+class Attendances {
+  public:
+    /// Gain in samples per second for which trainers are moved out of rounds.
+    static constexpr double kGain = 1.05;
+    /// Rounds until a trainer that is not in every round is measured anew; doubled up to kMaxAsk.
+    static constexpr std::uint64_t kAsk = 32;
+    static constexpr std::uint64_t kMaxAsk = 512;
+
+    /// Keeps a reference to `rules`, which must outlive it.
+    explicit Attendances(const RoundRules& rules) : rules_(rules) {}
+
+    /// A trainer's new turn.
+    struct Change {
+        PeerKey peer;                 ///< the trainer
+        wire::Assignment assignment;  ///< what it is told
+        std::string why;              ///< for the coordinator's log
+    };
+
+    /// This peer leads a new term: no trainer has an assignment.
+    void begin(const Term& term);
+    /// The turn of a peer; in every round if none is known.
+    Attendance of(const PeerKey& peer) const;
+    /// What a trainer must be told (again) when it has linked anew. Nothing: it is in every round.
+    std::optional<wire::Assignment> assignment_of(const PeerKey& peer) const;
+
+    /// Whether the Call of this step goes to the peer with this heartbeat.
+    bool is_called(const PeerKey& peer, const wire::Heartbeat& heartbeat, StepIndex step) const;
+    /// How long a Call waits for its Join. `computing`: how long it can have computed by the Call.
+    Duration join_limit(const PeerKey& peer, Duration computing) const;
+    /// Whether it may hold samples of earlier states: its turn lets it, or did when they began.
+    bool may_hold_old(const PeerKey& peer, StepIndex step) const;
+    /// Since when its samples can have been computed: its last counted Join, or `since` if that is
+    /// later or unknown.
+    TimePoint unpaid_since(const PeerKey& peer, TimePoint since) const;
+
+    /// A called peer has joined: `wait` after the Call at `called_at`, with the samples of
+    /// `computing`.
+    void joined(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
+                Samples samples, Duration computing);
+    /// A called trainer has not joined within `wait`. True if that may be a long micro-batch: it is
+    /// called when it holds one from now on, and must be told. False if it has ignored the Call.
+    bool missed(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait);
+    /// A round took longer than its plan because of this peer, whose contribution (or average) took
+    /// `time` for `bytes`: its bandwidth is no higher, whatever it claims, until it is asked again.
+    void was_slow_to_send(const PeerKey& peer, std::uint64_t bytes, Duration time);
+    void was_slow_to_receive(const PeerKey& peer, std::uint64_t bytes, Duration time);
+    /// The run was paused for this long.
+    void shift(Duration pause);
+
+    /// The head is `step`, and no round has been called on it. Returns the turns that change. If no
+    /// trainer is in every round any more, all are.
+    /// Cost  at most 60 plans; in fleets of more than kMesh members once in kRarely steps
+    std::vector<Change> choose(TimePoint now, StepIndex step,
+                               const std::vector<FleetMember>& fleet);
+
+  private:
+    static constexpr std::size_t kMesh = 64;
+    static constexpr std::uint64_t kRarely = 8;
+
+    struct Record {
+        planning::Turn turn;
+        planning::Turn former;     ///< the turn before it was asked again
+        bool is_asked = false;     ///< in every round until it is measured anew
+        bool was_out = false;      ///< it has had another turn than that of every round
+        StepIndex since;           ///< step at which the turn began
+        TimePoint since_time;      ///< and when
+        StepIndex last_called;     ///< last step with a Join
+        TimePoint paid_at{};       ///< Call of its last Join with samples
+        bool is_paid = false;      ///< paid_at is known
+        double micro_batch = 0;    ///< seconds
+        double measured_rate = 0;  ///< samples per second that it has joined with; 0: unknown
+        std::uint32_t joins = 0;   ///< since it was asked last
+        std::uint32_t misses = 0;
+        std::uint64_t ask_after = kAsk;  ///< steps
+        double speed_with = 0;           ///< Assignment::speed_with
+        double speed_now = 0;            ///< Assignment::speed_now
+        double upload = 0;    ///< bytes per second that it has sent at most, 0: as it claims
+        double download = 0;  ///< bytes per second that it has received at most, 0: as it claims
+    };
+
+    Record& record(const PeerKey& peer);
+    const Record* find(const PeerKey& peer) const;
+    void take_all_back(TimePoint now, StepIndex step, std::vector<Change>& changes);
+    void ask_again(TimePoint now, StepIndex step, std::vector<Change>& changes);
+    void note_late(TimePoint now, StepIndex step);
+    planning::FleetRequest request_for(const std::vector<FleetMember>& fleet) const;
+    std::vector<planning::Turn> turns_of(const std::vector<FleetMember>& fleet) const;
+    void take_back(const planning::FleetRequest& request, std::vector<planning::Turn>& turns,
+                   planning::Prediction& now) const;
+    void retire_late(const std::vector<FleetMember>& fleet, std::vector<planning::Turn>& turns,
+                     double step_seconds) const;
+    static void move(Record& record, const planning::Turn& turn, TimePoint now, StepIndex step);
+    Change change(const PeerKey& peer, Record& record, const planning::Turn& turn, TimePoint now,
+                  StepIndex step);
+    wire::Assignment assignment(const Record& record) const;
+
+    const RoundRules& rules_;
+    Term term_;
+    std::map<PeerKey, Record> records_;
+    StepIndex chosen_at_;  ///< step of the last choice
+};
+
+}  // namespace dedloc::round

@@ -1,0 +1,164 @@
+// Which trainers are called and how long a Call waits for each of them. attendances.hpp decides;
+// this file tells it what the coordinator sees, and trainers what is decided.
+#include <algorithm>
+#include <string>
+
+#include "peer/round/coordinator.hpp"
+
+namespace dedloc::round {
+
+/// Times of the heads whose samples may count. Samples of a history that this peer has not followed
+/// may be as old as it allows: then the bound is carried_.
+void Coordinator::note_head_time(TimePoint now, bool is_live) {
+    if (!is_live) head_times_.clear();
+    head_times_.push_front(now);
+    const std::size_t most = wire::kMaxStaleSteps + 1;
+    if (head_times_.size() > most) head_times_.pop_back();
+}
+
+/// Since when this trainer computes for the round of the head. One that is not in every round has
+/// computed for longer, but none of its samples are of the time before its last counted ones.
+TimePoint Coordinator::computed_since(const PeerKey& peer) const {
+    const bool is_of_head = !attendances_.may_hold_old(peer, voter_.head().step);
+    if (is_of_head || head_times_.empty()) return computing_since_;
+    return std::min(computing_since_, attendances_.unpaid_since(peer, head_times_.back()));
+}
+
+bool Coordinator::is_called(const PeerKey& peer, const membership::Known& known) const {
+    return is_eligible(peer, known) && attendances_.is_called(peer, known.heartbeat, step_);
+}
+
+/// This peer, the members of the last round, and all others that are called or have another turn.
+/// Members may still be on their way to the state of the head.
+std::vector<FleetMember> Coordinator::fleet() const {
+    const bool is_reducer = config_.listening_port != 0;
+    std::vector<FleetMember> fleet{{.peer = self_,
+                                    .member = {.upload = own_.upload(),
+                                               .download = own_.download(),
+                                               .contributes = config_.role == Role::kTrainer,
+                                               .receives = config_.receives,
+                                               .is_reachable = is_reducer},
+                                    .samples_per_second = 0}};
+    for (const auto& [peer, known] : links_.known()) {
+        const bool is_linked = known.has_reported && known.generation == voter_.head().generation &&
+                               !exclusions_.is_out(account_of(peer), now_);
+        const bool is_out = attendances_.of(peer) != Attendance::kEveryRound;
+        const bool is_member = expected_members_.contains(peer) || is_eligible(peer, known);
+        if (!is_linked || (!is_out && !is_member)) continue;
+        if (fleet.size() >= wire::kMaxMembers) break;
+        const double rate = std::min(known.heartbeat.samples_per_second,
+                                     static_cast<double>(known.max_samples_per_second));
+        const auto positive = [](std::optional<Bandwidth> bandwidth) {
+            return bandwidth && bandwidth->value() > 0 ? bandwidth : std::nullopt;
+        };
+        fleet.push_back({.peer = peer,
+                         .member = {.upload = positive(known.heartbeat.upload),
+                                    .download = positive(known.heartbeat.download),
+                                    .contributes = known.role == Role::kTrainer,
+                                    .receives = known.receives,
+                                    .is_reachable = known.endpoint.port != 0},
+                         .samples_per_second = rate});
+    }
+    return fleet;
+}
+
+/// All members of a round that took much longer than planned are ready. One that has sent its
+/// contribution, or received the average, long after all others has a slower link than it claims.
+void Coordinator::judge_links() {
+    constexpr Duration kLeast = std::chrono::seconds{1};
+    if (expected_ == Duration{}) return;
+    if (now_ - published_at_ < expected_ + expected_ / 2 + kLeast) return;
+    const auto bytes = planning::on_the_wire(config_.rules.codec).bytes_of(config_.rules.elements);
+    // The peer whose time is half as long again as every other's and longer than planned.
+    const auto last_of = [&](const std::map<PeerKey, TimePoint>& times) {
+        std::optional<std::pair<PeerKey, Duration>> last;
+        Duration second{};
+        for (const auto& [peer, time] : times) {
+            const Duration took = time - published_at_;
+            if (!last || took > last->second) {
+                if (last) second = last->second;
+                last = {peer, took};
+            } else {
+                second = std::max(second, took);
+            }
+        }
+        const bool is_alone = last && times.size() > 2 && last->second > second + second / 2 &&
+                              last->second > expected_;
+        return is_alone ? last : std::nullopt;
+    };
+    std::map<PeerKey, TimePoint> sent;
+    for (const auto& [peer, seat] : seats_) {
+        const auto time = own_.heard_contribution(peer);
+        if (time && *time > published_at_) sent.emplace(peer, *time);
+    }
+    if (const auto last = last_of(sent)) {
+        attendances_.was_slow_to_send(last->first, bytes, last->second);
+    } else if (const auto last_ready = last_of(ready_at_)) {
+        attendances_.was_slow_to_receive(last_ready->first, bytes, last_ready->second);
+    }
+}
+
+/// A new head: the turns of its round.
+void Coordinator::choose_turns(TimePoint now, Outbox& out) {
+    attendances_.begin(election_.term());
+    for (const Attendances::Change& change : attendances_.choose(now, step_, fleet())) {
+        batch_.forget(change.peer);
+        out.note(change.why);
+        out.send(change.peer, step_, change.assignment);
+    }
+}
+
+std::set<PeerKey> Coordinator::without_every_round() const {
+    std::set<PeerKey> peers;
+    for (const auto& [peer, known] : links_.known()) {
+        if (attendances_.of(peer) != Attendance::kEveryRound) peers.insert(peer);
+    }
+    return peers;
+}
+
+Duration Coordinator::join_limit(const PeerKey& peer) const {
+    if (peer == self_) return config_.rules.join_timeout;
+    const TimePoint called_at = phase_ == Phase::kCalled ? called_at_ : now_;
+    return attendances_.join_limit(peer, called_at - computing_since_);
+}
+
+TimePoint Coordinator::next_join_deadline() const {
+    TimePoint next = kNever;
+    for (const auto& [peer, seat] : seats_) {
+        if (!seat.join) next = std::min(next, called_at_ + join_limit(peer));
+    }
+    return next;
+}
+
+/// Some members have not joined in time: the round goes on without them, and waits for the others.
+void Coordinator::join_overdue(TimePoint now, Outbox& out) {
+    std::vector<PeerKey> overdue;
+    for (const auto& [peer, seat] : seats_) {
+        if (!seat.join && now >= called_at_ + join_limit(peer)) overdue.push_back(peer);
+    }
+    for (const PeerKey& peer : overdue) {
+        seats_.erase(peer);
+        if (peer == self_) return cancel("the coordinator has not joined in time", out);
+        leave_waiting(peer, now - called_at_, "was called and has not joined in time", out);
+    }
+    deadline_ = next_join_deadline();
+    if (deadline_ == kNever) plan(now, out);
+}
+
+/// The first time it may be a trainer whose micro-batches are long, which is told so. After that it
+/// is one that ignores calls.
+void Coordinator::leave_waiting(const PeerKey& peer, Duration waited, const std::string& why,
+                                Outbox& out) {
+    const membership::Known* known = links_.find(peer);
+    const bool is_trainer = known != nullptr && known->role == Role::kTrainer;
+    if (!is_trainer || !attendances_.missed(peer, step_, now_, waited)) {
+        return exclude(peer, why, out);
+    }
+    batch_.forget(peer);
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(waited).count();
+    out.note(peer.brief() + " " + why + ", after " + std::to_string(seconds) +
+             " s: called again when it holds a micro-batch");
+    out.send(peer, step_, *attendances_.assignment_of(peer));
+}
+
+}  // namespace dedloc::round

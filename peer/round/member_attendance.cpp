@@ -1,0 +1,140 @@
+// A trainer that the coordinator does not call to every round. Its sum, or the contribution that it
+// has frozen, outlives rounds without it: the trainer gets their averages like any peer that has
+// missed a round, and joins a later one with the same contribution. No sample counts if its state
+// is more than wire::kMaxStaleSteps steps older than that round's, and none counts twice: a record
+// that counts the contribution settles it, and if this peer cannot know the record it drops it.
+#include <string>
+#include <utility>
+
+#include "peer/round/member.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::round {
+namespace {
+
+/// "the swarm computes 12.3 samples/s instead of 45.6".
+std::string cost_of(const wire::Assignment& assignment) {
+    if (assignment.speed_with == 0 && assignment.speed_now == 0) {
+        return "the others have to wait for it";
+    }
+    const auto text = [](double speed) {
+        const auto tenths = static_cast<std::uint64_t>(10 * speed);
+        return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+    };
+    return "the swarm computes " + text(assignment.speed_with) + " samples/s instead of " +
+           text(assignment.speed_now);
+}
+
+}  // namespace
+
+/// What this peer does in its present turn, and why.
+std::string Member::turn() const {
+    const std::string limit = std::to_string(wire::kMaxStaleSteps) + " steps";
+    switch (assignment_.attendance) {
+        case Attendance::kEveryRound:
+            return "this computer takes part in every round";
+        case Attendance::kSomeRounds:
+            return "this computer takes part in one round of " + std::to_string(assignment_.every) +
+                   " with its samples of all of them, because with it in every round " +
+                   cost_of(assignment_);
+        case Attendance::kWhenDone:
+            return "this computer takes part whenever it has finished a micro-batch, which counts "
+                   "for up to " +
+                   limit + ", because otherwise " + cost_of(assignment_);
+        case Attendance::kReduceOnly:
+            return "this computer averages and does not compute for now, because a micro-batch "
+                   "takes it longer than the " +
+                   limit + " for which samples count";
+        case Attendance::kRest:
+            return "this computer rests and is asked again later, because with it in every "
+                   "round " +
+                   cost_of(assignment_);
+    }
+    return {};
+}
+
+void Member::assigned(const wire::Assignment& assignment, Outbox& out) {
+    if (config_.role != Role::kTrainer || !config_.receives) return;
+    const wire::Assignment former = std::exchange(assignment_, assignment);
+    const bool is_same = former.attendance == assignment.attendance &&
+                         former.every == assignment.every && former.term == assignment.term;
+    if (is_same) return;
+    out.act(action::TurnChanged{.attendance = assignment.attendance, .why = turn()});
+    out.note(turn());
+    if (is_sum_too_old()) {
+        drop_sum(out);
+        if (phase_ == Phase::kWorking) samples_ = Samples{0};
+    }
+    switch (assignment.attendance) {
+        case Attendance::kEveryRound:
+        case Attendance::kSomeRounds:
+        case Attendance::kWhenDone:
+            if (phase_ == Phase::kWorking) compute(out);
+            return;
+        case Attendance::kReduceOnly:
+            // What has been computed counts for the next round.
+            if (has_sum_) out.act(action::Overlap{.step = step_, .most = Samples{0}});
+            return;
+        case Attendance::kRest:
+            if (has_sum_) drop_sum(out);
+            if (phase_ == Phase::kWorking) samples_ = Samples{0};
+            // A contribution without a call would wait for nothing.
+            if (phase_ == Phase::kFrozen && term_ == Term{}) {
+                drop_contribution();
+                work(out);
+            }
+            return;
+    }
+}
+
+/// The trainer stops by itself after one micro-batch, so that no Call ever waits for it.
+void Member::hold_when_done(Outbox& out) {
+    if (phase_ != Phase::kWorking) return;
+    if (samples_ > Samples{0}) return hold(out);
+    out.act(action::Overlap{.step = step_, .most = Samples{1}});
+}
+
+/// A round was decided without this peer. The trainer finishes its micro-batch, if there is one. If
+/// it computes a micro-batch at a time it freezes that, so that it outlives a state that is loaded.
+void Member::keep_samples(Outbox& out) {
+    const bool freezes = has_sum_ && assignment_.attendance == Attendance::kWhenDone &&
+                         !holds_contribution() && !is_handing_over_;
+    if (phase_ == Phase::kWorking) ahead_ = samples_;
+    if (phase_ == Phase::kFreezing) {
+        is_handing_over_ = true;
+    } else if (freezes) {
+        freeze(out);
+        is_handing_over_ = true;
+        ahead_ = Samples{0};
+    } else if (has_sum_) {
+        out.act(action::Overlap{.step = step_, .most = Samples{0}});
+    }
+    forget_round();
+    phase_ = Phase::kIdle;
+}
+
+/// At the head with a contribution of an earlier state: it waits for a Call. False: there is none,
+/// or it is too old.
+bool Member::wait_with_contribution(Outbox& out) {
+    if (!holds_contribution()) return false;
+    if (step_.value() > contribution_began_at_.value() + wire::kMaxStaleSteps) {
+        out.note(std::to_string(frozen_.contribution().samples.value()) +
+                 " samples are more than " + std::to_string(wire::kMaxStaleSteps) +
+                 " steps old: they do not count");
+        drop_contribution();
+        return false;
+    }
+    samples_ = frozen_.contribution().samples;
+    term_ = {};
+    phase_ = Phase::kFrozen;
+    return true;
+}
+
+/// The contribution is not settled: the swarm may still decide to count it.
+void Member::drop_contribution() {
+    if (holds_contribution()) feedback_.forget();
+    frozen_ = {};
+    is_offered_ = false;
+}
+
+}  // namespace dedloc::round

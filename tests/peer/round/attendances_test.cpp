@@ -1,0 +1,187 @@
+// The coordinator's choice of trainers: what it measures, when turns change, what a liar gains.
+#include "peer/round/attendances.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/peer/wire/samples.hpp"
+
+using namespace dedloc;
+using namespace dedloc::round;
+using namespace std::chrono_literals;
+using tests::test_key;
+
+namespace {
+
+/// Eight trainers and a last one, at 100 Mbit/s. A step takes 3 s of computing and 0.4 s.
+struct Bench {
+    static constexpr std::uint8_t kLast = 8;
+
+    Bench() {
+        rules.elements = 590'000;
+        rules.target_batch = Samples{240};
+        attendances.begin(Term{.number = 1, .coordinator = {}});
+        for (std::uint8_t n = 0; n <= kLast; ++n) {
+            fleet.push_back(
+                {.peer = key(n),
+                 .member = {.upload = Bandwidth{12'500'000}, .download = Bandwidth{12'500'000}},
+                 .samples_per_second = 10});
+        }
+    }
+    static PeerKey key(std::uint8_t n) {
+        return test_key(static_cast<std::uint8_t>(n + 1)).public_key();
+    }
+    static wire::Heartbeat heartbeat(bool is_frozen, std::uint64_t samples) {
+        wire::Heartbeat heartbeat;
+        heartbeat.is_frozen = is_frozen;
+        heartbeat.samples = Samples{samples};
+        return heartbeat;
+    }
+    Attendance turn() const { return attendances.of(key(kLast)); }
+    /// One round: all that are called join, the last one after this wait if it is in every round.
+    void play(Duration last_waits) {
+        now += 3s;
+        for (std::uint8_t n = 0; n <= kLast; ++n) {
+            const bool is_last = n == kLast;
+            if (is_last && turn() != Attendance::kEveryRound) continue;
+            attendances.joined(key(n), step, now, is_last ? last_waits : 100ms, Samples{30}, 3s);
+        }
+        step = step.next();
+        now += 1s;
+        for (const auto& change : attendances.choose(now, step, fleet)) changes.push_back(change);
+    }
+
+    RoundRules rules;
+    Attendances attendances{rules};
+    std::vector<FleetMember> fleet;
+    std::vector<Attendances::Change> changes;
+    TimePoint now{};
+    StepIndex step{1};
+};
+
+}  // namespace
+
+TEST_CASE("a trainer that the others wait for is called when it holds a micro-batch", "[round]") {
+    Bench bench;
+    bench.fleet.back().samples_per_second = 0.5;
+    for (int k = 0; k < 4; ++k) bench.play(2s);
+    REQUIRE(bench.turn() == Attendance::kWhenDone);
+    REQUIRE(bench.changes.size() == 1);
+    CHECK(bench.changes.front().peer == Bench::key(Bench::kLast));
+    CHECK(bench.changes.front().assignment.attendance == Attendance::kWhenDone);
+    CHECK(bench.changes.front().assignment.speed_with < bench.changes.front().assignment.speed_now);
+    const PeerKey last = Bench::key(Bench::kLast);
+    CHECK_FALSE(bench.attendances.is_called(last, Bench::heartbeat(false, 5), bench.step));
+    CHECK_FALSE(bench.attendances.is_called(last, Bench::heartbeat(true, 0), bench.step));
+    CHECK(bench.attendances.is_called(last, Bench::heartbeat(true, 5), bench.step));
+    CHECK(bench.attendances.assignment_of(last));
+    // A new term: all are in every round again, and told nothing.
+    bench.attendances.begin(Term{.number = 2, .coordinator = {}});
+    CHECK(bench.turn() == Attendance::kEveryRound);
+    CHECK_FALSE(bench.attendances.assignment_of(last));
+}
+
+TEST_CASE("turns do not flap, and a trainer is asked again, ever more rarely", "[round]") {
+    Bench bench;
+    bench.fleet.back().samples_per_second = 0.5;
+    std::vector<std::uint64_t> out_at;
+    for (int k = 0; k < 400; ++k) {
+        const Attendance before = bench.turn();
+        bench.play(2s);
+        if (before == Attendance::kEveryRound && bench.turn() != before) {
+            out_at.push_back(bench.step.value());
+        }
+    }
+    REQUIRE(out_at.size() >= 3);
+    CHECK(out_at.size() <= 5);
+    CHECK(out_at[1] - out_at[0] >= Attendances::kAsk);
+    CHECK(out_at[2] - out_at[1] >= 2 * Attendances::kAsk);
+}
+
+TEST_CASE("a trainer comes back when it is as fast as the others", "[round]") {
+    Bench bench;
+    for (int k = 0; k < 4; ++k) bench.play(2s);
+    REQUIRE(bench.turn() == Attendance::kWhenDone);
+    for (int k = 0; k < 40; ++k) bench.play(50ms);
+    CHECK(bench.turn() == Attendance::kEveryRound);
+}
+
+TEST_CASE("a trainer with a slow link rests, also if it claims to be fast", "[round]") {
+    Bench bench;
+    bench.fleet.back().member.upload = bench.fleet.back().member.download = Bandwidth{625'000};
+    bench.fleet.back().samples_per_second = 1e6;  // it joins with 30 samples like the others
+    for (int k = 0; k < 4; ++k) bench.play(100ms);
+    CHECK(bench.turn() == Attendance::kRest);
+    CHECK_FALSE(bench.attendances.is_called(Bench::key(Bench::kLast), Bench::heartbeat(true, 30),
+                                            bench.step));
+}
+
+TEST_CASE("a trainer that claims a fast link and delays a round rests, until it is asked again",
+          "[round]") {
+    Bench bench;
+    for (int k = 0; k < 4; ++k) bench.play(100ms);
+    CHECK(bench.turn() == Attendance::kEveryRound);
+    SECTION("by sending") {
+        bench.attendances.was_slow_to_send(Bench::key(Bench::kLast), 2'360'000, 4s);
+    }
+    SECTION("by receiving") {
+        bench.attendances.was_slow_to_receive(Bench::key(Bench::kLast), 2'360'000, 4s);
+    }
+    bench.play(100ms);
+    CHECK(bench.turn() != Attendance::kEveryRound);
+    for (int k = 0; k < 40; ++k) bench.play(100ms);
+    CHECK(bench.turn() == Attendance::kEveryRound);
+}
+
+TEST_CASE("when the trainers of every round have gone, the others are in every round", "[round]") {
+    Bench bench;
+    bench.fleet.back().samples_per_second = 0.5;
+    for (int k = 0; k < 4; ++k) bench.play(2s);
+    REQUIRE(bench.turn() == Attendance::kWhenDone);
+    bench.fleet.erase(bench.fleet.begin(), bench.fleet.end() - 1);
+    const auto changes = bench.attendances.choose(bench.now, bench.step, bench.fleet);
+    REQUIRE(changes.size() == 1);
+    CHECK(changes.front().assignment.attendance == Attendance::kEveryRound);
+    CHECK(bench.turn() == Attendance::kEveryRound);
+}
+
+TEST_CASE("small differences change nothing", "[round]") {
+    Bench bench;
+    bench.fleet.back().member.upload = Bandwidth{10'000'000};
+    for (int k = 0; k < 100; ++k) bench.play(150ms);
+    CHECK(bench.changes.empty());
+}
+
+TEST_CASE("a Call waits as long as the trainer's own micro-batches need, and not longer",
+          "[round]") {
+    Bench bench;
+    const PeerKey peer = Bench::key(0);
+    // Not measured: as long as it can have computed its first one, from two failure timeouts on.
+    CHECK(bench.attendances.join_limit(peer, 1s) == 10s);
+    CHECK(bench.attendances.join_limit(peer, 40s) == 40s);
+    CHECK(bench.attendances.join_limit(peer, 400s) == bench.rules.join_timeout);
+    bench.attendances.joined(peer, bench.step, bench.now, 20s, Samples{5}, 40s);
+    CHECK(bench.attendances.join_limit(peer, 1s) == 40s);
+    bench.attendances.joined(Bench::key(1), bench.step, bench.now, 100ms, Samples{5}, 40s);
+    CHECK(bench.attendances.join_limit(Bench::key(1), 400s) == 10s);
+}
+
+TEST_CASE("a trainer that never joins makes the others wait once", "[round]") {
+    Bench bench;
+    const PeerKey liar = Bench::key(Bench::kLast);
+    CHECK(bench.attendances.missed(liar, bench.step, bench.now, 60s));
+    CHECK(bench.turn() == Attendance::kWhenDone);
+    CHECK_FALSE(bench.attendances.is_called(liar, Bench::heartbeat(false, 50), bench.step));
+    // It claims to hold a contribution, is called and does not join: it has ignored the Call.
+    CHECK(bench.attendances.is_called(liar, Bench::heartbeat(true, 50), bench.step));
+    CHECK(bench.attendances.join_limit(liar, 400s) == 10s);
+    CHECK_FALSE(bench.attendances.missed(liar, bench.step, bench.now, 10s));
+}
+
+TEST_CASE("without the choice every trainer is in every round", "[round]") {
+    Bench bench;
+    bench.rules.chooses_trainers = false;
+    for (int k = 0; k < 10; ++k) bench.play(20s);
+    CHECK(bench.changes.empty());
+    CHECK_FALSE(bench.attendances.missed(Bench::key(0), bench.step, bench.now, 60s));
+}
