@@ -26,9 +26,10 @@ JudgedUpload judged(UploadVerdict verdict, std::string reason,
     return {.verdict = verdict, .reason = std::move(reason), .head = head};
 }
 
-/// What the ledger says of a head whose vectors are not read yet; kAccepted: they decide.
-JudgedUpload judge_head(const formats::CheckpointHead& head, const LedgerProof& proof,
-                        const UploadQuestion& question) {
+/// What the ledger says of a head whose vectors are not read yet; kAccepted: they decide. `steps`
+/// are those of the run.
+JudgedUpload judge_head(const formats::CheckpointHead& head, std::uint64_t steps,
+                        const LedgerProof& proof, const UploadQuestion& question) {
     const std::uint64_t step = head.step.value();
     const std::uint64_t end = proof.head().step.value();
     switch (proof.judge(head)) {
@@ -41,11 +42,19 @@ JudgedUpload judge_head(const formats::CheckpointHead& head, const LedgerProof& 
                               fmt::format("a later generation has made its step {} void", step),
                               head);
             }
-            return judged(
-                UploadVerdict::kForged,
-                step > end ? fmt::format("it claims step {}, and the ledger ends at {}", step, end)
-                           : fmt::format("the ledger has another state at step {}", step),
-                head);
+            if (step > steps) {
+                return judged(
+                    UploadVerdict::kForged,
+                    fmt::format("it claims step {}, and the run has {} steps", step, steps), head);
+            }
+            // A project that was restored from a backup is behind its members for a while.
+            if (step > end) {
+                return judged(UploadVerdict::kPending,
+                              fmt::format("its step is {}, and the ledger ends at {}", step, end),
+                              head);
+            }
+            return judged(UploadVerdict::kForged,
+                          fmt::format("the ledger has another state at step {}", step), head);
         case Standing::kProven:
             break;
     }
@@ -121,7 +130,7 @@ JudgedUpload judge_upload(const fs::path& path, const formats::RunFile& run,
             head.vectors != formats::state_vectors(run.optimizer.name)) {
             return judged(UploadVerdict::kForged, "it is the state of another model", head);
         }
-        JudgedUpload first = judge_head(head, proof, question);
+        JudgedUpload first = judge_head(head, run.steps, proof, question);
         if (first.verdict != UploadVerdict::kAccepted) return first;
         if (file.read_all() == head.digest) return first;
         return judged(UploadVerdict::kForged,

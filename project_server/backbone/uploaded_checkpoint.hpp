@@ -20,7 +20,7 @@ enum class UploadVerdict : std::uint8_t {
     kStale,     ///< the project holds that state or a newer one, or it is of a void history
     kPartial,   ///< cut: shorter than a state of the run
     kUnasked,   ///< its job was not asked for a state
-    kPending,   ///< the ledger leads to its step, and the next decision will name its digest
+    kPending,   ///< the ledger names the digests of its step only with a later decision
 };
 /// "accepted", "forged", "stale", "partial", "unasked" or "pending".
 const char* name_of(UploadVerdict verdict);
