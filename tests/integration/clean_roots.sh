@@ -119,6 +119,8 @@ attach() {
     rm -rf "$home"
     volunteer_preferences=$3
     prepare_volunteer "$home"
+    # It would fetch one task and never another.
+    sed -i 's|<fetch_minimal_work>1|<fetch_minimal_work>0|' "$home/cc_config.xml"
     start_in "$1" "$2"
     account=$(gui_rpc "$home" --create_account "$url" "$2-$1@example.org" secret "$2-$1" \
         | sed -n 's/^account key: *//p')

@@ -143,20 +143,18 @@ inline void write_client_settings(const fs::path& home, const std::string& prefe
         << preferences << "</global_preferences>\n";
 }
 
-/// Publishes small_app as a version of the app "small" for a plan class.
+/// Publishes small_app as a version of the app "small" for a plan class. It runs on the libraries
+/// of this machine.
 inline void publish_small_app(Database& database, const ProjectConfig& project,
                               const std::string& program, std::string_view plan_class,
                               int version = 100) {
-    const fs::path libraries = "/usr/lib/x86_64-linux-gnu";
     add_app_version(
         database, project,
         {.app = "small",
          .friendly_name = "Capitals",
          .version = version,
          .plan_class = std::string{plan_class},
-         .files = {{.source = program, .open_name = "small_app", .is_main_program = true},
-                   {.source = libraries / "libboinc_api.so.7", .open_name = "libboinc_api.so.7"},
-                   {.source = libraries / "libboinc.so.7", .open_name = "libboinc.so.7"}}});
+         .files = {{.source = program, .open_name = "small_app", .is_main_program = true}}});
 }
 
 /// A stock client with a folder and a GUI RPC port of its own.
