@@ -152,8 +152,15 @@ std::optional<Prediction> Model::predict(std::vector<Turn>& turns, const Rounds&
     const double computing = batch / rate_of_all;
     const double step =
         request_.overlaps ? std::max(computing, transfer + 2 * wait) : computing + wait + transfer;
-    double samples =
-        request_.overlaps ? std::min(rate_of_all * step, 2 * batch + finishing) : batch + finishing;
+    double samples = batch + finishing;
+    if (request_.overlaps) {
+        // Trainers compute on during the round, each up to a target batch.
+        samples = 0;
+        for (std::uint32_t k = 0; k < count(); ++k) {
+            if (!is_trainer(k) || turns[k].attendance != Attendance::kEveryRound) continue;
+            samples += std::min(rate(k) * step, batch);
+        }
+    }
     for (std::uint32_t k = 0; k < count(); ++k) {
         if (!is_trainer(k)) continue;
         if (turns[k].attendance == Attendance::kSomeRounds) {
