@@ -8,6 +8,7 @@ namespace dedloc {
 
 /// A fault after some counted work.
 struct PlannedFault {
+    /// What fails.
     enum class Kind {
         kExit,   ///< the process ends with exit status 1
         kCrash,  ///< it ends with SIGSEGV

@@ -3,8 +3,6 @@
 // between its operations.
 #include "boinc_app/training/swarm_trainer.hpp"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <exception>
 #include <limits>
@@ -215,7 +213,6 @@ void SwarmTrainer::interrupt(const Command& command) {
 }
 
 void SwarmTrainer::run(Worker& worker) {
-    pthread_setname_np(pthread_self(), "dedloc-compute");
     try {
         set_compute_threads(worker.options().threads);
         worker.attach();

@@ -31,7 +31,7 @@ bool Coordinator::is_called(const PeerKey& peer, const membership::Known& known)
 /// This peer, the members of the last round, and all others that are called or have another turn.
 /// Members may still be on their way to the state of the head.
 std::vector<FleetMember> Coordinator::fleet() const {
-    const bool is_reducer = config_.listening_port != 0;
+    const bool is_reducer = links_.listening_port() != 0;
     std::vector<FleetMember> fleet{{.peer = self_,
                                     .member = {.upload = own_.upload(),
                                                .download = own_.download(),

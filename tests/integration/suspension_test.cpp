@@ -18,7 +18,7 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr auto kLook = std::chrono::milliseconds{10};  ///< time between two looks
 constexpr std::size_t kIdleLooks = 30;                 ///< looks that a machine at rest passes
-constexpr double kIdleShare = 0.05;                    ///< of a core; the backbone runs here too
+constexpr double kIdleShare = 0.05;  ///< share of a core; the backbone runs here too
 
 /// Processor time that this process has used.
 Seconds used() {

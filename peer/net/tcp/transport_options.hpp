@@ -48,7 +48,7 @@ struct TransportOptions {
     std::optional<Endpoint> listen;  ///< numeric host, port 0 for any; nothing: outbound-only
     /// Tried first if listen->port is 0; 0: none. If it is in use, any free port is taken.
     std::uint16_t preferred_port = 0;
-    LinkLimits limits;  ///< limits of each link
+    LinkLimits limits{};  ///< limits of each link
     /// Sockets for links, dials and handshakes together; nothing: socket_budget() of
     /// descriptor_limit(). If there are few, the limits below are lower (socket_places.hpp).
     std::optional<std::size_t> sockets{};

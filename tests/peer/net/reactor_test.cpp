@@ -135,7 +135,7 @@ class WatchingHost final : public Host {
 struct Member {
     Member(const DhtSeed& seed, const KeyPair& key, const PeerKey& coordinator, StepIndex last_step,
            std::uint64_t index)
-        : transport({Endpoint{"127.0.0.1", 0}, {}}, queue.sink()),
+        : transport({.listen = Endpoint{"127.0.0.1", 0}}, queue.sink()),
           directory({run_id(), {Endpoint{"127.0.0.1", seed.port()}.text()}, {}}, queue.sink()),
           trainer(kElements, 0.1F * static_cast<float>(index),
                   Samples{key.public_key() == coordinator ? 0U : 4U}, settings(), queue.sink()),
