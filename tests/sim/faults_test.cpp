@@ -54,6 +54,7 @@ TEST_CASE("under all faults there is one history that continues when the faults 
         RoundRules rules = drawn_rules(random);
         rules.codec = drawn_codec(seed);
         rules.overlaps = Random{seed}.split(79).below(2) == 0;
+        rules.chooses_trainers = false;  // as in real runs
         World world{seed, options_for(seed, rules)};
         const Watch watch{world};
         Profile backbone = Profile::office();

@@ -81,6 +81,7 @@ struct Swarm {
         RoundRules rules = quick_rules(kSteps, 4'096);
         rules.codec = drawn_codec(seed);
         rules.overlaps = Random{seed}.split(92).below(2) == 0;
+        rules.chooses_trainers = false;  // as in real runs
         rules.join_timeout = 10s;
         rules.round_timeout = 10s;
         return rules;
@@ -210,8 +211,9 @@ bool is_everybody_in(const World& world) {
 /// rounds.
 std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point point, Exit exit) {
     World& world = swarm.world;
-    const World::Id id = swarm.find(victim);
     require_within(world, 60s, "a round with all hosts", [&] { return is_everybody_in(world); });
+    // Not before: another voter than the first may have won the first election.
+    const World::Id id = swarm.find(victim);
     // A round may be in progress.
     const StepIndex step{world.checkers().history().size() + 1};
     world.kill(id, point, step, exit);
