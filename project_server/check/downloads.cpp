@@ -14,6 +14,7 @@
 #include "project_server/publishing/gzip_file.hpp"
 #include "project_server/publishing/key_change.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/xml/job_documents.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::check {
@@ -202,17 +203,16 @@ void check_uploads(const Subject& subject, server::Database& database, Findings&
             {kValid, last, kRowsAtOnce});
         for (const auto& row : rows) {
             last = row.integer("id");
-            Files files;
-            describe(row.text("xml_doc_in"), files);
-            for (const auto& [name, file] : files) {
-                ++count;
-                const auto path = place_of(config.upload_directory, config.directory_fanout, name);
-                if (fs::exists(path)) continue;
-                findings.bad(
-                    fmt::format("{}, the output file of the validated result {}, is absent",
-                                path.string(), row.text("name")),
-                    "it was deleted by hand; credit does not depend on it");
-            }
+            // The first one is the receipt. A checkpoint is optional.
+            const auto names = server::referenced_files(row.text("xml_doc_in"));
+            if (names.empty()) continue;
+            ++count;
+            const auto path =
+                place_of(config.upload_directory, config.directory_fanout, names.front());
+            if (fs::exists(path)) continue;
+            findings.bad(fmt::format("{}, the output file of the validated result {}, is absent",
+                                     path.string(), row.text("name")),
+                         "it was deleted by hand; credit does not depend on it");
         }
         if (rows.size() < kRowsAtOnce) break;
     }

@@ -185,4 +185,4 @@ is_paid() {
         < <("$dedloc" leaderboard --project "$project")
 }
 await 60 "credit" is_paid
-"$dedloc" project check --project "$project" || fail_test "the project is not whole"
+"$dedloc" project check "$project" >/dev/null || fail_test "the project is not whole"

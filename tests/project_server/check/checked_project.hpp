@@ -260,10 +260,15 @@ class CheckedProject {
             {"<file_info>\n<name>shard_a</name>\n<md5_cksum>" +
              server::md5_of_file(run_folder() / "shards/shard_a") +
              "</md5_cksum>\n<nbytes>17</nbytes>\n</file_info>\n"});
+        // The second output file, a checkpoint, is optional and was not uploaded.
         database().execute(
             "insert into result (id, workunitid, appid, name, server_state, outcome, "
             "validate_state, hostid, userid, xml_doc_in) select 1, 1, id, 'demo_1_0', 5, 1, 1, 1, "
-            "1, '<file_info>\n<name>demo_1_0_r7_0</name>\n</file_info>' from app");
+            "1, '<file_info>\n<name>demo_1_0_r7_0</name>\n</file_info>\n<file_info>\n"
+            "<name>demo_1_0_r7_1</name>\n</file_info>\n<result>\n<file_ref>\n"
+            "<file_name>demo_1_0_r7_0</file_name>\n<open_name>receipt</open_name>\n</file_ref>\n"
+            "<file_ref>\n<file_name>demo_1_0_r7_1</file_name>\n<open_name>checkpoint</open_name>\n"
+            "<optional/>\n</file_ref>\n</result>' from app");
     }
 
     server::TestProject& project_ = shared(std::exchange(is_altered_, false));
