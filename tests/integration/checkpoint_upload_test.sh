@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
 programs=$folder/bin
 project=$folder/project
 volunteers_dir=$folder/volunteers
-steps=${2:-30}
+steps=${2:-90}
 fail() { fail_test "$@"; }
 
 # The programs, with a backbone that saves its last state only. `dedloc` finds the others beside it.
@@ -28,7 +28,7 @@ dedloc=$programs/dedloc
 bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Upload --contact-seconds 10 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
-"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null
+"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
 "$dedloc" run create --project "$project" --name up --corpus "$folder/corpus" --model tiny \
     --steps $steps >/dev/null
 url=$(config master_url)
@@ -55,6 +55,7 @@ echo "the second one's ticket comes with the request, and its state is uploaded 
 add_volunteer 2 "$url"
 await 180 "the request" is_asked
 # The run must not end before the state is saved, which happens a minute after the job's start.
+await 180 "the second one to train" says_log 2 "members, [1-9][0-9]* ours"
 await 300 "more steps" has_steps 12
 "$dedloc" run pause --project "$project" --name up >/dev/null
 await 180 "the upload" says_log 2 "the project has received the model's state"

@@ -3,7 +3,7 @@
 # a full disk, a clock that is an hour off, a gateway that does not answer, an app that crashes or
 # hangs. Each is one sentence in the job's log, nothing that was computed is lost, and the project
 # goes on.
-# Usage: volunteer_faults_test.sh PROGRAMS [SECONDS]
+# Usage: volunteer_faults.sh PROGRAMS [SECONDS]
 #   SECONDS   for which the gateway does not answer (20)
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
