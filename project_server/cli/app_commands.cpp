@@ -126,11 +126,12 @@ void print_version(const AppOptions& options, const Kind& kind, const server::Ap
 
 void add(const AppOptions& options) {
     std::optional<Progress> progress{std::in_place, options.prints_json};
+    // First, because it becomes the project's user, which must read what is gathered.
+    const auto project = existing_project(options.project);
     progress->say("looking for the libraries of the program");
     const packaging::ScratchFolder scratch;
     const auto package = package_of(options, scratch);
     const Kind kind = kind_of(options, package.program);
-    const auto project = existing_project(options.project);
     const server::AppVersion version{
         .app = kind.name,
         .friendly_name = kind.is_aggregator ? "DeDLOC aggregator" : "DeDLOC trainer",
