@@ -16,6 +16,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/publishing/app_version.hpp"
 #include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::official {
@@ -79,8 +80,22 @@ void remove_published_files(Project& project, std::int64_t app) {
             const auto other = project.database().query_one(
                 "select id from app_version where appid <> ? and instr(xml_doc, ?) > 0 limit 1",
                 {app, fmt::format("<name>{}</name>", name)});
-            if (!other) remove_file(project.config().download_directory / name);
+            if (other) continue;
+            remove_file(project.config().download_directory / name);
+            remove_file(project.config().download_directory / (name + ".gz"));
         }
+    }
+    for (const auto& row : project.database().query(
+             "select a.name as app, v.version_num, p.name as platform, v.plan_class from "
+             "app_version v join app a on a.id = v.appid join platform p on p.id = v.platformid "
+             "where v.appid = ?",
+             {app})) {
+        remove_file(project.config().download_directory /
+                    server::bill_name({.app = row.text("app"),
+                                       .friendly_name = {},
+                                       .version = static_cast<int>(row.integer("version_num")),
+                                       .platform = row.text("platform"),
+                                       .plan_class = row.text("plan_class")}));
     }
 }
 

@@ -45,7 +45,12 @@ class Started : public tests::OfficialProject {
         const auto corpus = (files_.path() / "corpus").string();
         own({"corpus", "build", "--text", (files_.path() / "text").string(), "--out", corpus,
              "--vocabulary", "100"});
-        own({"app", "add", "--project", root().string(), "--binary", "/bin/true"});
+        // As in the folder of an installation, the launcher is beside the program.
+        const auto program = files_.path() / "true";
+        std::filesystem::copy_file("/bin/true", program);
+        std::filesystem::copy_file(DEDLOC_PROGRAMS "/dedloc_launcher",
+                                   files_.path() / "dedloc_launcher");
+        own({"app", "add", "--project", root().string(), "--binary", program.string()});
         own({"run", "create", "--project", root().string(), "--name", "first", "--corpus", corpus,
              "--model", "tiny", "--target-batch", "4", "--steps", "100000"});
         database().execute(
