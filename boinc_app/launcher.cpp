@@ -69,7 +69,7 @@ std::string soft_link_in(const std::string& name) {
     return text.substr(kBegin.size(), end - kBegin.size());
 }
 
-/// Where a link in a subfolder of the slot must point to reach this file of the version.
+/// The target of a symbolic link, in a subfolder of the slot, to this file of the version.
 std::string target_of(const std::string& name) {
     struct stat status {};
     if (::lstat(name.c_str(), &status) != 0) fail("cannot read " + name, errno);

@@ -22,7 +22,7 @@
 
 namespace dedloc {
 
-/// Where in the run's history a state stands.
+/// The position of a state in the run's history.
 struct StatePlace {
     std::optional<SignedGeneration> generation{};  ///< the decision's; nothing: generation 0
     Decision decision;                             ///< leads to the state

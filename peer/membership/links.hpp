@@ -98,8 +98,8 @@ class Links {
     bool is_watched(const PeerKey& peer) const;
     /// True if only voters expect our heartbeats.
     bool is_watched_by_voters_only() const;
-    /// Where peers can dial this one from now on; 0: they cannot. New links are told in the Hello,
-    /// others by the next heartbeat.
+    /// Sets the port that peers dial; 0: they cannot. New links learn it from the Hello, others
+    /// from the next heartbeat.
     void set_listening_port(std::uint16_t port) { listening_port_ = port; }
     /// The port that this peer tells others.
     std::uint16_t listening_port() const { return listening_port_; }

@@ -359,7 +359,7 @@ std::vector<Attendances::Change> Attendances::choose(TimePoint now, StepIndex st
     }
     const bool are_all = std::ranges::all_of(turns, is_every);
     const double idle = present->round_seconds + present->wait_seconds;
-    // Without rounds and waits the swarm would be faster by that much.
+    // What rounds and waits take is all that a choice can gain.
     if (are_all && idle * kGain < (kGain - 1) * present->step_seconds) return changes;
     const auto best = planning::choose_participation(request);
     if (!best) return changes;

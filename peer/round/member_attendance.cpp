@@ -113,8 +113,8 @@ void Member::keep_samples(Outbox& out) {
     phase_ = Phase::kIdle;
 }
 
-/// At the head with a contribution of an earlier state: it waits for a Call. False: there is none,
-/// or it is too old.
+/// Waits for a Call with a contribution that was computed on an earlier state. False: there is
+/// none, or it is too old.
 bool Member::wait_with_contribution(Outbox& out) {
     if (!holds_contribution()) return false;
     if (step_.value() > contribution_began_at_.value() + wire::kMaxStaleSteps) {

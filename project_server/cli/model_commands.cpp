@@ -55,7 +55,7 @@ const char* word_of(backbone::Standing standing) {
     return "not in the ledger";
 }
 
-/// Where a checkpoint comes from.
+/// The source of a checkpoint: the backbone, or an upload.
 std::string source_of(const backbone::CheckpointEntry& file) {
     return file.source.empty() ? "backbone" : file.source;
 }

@@ -1,5 +1,5 @@
-// Where the files of an app version come from: which Debian package, Python wheel or program of
-// ours, in which version and under which licence.
+// The origin of each file of an app version: its Debian package, Python wheel or program of ours,
+// with version and licence.
 #pragma once
 
 #include <compare>

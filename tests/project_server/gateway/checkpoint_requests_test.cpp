@@ -91,7 +91,7 @@ TEST_CASE("two accounts are asked in each period, one job of each, until there i
     run.database().execute("update dedloc_upload set verdict = 'stale' where resultid = ?",
                            {*first.begin()});
     CHECK(asked(2s) == std::set{*first.rbegin()});
-    // In the next period others, and the former one until a day has passed.
+    // The next period asks others; the job asked before stays asked until a day has passed.
     const auto second = asked(kCheckpointPeriod);
     CHECK(second.size() == kUploaders + 1);
     CHECK(second.contains(*first.rbegin()));
