@@ -8,6 +8,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/platform/durable_file.hpp"
+#include "peer/platform/files.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -143,6 +144,15 @@ void check_file_header(const platform::DurableFile& file, const RunId& run) {
     }
 }
 
+/// Makes the file if it is absent or shorter than a header. It appears with its whole header, since
+/// other processes may read it at any time.
+const std::filesystem::path& with_header(const std::filesystem::path& path, const RunId& run) {
+    std::error_code absent;
+    const auto size = std::filesystem::file_size(path, absent);
+    if (absent || size < kFileHeaderBytes) platform::replace_file(path, file_header(run));
+    return path;
+}
+
 struct Found {
     bool is_whole = false;
     std::uint8_t kind = 0;
@@ -204,16 +214,9 @@ std::optional<LedgerRecord> LedgerReader::next() {
 LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner,
                            LedgerVisitor visit)
     : visit_(std::move(visit)),
-      file_(path, platform::DurableFile::Mode::kAppend),
+      file_(with_header(path, owner.run), platform::DurableFile::Mode::kAppend),
       place_{kFileHeaderBytes, ledger::Codec{owner.run, owner.backbone}} {
-    const auto size = file_.size();
-    if (size >= kFileHeaderBytes) {
-        read(path, owner);
-        return;
-    }
-    // The file is new, or an earlier start crashed before it had written the header.
-    if (size > 0) file_.truncate(0);
-    file_.append(file_header(owner.run));
+    read(path, owner);
 }
 
 void LedgerWriter::read(const std::filesystem::path& path, const LedgerOwner& owner) {

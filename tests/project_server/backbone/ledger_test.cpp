@@ -1,5 +1,7 @@
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <thread>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
@@ -259,6 +261,30 @@ TEST_CASE("a ledger of another run, or no ledger at all, is refused", "[server]"
     write_contents(world.path, std::string(100, 'x'));
     CHECK_THROWS_WITH((LedgerWriter{world.path, world.owner}), Catch::Contains("not a ledger"));
     CHECK_THROWS_AS((LedgerReader{world.folder.path() / "absent", world.owner}), IoError);
+}
+
+TEST_CASE("another process that finds a new ledger can read it", "[server]") {
+    const World world;
+    const auto path_of = [&](int k) { return world.folder.path() / std::to_string(k); };
+    constexpr int kLedgers = 100;
+    std::atomic<bool> is_stopped = false;
+    std::string failure;
+    std::thread reading{[&] {
+        for (int k = 0; k < kLedgers && failure.empty(); ++k) {
+            while (!std::filesystem::exists(path_of(k))) {
+                if (is_stopped) return;
+            }
+            try {
+                const LedgerReader reader{path_of(k), world.owner};
+            } catch (const Error& error) {
+                failure = error.what();
+            }
+        }
+    }};
+    for (int k = 0; k < kLedgers; ++k) LedgerWriter{path_of(k), world.owner};
+    is_stopped = true;
+    reading.join();
+    CHECK(failure == "");
 }
 
 TEST_CASE("a full disk gives one sentence and leaves no partial record", "[server]") {
