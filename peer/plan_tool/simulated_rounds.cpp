@@ -51,15 +51,23 @@ void place_backbone(PlanRequest& request) {
     std::rotate(members.begin(), found, found + 1);
 }
 
+/// Elements in fp32 that have as many bytes as the larger of the fleet's encodings.
+std::uint64_t elements_of(const PlanRequest& fleet) {
+    const planning::VectorSize size = planning::size_of(fleet);
+    return std::max(size.contribution_bytes, size.average_bytes) / kElementBytes + 1;
+}
+
+/// By how much vector and bandwidths are divided.
+std::uint64_t scale_of(const PlanRequest& fleet) {
+    const std::uint64_t most =
+        std::min(kMaxElements, kMaxElementsOfAll / (fleet.members.size() + 1));
+    return (elements_of(fleet) + most - 1) / most;
+}
+
 PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& options) {
     PlanRequest request = fleet;
     const std::vector<LinkSpeed> links = planning::known_links(fleet);
-    const planning::VectorSize size = planning::size_of(fleet);
-    const std::uint64_t elements =
-        std::max(size.contribution_bytes, size.average_bytes) / kElementBytes + 1;
-    const std::uint64_t most =
-        std::min(kMaxElements, kMaxElementsOfAll / (fleet.members.size() + 1));
-    const std::uint64_t scale = (elements + most - 1) / most;
+    const std::uint64_t scale = scale_of(fleet);
     for (std::size_t k = 0; k < links.size(); ++k) {
         Member& member = request.members[k];
         member.upload = scaled(links[k].upload, scale);
@@ -67,7 +75,7 @@ PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& optio
         member.receives |= member.contributes;  // a trainer needs the next state
     }
     place_backbone(request);
-    request.elements = elements / scale + 1;
+    request.elements = elements_of(fleet) / scale + 1;
     request.contribution = planning::on_the_wire(Codec::kFp32);
     request.average = request.contribution;
     request.chunk_elements = planning::chunk_elements_for(request);
@@ -90,14 +98,21 @@ Profile profile_of(const Member& member, const LinkSpeed& link, Duration latency
     return profile;
 }
 
-simulation::WorldOptions world_options(const PlanRequest& request, std::uint32_t rounds) {
+/// `scale`: the real vector has so many times as many elements.
+simulation::WorldOptions world_options(const PlanRequest& request, const SimulationOptions& asked,
+                                       std::uint64_t scale) {
     const planning::Traffic traffic = planning::traffic_of(request);
     simulation::WorldOptions options;
     options.rules.elements = request.elements;
     options.rules.target_batch = Samples{traffic.contributors * kMicroBatch * kMicroBatches};
-    options.rules.last_step = StepIndex{rounds + 1'000};
+    options.rules.last_step = StepIndex{asked.rounds + 1'000};
     options.rules.chooses_trainers = false;  // the fleet's own round is asked for
     options.computes_averages = false;
+    options.network.tcp = asked.tcp;
+    if (asked.tcp.packet_bytes > 0) {
+        options.network.tcp.packet_bytes =
+            std::max<std::uint64_t>(1, asked.tcp.packet_bytes / scale);
+    }
     options.proves_links = true;
     options.checks_bytes_queued = false;
     options.checks_invariants = false;
@@ -164,7 +179,7 @@ SimulatedRounds simulate_rounds(const PlanRequest& fleet, const SimulationOption
     const World* players = nullptr;
     RoundWatch watch{request.members.size(),
                      [&](const PeerKey& peer) { return players->find(peer); }};
-    auto world_of = world_options(request, options.rounds);
+    auto world_of = world_options(request, options, scale_of(fleet));
     world_of.observer = &watch;
     World world{options.seed, world_of};
     players = &world;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "peer/planning/planner.hpp"
+#include "peer/simulation/tcp_flow.hpp"
 
 namespace dedloc::plan {
 
@@ -14,6 +15,7 @@ struct SimulationOptions {
     std::uint64_t seed = 1;                            ///< seed of the world
     std::uint32_t rounds = 1;                          ///< rounds after the first one
     Duration latency = std::chrono::milliseconds{20};  ///< one way, between two members
+    simulation::TcpOptions tcp{};  ///< of the real network; its packets are scaled down as well
 };
 
 /// Times from the freeze of the last contribution.

@@ -136,6 +136,9 @@ void Network::handle(const Moment& moment) {
             return accepted(link);
         case What::kSilence:
             return heard_nothing(link);
+        case What::kFlowReady:
+            offer_uplink(link);
+            return pump_up(end(link).node);
         case What::kClosed:
             return closed(link);
         case What::kTick:
@@ -159,7 +162,7 @@ void Network::send(LinkId link, SharedBytes frame) {
 }
 
 bool Network::is_sendable(const End& from) const {
-    if (from.queued.is_empty()) return false;
+    if (from.queued.is_empty() || timeline_.now() < from.flow_ready) return false;
     return from.under_way == 0 ||
            from.under_way + from.queued.front()->size() <= options_.window_bytes;
 }
@@ -196,15 +199,27 @@ void Network::pump_up(NodeId id) {
         const TimePoint now = timeline_.now();
         const TimePoint done = now + time_for(cost(frame), node.connection.upload_bytes_per_second);
         timeline_.at(done, What::kUplinkDone, id, link.value());
+        const NodeId to = end(from.other).node;
+        Duration late{0};
+        TimePoint last_byte = done;
+        if (options_.tcp.packet_bytes > 0) {
+            const auto times =
+                from.flow.send(now, cost(frame), 2 * latency(id, to), options_.tcp, random_);
+            from.flow_ready = now + times.sending;
+            last_byte = std::max(done, from.flow_ready);
+            late = times.late;
+            timeline_.at(last_byte, What::kFlowReady, 0, link.value());
+        }
         node.traffic.frames_sent += 1;
         node.traffic.bytes_sent += cost(frame);
         if (from.is_dead) continue;
         // The downlink may start early enough to finish together with the last byte.
-        const NodeId to = end(from.other).node;
         const TimePoint head = std::max(
-            now, done - time_for(cost(frame), nodes_[to].connection.download_bytes_per_second));
+            now,
+            last_byte - time_for(cost(frame), nodes_[to].connection.download_bytes_per_second));
         from.in_the_air.push(frame);
-        from.last_arrival = std::max(from.last_arrival, head + latency(id, to) + jitter(id, to));
+        from.last_arrival =
+            std::max(from.last_arrival, head + late + latency(id, to) + jitter(id, to));
         timeline_.at(from.last_arrival, What::kArrival, 0, link.value());
     }
 }

@@ -13,8 +13,10 @@
 // Timeouts   Both ends ping each other, at no cost. An end that receives nothing any more closes
 //            the link after `idle_timeout`, like a transport that pings idle links rarely, or
 //            `failure_timeout` after it has sent a frame.
-// Left out   Slow start, congestion inside the network, and the bytes of acknowledgements. Each
-//            frame costs `frame_overhead` bytes in addition to its own.
+// Loss       With NetworkOptions::tcp a link has a congestion window (tcp_flow.hpp) in each
+//            direction, which delays its own frames and not those of the machine's other links.
+// Left out   Queues inside the network, and the bytes of acknowledgements. Each frame costs
+//            `frame_overhead` bytes in addition to its own.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +29,7 @@
 #include "peer/base/random.hpp"
 #include "peer/events.hpp"
 #include "peer/simulation/frame_queue.hpp"
+#include "peer/simulation/tcp_flow.hpp"
 #include "peer/simulation/timeline.hpp"
 
 namespace dedloc::simulation {
@@ -51,6 +54,7 @@ struct NetworkOptions {
     Duration failure_timeout =
         std::chrono::milliseconds{4'500};  ///< after the first frame sent on a dead link
     Duration idle_timeout = std::chrono::seconds{20};  ///< for a dead link on which none is sent
+    TcpOptions tcp{};                                  ///< without one links lose nothing
 };
 
 /// How a process ends.
@@ -164,6 +168,8 @@ class Network {
         std::uint64_t uplink_tag = 0;    ///< virtual finish time of its last frame in the uplink
         std::uint64_t downlink_tag = 0;  ///< the same in the downlink
         TimePoint last_arrival;          ///< arrival of its last frame; keeps frames in order
+        TcpFlow flow;                    ///< its congestion window
+        TimePoint flow_ready;            ///< its next frame may begin to be sent
     };
     /// A machine's uplink or downlink: a fair queue of links, one of which is being served.
     struct Lane {

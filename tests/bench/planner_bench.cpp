@@ -20,6 +20,7 @@ using namespace dedloc::planning;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kResNet = 25'625'000;  // 410 Mbit in fp16
+constexpr std::uint64_t kPacketBytes = 1'448;
 constexpr std::uint64_t kAlbert = 18'000'000;  // 288 Mbit in fp16
 
 /// The fastest of several calls, in milliseconds.
@@ -169,11 +170,45 @@ void print_simulated() {
     }
 }
 
+/// A round of eight homes as the protocol plays it over a lossy path.
+std::string far_line(double loss, std::uint32_t flows, Duration one_way) {
+    const NamedFleet homes{"8 x 20/100", fleet_of({{8, 20, 100}}, kAlbert, kHalf)};
+    constexpr std::uint32_t kRounds = 3;
+    const auto played = plan::simulate_rounds(
+        homes.request, {.rounds = kRounds,
+                        .latency = one_way,
+                        .tcp = {.packet_bytes = kPacketBytes, .loss = loss, .flows = flows}});
+    double sum = 0;
+    for (const auto& round : played.rounds) sum += seconds(round.moved);
+    char line[200];
+    std::snprintf(line, sizeof line, "%10.0f %9.2f %9u %9.2f %9.2f %9.2f\n", 2e3 * seconds(one_way),
+                  100 * loss, flows, seconds(played.plan.optimum),
+                  sum / static_cast<double>(played.rounds.size()),
+                  sum / static_cast<double>(played.rounds.size()) / seconds(played.plan.optimum));
+    return played.rounds.size() == kRounds ? line : "a round did not end\n";
+}
+
+void print_far() {
+    std::printf(
+        "\nmean of three rounds of 8 homes with 20 Mbit/s up and 100 down, over a path that loses "
+        "packets\n%10s %9s %9s %9s %9s %9s\n",
+        "RTT, ms", "lost, %", "flows", "T*", "round", "round/T*");
+    for (const auto one_way : {std::chrono::milliseconds{20}, std::chrono::milliseconds{100}}) {
+        for (const double loss : {0.0, 0.001, 0.01}) {
+            auto first = std::async(std::launch::async, [&] { return far_line(loss, 1, one_way); });
+            const std::string second = loss > 0 ? far_line(loss, 4, one_way) : std::string{};
+            std::printf("%s%s", first.get().c_str(), second.c_str());
+            std::fflush(stdout);
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
     print_times();
     print_plans();
     print_simulated();
+    print_far();
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "peer/simulation/network.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -343,4 +344,64 @@ TEST_CASE("a thousand senders and a hundred receivers cost little per frame",
     for (const LinkId link : links) lab.network.send(link, frame);
     lab.run();
     REQUIRE(lab.heard.size() == 2 * 128'000);
+}
+
+TEST_CASE("a flow starts slowly, also after a pause", "[net][sim]") {
+    NetworkOptions options{.frame_overhead = 0};
+    options.tcp.packet_bytes = 1'448;
+    Lab lab{options};
+    const NodeId a = lab.add(12.5 * kMB, kMB, 50ms), b = lab.add(kMB, 100 * kMB, 50ms);
+    const LinkId link = lab.connect(a, b);
+    const auto time_of_frame = [&] {
+        const double start = lab.seconds();
+        const std::size_t before = lab.all<event::FrameReceived>(b).size();
+        lab.network.send(link, frame_of(1'000'000));
+        while (lab.all<event::FrameReceived>(b).size() == before) lab.run_for(1ms);
+        return lab.seconds() - start;
+    };
+    // Windows of 10, 20, … 320 packets carry 912,240 bytes in six round trips of 0.2 s.
+    CHECK(time_of_frame() == Approx(6.095 * 0.2 + 0.1).margin(0.02));
+    // The window has become 1,014,480 bytes.
+    CHECK(time_of_frame() == Approx(0.986 * 0.2 + 0.1).margin(0.02));
+    lab.run_for(2s);
+    CHECK(time_of_frame() == Approx(6.095 * 0.2 + 0.1).margin(0.02));
+}
+
+TEST_CASE("loss limits a flow to sqrt(1.5 / loss) packets a round trip", "[net][sim]") {
+    for (const std::uint32_t flows : {1U, 4U}) {
+        NetworkOptions options{.frame_overhead = 0};
+        options.tcp = {.packet_bytes = 1'448, .loss = 0.01, .flows = flows};
+        Lab lab{options};
+        const NodeId a = lab.add(12.5 * kMB, kMB, 50ms), b = lab.add(kMB, 12.5 * kMB, 50ms);
+        const LinkId link = lab.connect(a, b);
+        constexpr std::size_t kFrame = 262'144, kFrames = 200;
+        for (std::size_t k = 0; k < kFrames; ++k) lab.network.send(link, frame_of(kFrame));
+        const double start = lab.seconds();
+        lab.run();
+        const double rate = static_cast<double>(kFrames * kFrame) / (lab.seconds() - start);
+        const double known = 1'448 * std::sqrt(1.5 / 0.01) / 0.2 * flows;  // RFC 9438, 5.1
+        INFO(flows << " flows: " << rate << " bytes/s, by the formula " << known);
+        CHECK(rate > 0.8 * known);
+        CHECK(rate < 1.25 * known);
+    }
+}
+
+TEST_CASE("a link that loses packets delays no other link of its machine", "[net][sim]") {
+    NetworkOptions options{.frame_overhead = 0};
+    options.tcp = {.packet_bytes = 1'448, .loss = 0.05};
+    Lab lab{options};
+    const NodeId a = lab.add(kMB, kMB, 1ms), far = lab.add(kMB, kMB, 200ms);
+    const NodeId near = lab.add(kMB, kMB, 1ms);
+    const LinkId to_far = lab.connect(a, far), to_near = lab.connect(a, near);
+    lab.network.send(to_far, frame_of(1'000'000));
+    lab.network.send(to_near, frame_of(1'000'000));
+    lab.run();
+    REQUIRE(lab.all<event::FrameReceived>(near).size() == 1);
+    TimePoint near_at, far_at;
+    for (const Heard& one : lab.heard) {
+        if (!std::holds_alternative<event::FrameReceived>(one.event)) continue;
+        (one.node == near ? near_at : far_at) = one.when;
+    }
+    CHECK(far_at > near_at + 5s);
+    CHECK(near_at < TimePoint{} + 4s);
 }
