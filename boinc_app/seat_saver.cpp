@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "peer/platform/files.hpp"
 
 namespace dedloc {
 namespace {
@@ -12,12 +13,6 @@ namespace {
 constexpr std::uint64_t kBytesPerDay = 8'000'000'000;
 constexpr std::uint64_t kSecondsPerDay = 86'400;
 constexpr int kIntervalsAtEnd = 4;
-
-void remove_file(const std::filesystem::path& path) {
-    std::error_code error;
-    std::filesystem::remove(path, error);
-    if (error) log_warning("cannot remove {}: {}", path.string(), error.message());
-}
 
 }  // namespace
 
@@ -83,7 +78,7 @@ void SeatSaver::generation_begun(std::uint64_t generation, StepIndex first) {
     log_info("the saved state of step {} is void, since generation {} began at step {}: deleted",
              step_->value(), generation, first.value());
     step_.reset();
-    remove_file(options_.path);
+    platform::remove_or_warn(options_.path);
 }
 
 void SeatSaver::take(std::optional<CopiedState> state) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -35,6 +36,22 @@ constexpr std::size_t kPieceBytes = kernels::kLeafBytes * kernels::kLeavesTogeth
 
 [[noreturn]] void refuse(const std::filesystem::path& path, std::string_view what) {
     throw InputError{fmt::format("{} is {}", path.string(), what)};
+}
+
+/// Writes a file under another name, and then gives it its own, durably. On failure nothing is left
+/// of it. Errors: IoError.
+void write_whole(const std::filesystem::path& unfinished, const std::filesystem::path& path,
+                 const std::function<void(platform::FileWriter&)>& write) {
+    try {
+        platform::FileWriter file{unfinished};
+        write(file);
+        file.finish();
+        platform::move_file(unfinished, path);
+    } catch (const IoError&) {
+        std::error_code ignored;
+        std::filesystem::remove(unfinished, ignored);
+        throw;
+    }
 }
 
 /// The first part of the file: the place in the history.
@@ -134,21 +151,14 @@ void write_state_file(const std::filesystem::path& path, const RunId& run, const
                  place.step().value(), state.head.step.value());
     std::filesystem::path unfinished = path;
     unfinished += ".tmp";
-    try {
-        platform::FileWriter file{unfinished};
+    write_whole(unfinished, path, [&](platform::FileWriter& file) {
         file.write(place_bytes(place));
         file.write(formats::encode_checkpoint_head(run, state.head));
         const std::span<const std::byte> bytes{*state.bytes};
         for (std::size_t done = 0; done < bytes.size(); done += kPieceBytes) {
             file.write(bytes.subspan(done, std::min(kPieceBytes, bytes.size() - done)));
         }
-        file.finish();
-        platform::move_file(unfinished, path);
-    } catch (const IoError&) {
-        std::error_code ignored;
-        std::filesystem::remove(unfinished, ignored);
-        throw;
-    }
+    });
 }
 
 StepIndex export_checkpoint(const std::filesystem::path& path, const RunId& run,
@@ -159,20 +169,13 @@ StepIndex export_checkpoint(const std::filesystem::path& path, const RunId& run,
     std::uint64_t offset = read_place(file, place);
     const Buffer head = read_exactly(file, offset, formats::kCheckpointHeadBytes);
     const StepIndex step = formats::decode_checkpoint_head(head, run, path.string()).step;
-    try {
-        platform::FileWriter out{unfinished};
+    write_whole(unfinished, checkpoint, [&](platform::FileWriter& out) {
         Buffer piece(kPieceBytes);
         while (const std::size_t size = file.read_at(offset, piece)) {
             out.write(std::span{piece}.first(size));
             offset += size;
         }
-        out.finish();
-        platform::move_file(unfinished, checkpoint);
-    } catch (const IoError&) {
-        std::error_code ignored;
-        std::filesystem::remove(unfinished, ignored);
-        throw;
-    }
+    });
     return step;
 }
 

@@ -1,6 +1,6 @@
 # Functions for scripts that start volunteers on this machine: stock BOINC clients, each with a
 # folder, an account and a port of its own. To be sourced by a script that sets `volunteers_dir` and
-# defines `fail`. It may set `volunteer_cores` (1), `volunteer_arguments`, which the apps get,
+# defines `fail`. It may set `volunteer_cores` (1), `volunteer_arguments`, which trainers get,
 # `volunteer_libraries`, folders where they find more shared libraries, and `volunteer_preferences`,
 # more computing preferences in BOINC's XML, one a line, which replace those here.
 
@@ -104,7 +104,7 @@ pass_arguments() {
     done
     cat >"$project/app_config.xml" <<XML
 <app_config><app_version>
-<app_name>dedloc_train</app_name><cmdline>$volunteer_arguments</cmdline>
+<app_name>dedloc_train</app_name><plan_class>mt_dedloc</plan_class><cmdline>$volunteer_arguments</cmdline>
 </app_version></app_config>
 XML
     gui_rpc "$1" --read_cc_config >/dev/null 2>&1 \

@@ -45,12 +45,6 @@ std::optional<fs::path> uploaded(const server::ProjectConfig& project,
     return path;
 }
 
-void remove_file(const fs::path& path) {
-    std::error_code error;
-    fs::remove(path, error);
-    if (error) log_warning("cannot remove {}: {}", path.string(), error.message());
-}
-
 }  // namespace
 
 /// A job that was asked, and its file.
@@ -164,7 +158,7 @@ bool Uploads::judge(const Asked& asked) {
                  judged.reason);
     }
     record(asked, judged);
-    if (judged.verdict != UploadVerdict::kAccepted) remove_file(asked.file);
+    if (judged.verdict != UploadVerdict::kAccepted) platform::remove_or_warn(asked.file);
     return true;
 }
 
@@ -207,7 +201,7 @@ UploadReport Uploads::delete_unasked() {
             const auto file = uploaded(project_, row.text("xml_doc_in"));
             if (!file) continue;
             log_info("the checkpoint of {} is unasked: deleted", row.text("name"));
-            remove_file(*file);
+            platform::remove_or_warn(*file);
             ++report.unasked;
         }
     }

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
 #include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
@@ -113,6 +114,12 @@ void sync_file(const std::filesystem::path& path) {
 void move_file(const std::filesystem::path& from, const std::filesystem::path& to) {
     if (::rename(from.c_str(), to.c_str()) != 0) fail("write", to, errno);
     sync_folder_of(to);
+}
+
+void remove_or_warn(const std::filesystem::path& path) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    if (error) log_warning("cannot remove {}: {}", path.string(), error.message());
 }
 
 void sync_folder_of(const std::filesystem::path& path) {

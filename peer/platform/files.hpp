@@ -47,6 +47,9 @@ void sync_file(const std::filesystem::path& path);
 /// must already be on the disk (sync_file). Errors: IoError.
 void move_file(const std::filesystem::path& from, const std::filesystem::path& to);
 
+/// Removes a file if it is there; a failure is a warning in the log.
+void remove_or_warn(const std::filesystem::path& path);
+
 /// Makes the creation, renaming or removal of this file durable by syncing its folder.
 /// Errors: IoError.
 void sync_folder_of(const std::filesystem::path& path);

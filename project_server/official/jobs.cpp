@@ -90,12 +90,7 @@ void remove_published_files(Project& project, std::int64_t app) {
              "app_version v join app a on a.id = v.appid join platform p on p.id = v.platformid "
              "where v.appid = ?",
              {app})) {
-        remove_file(project.config().download_directory /
-                    server::bill_name({.app = row.text("app"),
-                                       .friendly_name = {},
-                                       .version = static_cast<int>(row.integer("version_num")),
-                                       .platform = row.text("platform"),
-                                       .plan_class = row.text("plan_class")}));
+        remove_file(project.config().download_directory / server::bill_name(row));
     }
 }
 

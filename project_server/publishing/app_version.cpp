@@ -160,6 +160,14 @@ std::string bill_name(const AppVersion& version) {
                        version.plan_class.empty() ? "" : "_", version.plan_class);
 }
 
+std::string bill_name(const Row& version) {
+    return bill_name({.app = version.text("app"),
+                      .friendly_name = {},
+                      .version = static_cast<int>(version.integer("version_num")),
+                      .platform = version.text("platform"),
+                      .plan_class = version.text("plan_class")});
+}
+
 std::int64_t add_app_version(Database& database, const ProjectConfig& config,
                              const AppVersion& version, const fs::path& signatures,
                              const std::function<void(const std::string&)>& begins) {

@@ -42,6 +42,8 @@ struct AppVersion {
 
 /// The name under which a version's bill of materials is in the download folder.
 std::string bill_name(const AppVersion& version);
+/// The same of a row with columns app, version_num, platform and plan_class.
+std::string bill_name(const Row& version);
 
 /// Publishes `version` and returns its id. Repeating it with the same files changes nothing. The
 /// signatures come from the folder `signatures`, as sign_files() writes them, or, if that is empty,

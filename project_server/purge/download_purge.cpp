@@ -66,14 +66,6 @@ std::optional<platform::FolderLock> try_lock(const fs::path& folder) {
     }
 }
 
-std::string bill_of(const server::Row& row) {
-    return server::bill_name({.app = row.text("app"),
-                              .friendly_name = {},
-                              .version = static_cast<int>(row.integer("version_num")),
-                              .platform = row.text("platform"),
-                              .plan_class = row.text("plan_class")});
-}
-
 }  // namespace
 
 int DownloadPurge::pass(std::int64_t now, std::int64_t before) {
@@ -161,7 +153,7 @@ int DownloadPurge::delete_versions() {
                          "published.platformid left join dedloc_unused_version unused on "
                          "unused.id = published.id where published.xml_doc <> ''")) {
         auto names = server::described_names(row.text("xml_doc"));
-        names.insert(bill_of(row));
+        names.insert(server::bill_name(row));
         if (row.integer("is_final") == 0) {
             needed.merge(names);
         } else {

@@ -179,8 +179,7 @@ done
 
 echo "an update"
 files_of() { (cd "$roots/$1/srv/trainer/projects"/* && ls); }
-first=${suites[0]}
-files_of "$first" >"$folder/before"
+for suite in "${suites[@]}"; do files_of "$suite" >"$folder/before-$suite"; done
 mkdir "$folder/new"
 cp -L "$programs"/{dedloc_train,dedloc_launcher} "$folder/new/"
 echo "other code" >>"$folder/new/dedloc_train" # behind all that a loader reads
@@ -189,18 +188,21 @@ echo "other code" >>"$folder/new/dedloc_train" # behind all that a loader reads
 begin_run second 1000
 # A client that got no tasks waits for minutes before it asks again, unless its user says so.
 trains_again() {
-    gui_rpc "$roots/$first/srv/trainer" --project "$url" update >/dev/null 2>&1 || true
+    gui_rpc "$roots/$1/srv/trainer" --project "$url" update >/dev/null 2>&1 || true
     sleep 2
-    has_line "$first" trainer 'members, [1-9][0-9]* ours'
+    has_line "$1" trainer 'members, [1-9][0-9]* ours'
 }
-output=$roots/$first/srv/trainer/client.log
-await 240 "the new version on $first" trains_again
-update=0 names=()
-for name in $(files_of "$first" | grep '^dedloc_\|\.so\|licences' | grep -vxFf "$folder/before"); do
-    bytes=$(stat -c %s "$project/download/$name.gz" 2>/dev/null \
-        || stat -c %s "$project/download/$name")
-    update=$((update + bytes)) names+=("$name")
+for suite in "${suites[@]}"; do
+    output=$roots/$suite/srv/trainer/client.log
+    await 240 "the new version on $suite" trains_again "$suite"
+    update=0 names=()
+    for name in $(files_of "$suite" | grep '^dedloc_\|\.so\|licences' \
+            | grep -vxFf "$folder/before-$suite"); do
+        bytes=$(stat -c %s "$project/download/$name.gz" 2>/dev/null \
+            || stat -c %s "$project/download/$name")
+        update=$((update + bytes)) names+=("$name")
+    done
+    echo "$suite downloads $(megabytes "$update") for version 1.1: ${names[*]}"
+    [[ ${#names[@]} == 1 && ${names[0]} == dedloc_train.* && $update -lt 20000000 ]] \
+        || fail_test "an update downloads ${names[*]}"
 done
-echo "$first downloads $(megabytes "$update") for version 1.1: ${names[*]}"
-[[ ${#names[@]} == 1 && ${names[0]} == dedloc_train.* && $update -lt 20000000 ]] \
-    || fail_test "an update downloads ${names[*]}"

@@ -3,14 +3,19 @@
 # a full disk, a clock that is an hour off, a gateway that does not answer, an app that crashes or
 # hangs. Each is one sentence in the job's log, nothing that was computed is lost, and the project
 # goes on.
-# Usage: volunteer_faults.sh PROGRAMS [SECONDS]
-#   SECONDS   for which the gateway does not answer (20)
+# Usage: volunteer_faults.sh PROGRAMS [--away SECONDS] [FAULT...]
+#   --away SECONDS  for which the gateway does not answer (20)
+#   FAULT           gateway, disk, clock, key, run_file, crash or hang; without one, all in this order
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
 programs=$(realpath "$1")
-away=${2:-20}
+shift
+away=20
+if [[ ${1:-} == --away ]]; then away=$2 && shift 2; fi
+faults=("$@")
+[[ $# -ge 1 ]] || faults=(gateway disk clock key run_file crash hang)
 dedloc=$programs/dedloc
 project=$folder/project
 volunteers_dir=$folder/volunteers
@@ -55,7 +60,8 @@ end_client() {
     local all
     all=$(process_tree "${clients[$1]}")
     gui_rpc "$volunteers_dir/$1" --quit 2>/dev/null || true # it may have ended by itself
-    gone 60 $all || fail_test "client or app of volunteer $1 does not end"
+    # A client waits 60 s for an app that hangs, and then kills it.
+    gone 90 $all || fail_test "client or app of volunteer $1 does not end"
 }
 # last_report WORDS: the newest report of a failed job says this.
 last_report() {
@@ -74,50 +80,59 @@ sed -i 's|<fetch_minimal_work>1|<fetch_minimal_work>0|' "$volunteers_dir/1/cc_co
 gui_rpc "$volunteers_dir/1" --read_cc_config
 trains 1
 
-say "the gateway does not answer for $away s"
-gateway=$(marked | while read -r pid; do
-    [[ $(cat "/proc/$pid/comm" 2>/dev/null) != dedloc-gateway ]] || echo "$pid"
-done)
-kill -STOP "$gateway"
-at_end "kill -CONT $gateway 2>/dev/null"
-trains 1 # links that stand do not need it
-restart 1
-stopped=$SECONDS
-asks() { log_says 1 'takes a seat' && [[ -n $(app 1) ]]; }
-await 60 "the app to start again" asks
-before=$(committed 1)
-while [[ $((SECONDS - stopped)) -lt $away ]]; do sleep 1; done
-quote 1 'no ticket|trying again' || true
-kill -CONT "$gateway"
-came_back() { has_committed 1 $((before + 1)); }
-if [[ $away -lt 600 ]]; then await 120 "volunteer 1 to go on" came_back
-else await 700 "volunteer 1 to come back after its delay" came_back; fi
+# came_back BEFORE: a step more than these counts samples of volunteer 1.
+came_back() { has_committed 1 $(($1 + 1)); }
 
-say "the disk is full"
-home=$volunteers_dir/1
-if [[ $EUID == 0 ]] && end_client 1 && mv "$home" "$home.old" && mkdir "$home" \
-    && mount -t tmpfs -o "size=$(($(du -sm "$home.old" | cut -f 1) + 40))m" none "$home"; then
-    at_end "umount -l '$home'"
-    cp -a "$home.old/." "$home" && rm -rf "$home.old"
-    start_client 1
-    trains 1
-    dd if=/dev/zero of="$home/filler" bs=64K status=none 2>/dev/null || true
-    ! echo more 2>/dev/null >"$home/more" || fail_test "the disk is not full"
-    had=$(wc -l <"$(slot 1)/receipt_journal")
-    # The client suspends the job, or ends when it cannot write its own state.
-    rests() { [[ -z $(app 1) ]] || log_says 1 'suspended: leaving the swarm'; }
-    await 120 "the job to rest" rests
-    rm "$home/filler" "$home/more"
-    end_client 1
-    start_client 1
-    trains 1
-    [[ $(wc -l <"$(slot 1)/receipt_journal") -gt $had ]] || fail_test "the journal has lost lines"
-else
-    say "  left out: a small disk cannot be mounted here"
-fi
+fault_gateway() {
+    local gateway stopped before
+    say "the gateway does not answer for $away s"
+    gateway=$(marked | while read -r pid; do
+        [[ $(cat "/proc/$pid/comm" 2>/dev/null) != dedloc-gateway ]] || echo "$pid"
+    done)
+    kill -STOP "$gateway"
+    at_end "kill -CONT $gateway 2>/dev/null"
+    trains 1 # links that stand do not need it
+    restart 1
+    stopped=$SECONDS
+    asks() { log_says 1 'takes a seat' && [[ -n $(app 1) ]]; }
+    await 60 "the app to start again" asks
+    before=$(committed 1)
+    while [[ $((SECONDS - stopped)) -lt $away ]]; do sleep 1; done
+    quote 1 'no ticket|trying again' || true
+    kill -CONT "$gateway"
+    if [[ $away -lt 600 ]]; then await 120 "volunteer 1 to go on" came_back "$before"
+    else await 700 "volunteer 1 to come back after its delay" came_back "$before"; fi
+}
 
-say "the clock is an hour ahead"
-cat >"$folder/clock.c" <<'C'
+fault_disk() {
+    local home=$volunteers_dir/1 had
+    say "the disk is full"
+    if [[ $EUID == 0 ]] && end_client 1 && mv "$home" "$home.old" && mkdir "$home" \
+        && mount -t tmpfs -o "size=$(($(du -sm "$home.old" | cut -f 1) + 40))m" none "$home"; then
+        at_end "umount -l '$home'"
+        cp -a "$home.old/." "$home" && rm -rf "$home.old"
+        start_client 1
+        trains 1
+        dd if=/dev/zero of="$home/filler" bs=64K status=none 2>/dev/null || true
+        ! echo more 2>/dev/null >"$home/more" || fail_test "the disk is not full"
+        had=$(wc -l <"$(slot 1)/receipt_journal")
+        # The client suspends the job, or ends when it cannot write its own state.
+        rests() { [[ -z $(app 1) ]] || log_says 1 'suspended: leaving the swarm'; }
+        await 120 "the job to rest" rests
+        rm "$home/filler" "$home/more"
+        end_client 1
+        start_client 1
+        trains 1
+        [[ $(wc -l <"$(slot 1)/receipt_journal") -gt $had ]] || fail_test "the journal has lost lines"
+    else
+        say "  left out: a small disk cannot be mounted here"
+    fi
+}
+
+fault_clock() {
+    local before
+    say "the clock is an hour ahead"
+    cat >"$folder/clock.c" <<'C'
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -127,57 +142,75 @@ int clock_gettime(clockid_t id, struct timespec* t) {
     return status;
 }
 C
-cc -shared -fPIC -o "$folder/clock.so" "$folder/clock.c"
-end_client 1
-before=$(committed 1)
-LD_PRELOAD=$folder/clock.so start_client 1
-is_told() { log_says 1 "this computer's clock is (59|60) minutes ahead of the project's"; }
-await 60 "the app to say that the clock is wrong" is_told
-quote 1 "computer's clock"
-quote 1 'trying again in 5 minutes'
-restart 1
-await 120 "volunteer 1 to go on" came_back
+    cc -shared -fPIC -o "$folder/clock.so" "$folder/clock.c"
+    end_client 1
+    before=$(committed 1)
+    LD_PRELOAD=$folder/clock.so start_client 1
+    is_told() { log_says 1 "this computer's clock is (59|60) minutes ahead of the project's"; }
+    await 60 "the app to say that the clock is wrong" is_told
+    quote 1 "computer's clock"
+    quote 1 'trying again in 5 minutes'
+    restart 1
+    await 120 "volunteer 1 to go on" came_back "$before"
+}
 
-say "the job's key is damaged"
-failed=$(failed_jobs)
-end_client 1
-echo damaged >"$(slot 1)/peer.key"
-start_client 1
-await 120 "the job to be reported" more_failed_jobs "$failed"
-last_report 'peer.key holds no key'
-trains 1
+fault_key() {
+    local failed
+    say "the job's key is damaged"
+    failed=$(failed_jobs)
+    end_client 1
+    echo damaged >"$(slot 1)/peer.key"
+    start_client 1
+    await 120 "the job to be reported" more_failed_jobs "$failed"
+    last_report 'peer.key holds no key'
+    trains 1
+}
 
-say "the run file is damaged"
-failed=$(failed_jobs)
-end_client 1
-run_file=$(echo "$volunteers_dir/1/projects"/*/run_*.json)
-sed -i 's/"name"/"nome"/' "$run_file"
-start_client 1
-await 120 "the job to be reported" more_failed_jobs "$failed"
-last_report "run file: field 'name' is missing"
-last_report 'is deleted: the BOINC client downloads it again'
-restart 1 # it looks for missing files when it starts; without that it takes one more failed job
-trains 1
+fault_run_file() {
+    local failed run_file
+    say "the run file is damaged"
+    failed=$(failed_jobs)
+    end_client 1
+    run_file=$(echo "$volunteers_dir/1/projects"/*/run_*.json)
+    sed -i 's/"name"/"nome"/' "$run_file"
+    start_client 1
+    await 120 "the job to be reported" more_failed_jobs "$failed"
+    last_report "run file: field 'name' is missing"
+    last_report 'is deleted: the BOINC client downloads it again'
+    restart 1 # it looks for missing files when it starts; without that it takes one more failed job
+    trains 1
+}
 
-say "the app crashes after its second contribution"
-failed=$(failed_jobs)
-volunteer_arguments='--fault crash@2'
-pass_arguments "$volunteers_dir/1"
-restart 1
-await 120 "the job to be reported" more_failed_jobs "$failed"
-last_report '--fault: after 2 counted contributions'
-[[ $(sql "select exit_status from result where outcome = 3 order by id desc limit 1") == 193 ]] \
-    || fail_test "the crash is not reported as a signal"
+# arguments WORDS: restarts volunteer 1 with these arguments for its app.
+arguments() {
+    volunteer_arguments=$1
+    pass_arguments "$volunteers_dir/1"
+    restart 1
+}
 
-say "the app hangs, and its client can end it"
-volunteer_arguments='--fault hang@1'
-pass_arguments "$volunteers_dir/1"
-hangs() { log_says 1 'fault: after 1 counted'; }
-await 300 "the app to hang" hangs
-end_client 1
-volunteer_arguments='--no-map-port'
-start_client 1
-pass_arguments "$volunteers_dir/1"
+fault_crash() {
+    local failed status
+    say "the app crashes after its second contribution"
+    failed=$(failed_jobs)
+    arguments '--fault crash@2'
+    await 120 "the job to be reported" more_failed_jobs "$failed"
+    last_report '--fault: after 2 counted contributions'
+    status=$(sql "select exit_status from result where outcome = 3 order by id desc limit 1")
+    [[ $status == 11 ]] || fail_test "the crash is reported as status $status, not as SIGSEGV"
+    arguments '--no-map-port'
+    trains 1
+}
+
+fault_hang() {
+    say "the app hangs, and its client can end it"
+    arguments '--fault hang@1'
+    hangs() { log_says 1 'fault: after 1 counted' || { hurry && false; }; }
+    await 300 "the app to hang" hangs
+    arguments '--no-map-port'
+    trains 1
+}
+
+for fault in "${faults[@]}"; do "fault_$fault"; done
 
 say "what was computed before each fault is paid"
 is_paid() {

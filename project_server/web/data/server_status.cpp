@@ -45,17 +45,14 @@ PageData::List daemons(const fs::path& folder) {
 /// The versions that volunteers get, each with the address of its bill of materials if it has one.
 PageData::List versions(Database& database, const ProjectConfig& config) {
     PageData::List list;
-    for (const Row& row : database.query(
-             "select a.name, a.user_friendly_name, v.version_num, v.plan_class, p.name as platform "
-             "from app_version v join app a on a.id = v.appid join platform p on p.id = "
-             "v.platformid where v.deprecated = 0 and a.deprecated = 0 order by a.name, "
-             "v.version_num desc, p.name, v.plan_class")) {
+    for (const Row& row :
+         database.query("select a.name as app, a.user_friendly_name, v.version_num, v.plan_class, "
+                        "p.name as platform "
+                        "from app_version v join app a on a.id = v.appid join platform p on p.id = "
+                        "v.platformid where v.deprecated = 0 and a.deprecated = 0 order by a.name, "
+                        "v.version_num desc, p.name, v.plan_class")) {
         const std::int64_t number = row.integer("version_num");
-        const std::string bill = bill_name({.app = row.text("name"),
-                                            .friendly_name = {},
-                                            .version = static_cast<int>(number),
-                                            .platform = row.text("platform"),
-                                            .plan_class = row.text("plan_class")});
+        const std::string bill = bill_name(row);
         const bool has_bill = fs::exists(config.download_directory / bill);
         PageData data;
         data.set("name", row.text("user_friendly_name"))
