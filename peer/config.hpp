@@ -53,6 +53,9 @@ struct RoundRules {
     /// Bytes of bulk frames that may be queued at one link: enough to keep the link busy, few
     /// enough to stay responsive. At least the largest bulk frame.
     std::uint64_t window_bytes = 768 * 1024;
+    /// Bytes of slices that a reducer keeps of chunks that it has averaged, in case that the round
+    /// goes on with other contributors. It frees more at once and then asks for them again.
+    std::uint64_t kept_slice_bytes = std::uint64_t{256} << 20;
     /// How many decided averages a peer keeps for peers that are a few rounds behind; each has N
     /// floats.
     std::uint32_t kept_averages = 2;

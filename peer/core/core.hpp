@@ -143,6 +143,12 @@ class Peer::Core {
     void take(const wire::Message& m, const wire::Plan& body);
     /// The round is called off; contributions stay.
     void take(const wire::Message& m, const wire::Cancel& body);
+    /// A change of a plan that this peer has.
+    void take(const wire::Message& m, const wire::PlanChange& body);
+    /// A peer that lacks the base of a PlanChange.
+    void take(const wire::Message& m, const wire::PlanQuery& body);
+    /// A reducer that has freed slices which it needs again.
+    void take(const wire::Message& m, const wire::SliceQuery& body);
     /// A piece of a contribution (scatter) or of the average (gather).
     void take(const wire::Message& m, const wire::Chunk& body);
     /// A reducer has averaged all its chunks.

@@ -105,6 +105,17 @@ void Peer::Core::take(const wire::Message& m, const wire::Plan& body) {
     member_.planned(now_, m.step, body, out_);
 }
 
+void Peer::Core::take(const wire::Message& m, const wire::PlanChange& body) {
+    if (!follows(m.sender, body.term)) return;
+    if (const auto plan = member_.changed(m.step, body, out_)) take(m, *plan);
+}
+void Peer::Core::take(const wire::Message& m, const wire::PlanQuery& body) {
+    coordinator_.plan_queried(now_, m.sender, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::SliceQuery& body) {
+    member_.send_again(m.sender, m.step, body);
+}
+
 void Peer::Core::take(const wire::Message& m, const wire::Cancel& body) {
     if (!follows(m.sender, body.term)) return;
     const bool was_planned = member_.plan() != nullptr;

@@ -13,8 +13,8 @@ namespace dedloc::platform {
 
 namespace {
 
-/// Enough for every limit in transport_options.hpp. With a limit of a billion some libraries would
-/// allocate or close that many descriptors.
+/// Enough for every limit in transport_options.hpp, kMostLinks included. With a limit of a billion
+/// some libraries would allocate or close that many descriptors.
 constexpr rlim_t kMaxDescriptors = 65'536;
 /// Descriptors that sockets must leave to everything else.
 constexpr std::size_t kReserve = 256;
@@ -46,6 +46,10 @@ std::size_t descriptor_limit() {
 
 std::size_t socket_budget(std::size_t limit) {
     return limit - std::min(kReserve, limit / 4);
+}
+
+std::size_t limit_for_sockets(std::size_t sockets) {
+    return std::max(sockets, 3 * kReserve) + kReserve;
 }
 
 }  // namespace dedloc::platform

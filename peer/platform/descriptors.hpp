@@ -18,4 +18,7 @@ std::size_t descriptor_limit();
 /// files, logs, the DHT, the GPU driver and the database: 256, or a quarter of a small limit.
 std::size_t socket_budget(std::size_t limit);
 
+/// The lowest limit, from 1,024 on, with this socket_budget().
+std::size_t limit_for_sockets(std::size_t sockets);
+
 }  // namespace dedloc::platform

@@ -73,13 +73,16 @@ void Coordinator::set_paused(TimePoint now, bool is_paused) {
 
 void Coordinator::reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
     if (!is_about_us(step, reduced.term) || phase_ != Phase::kPlanned) return;
-    if (reduced.attempt == attempt_) reduced_.insert(from);
+    if (reduced.attempt != attempt_) return;
+    reduced_.insert(from);
+    plan_holders_.insert(from);
 }
 
 void Coordinator::ready(TimePoint now, const PeerKey& from, StepIndex step,
                         const wire::Ready& ready) {
     if (!is_about_us(step, ready.term) || phase_ != Phase::kPlanned) return;
     if (ready.attempt != attempt_ || !seats_.contains(from)) return;
+    plan_holders_.insert(from);
     ready_[from] = ready.average;
     ready_at_[from] = now;
     reduced_.insert(from);
@@ -87,8 +90,10 @@ void Coordinator::ready(TimePoint now, const PeerKey& from, StepIndex step,
 
 void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
                         Outbox& out) {
-    if (phase_ != Phase::kPlanned || plan_->relays.empty() || !seats_.contains(from)) return;
+    if (phase_ != Phase::kPlanned) return;
     const bool has_plan = heartbeat.term == term_ && heartbeat.attempt == attempt_;
+    if (has_plan) plan_holders_.insert(from);
+    if (plan_->relays.empty() || !seats_.contains(from)) return;
     const TimePoint last =
         plan_resent_at_.contains(from) ? plan_resent_at_.at(from) : published_at_;
     if (has_plan || now < last + config_.rules.heartbeat || links_.is_crowded()) return;
@@ -138,6 +143,7 @@ void Coordinator::reset() {
     members_since_ = frozen_since_ = kNever;
     seats_.clear();
     plan_.reset();
+    plan_holders_.clear();
     record_.reset();
     reduced_.clear();
     ready_.clear();
@@ -370,7 +376,7 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
 }
 
 void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
-    plan_ = plan;
+    const std::optional<wire::Plan> base = std::exchange(plan_, plan);
     attempt_ = plan.attempt;
     reduced_.clear();
     ready_.clear();
@@ -382,7 +388,7 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     deadline_ = now + std::max(config_.rules.round_timeout, timeout);
     published_at_ = now;
     plan_resent_at_.clear();
-    send_to(addressees(), plan, out);
+    send_plan(base, out);
 }
 
 bool Coordinator::reduces(const PeerKey& peer) const {

@@ -97,6 +97,9 @@ class Coordinator {
                                      const wire::Accept& accept);
     /// The Commit message for a decision. Requires that accepted() has just returned it.
     wire::Commit commit_of(const Decision& decision) const;
+    /// A member or voter lacks the base of a PlanChange: sends it the whole plan, once.
+    void plan_queried(TimePoint now, const PeerKey& from, StepIndex step,
+                      const wire::PlanQuery& query, Outbox& out);
     /// A heartbeat: sends the plan directly to a member whose relay has not delivered it.
     void heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat, Outbox& out);
     /// A peer is not linked any more.
@@ -143,6 +146,7 @@ class Coordinator {
     void call(TimePoint now, Outbox& out);
     void plan(TimePoint now, Outbox& out);
     void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
+    void send_plan(const std::optional<wire::Plan>& base, Outbox& out);
     void amend(TimePoint now, Outbox& out);
     /// Complaints that are heard.
     struct Missed {
@@ -208,6 +212,7 @@ class Coordinator {
     TimePoint next_estimate_at_ = TimePoint::min();  ///< next estimate of the target batch
     Duration expected_{};                            ///< planned duration of the last planned round
     TimePoint published_at_{};                       ///< when the plan was sent
+    std::set<PeerKey> plan_holders_;                 ///< peers that have said they hold the plan
     std::map<PeerKey, TimePoint> plan_resent_at_;    ///< when a peer was last sent the plan again
 
     Latecomers latecomers_;

@@ -219,7 +219,7 @@ bool Member::is_news(StepIndex step, const wire::Plan& plan) const {
 
 void Member::begin_reduction() {
     reduction_.emplace(config_.rules.elements, config_.rules.codec, self_,
-                       std::exchange(spare_, nullptr));
+                       config_.rules.kept_slice_bytes, std::exchange(spare_, nullptr));
 }
 
 void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out) {
@@ -247,6 +247,9 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     told_refused_.clear();
     if (!reduction_) begin_reduction();
     reduction_->follow(plan, frozen_);
+    for (auto& [peer, query] : reduction_->take_queries()) {
+        out.send(peer, step_, std::move(query));
+    }
     sealed_.clear();
     has_more_ = true;
     report_refused(out);

@@ -83,6 +83,11 @@ class Member {
     void hold(Outbox& out);
     /// A Plan: follows it, unless it is old or does not count our contribution.
     void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
+    /// A PlanChange: the plan that it makes of the newest one here, for planned(). Nothing if it is
+    /// old, or if its base is not here: then the whole plan is asked for, once.
+    std::optional<wire::Plan> changed(StepIndex step, const wire::PlanChange& change, Outbox& out);
+    /// A reducer's query for slices that it has freed.
+    void send_again(const PeerKey& from, StepIndex step, const wire::SliceQuery& query);
     /// True for a plan of this round that is newer than any seen before.
     bool is_news(StepIndex step, const wire::Plan& plan) const;
     /// A Cancel: keeps the contribution for the next Call, or works on if it has no samples.
@@ -276,6 +281,7 @@ class Member {
     std::shared_ptr<FloatVector> spare_;  ///< buffer of an old average, for the next one
     wire::Plan plan_;                     ///< newest plan of this round, also one without us
     bool has_plan_ = false;
+    std::pair<Term, std::uint32_t> asked_for_;  ///< term and attempt of the last PlanQuery
     bool has_told_reduced_ = false;
     struct Average {
         SharedFloats values;  ///< null: none

@@ -60,7 +60,10 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     plan_ = plan;
     assign(plan);
     if (!is_same_cut) forget_chunks();
-    if (!is_same_sum) forget_sums();
+    if (!is_same_sum) {
+        has_former_sum_ = !former.empty();
+        forget_sums();
+    }
     missing_ = unreduced_ = 0;
     for (std::uint32_t c = 0; c < chunk_count(); ++c) {
         if (has_average_[c]) continue;
@@ -69,6 +72,7 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     }
     schedule_scatter();
     count_slices();
+    note_spent();
     for (std::uint32_t c = 0; c < chunk_count(); ++c) {
         if (!is_mine(c)) continue;
         reduce(c);
@@ -79,6 +83,10 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
         if (has_average_[c]) offer(c);
     }
     replay_early();
+    const auto queries = std::exchange(queries_, {});
+    for (const auto& [peer, query] : queries) {
+        if (query.sum_id == sum_id_) send_again(peer, query);
+    }
 }
 
 /// A member with a new contribution id has restarted since the last plan, or is new in this one: it
@@ -128,6 +136,7 @@ void Reduction::count_slices() {
 /// The plan has another cut: no slice of the former cut fits.
 void Reduction::forget_chunks() {
     kept_.clear();
+    is_freed_.assign(owner_.size(), false);
     scattered_to_.assign(owner_.size(), PeerKey{});
 }
 
@@ -138,6 +147,7 @@ void Reduction::forget_sums() {
     is_offered_.assign(owner_.size(), false);
     reduced_.clear();
     gathered_.clear();
+    answered_.clear();
     // Every element is written before it is read: old numbers need not be cleared.
     if (!is_ours_alone(average_) || average_->size() != elements_) {
         average_ = std::make_shared<FloatVector>(elements_);
@@ -281,6 +291,7 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     if (kept.contribution_id != member.contribution_id)
         kept = {.contribution_id = member.contribution_id, .chunks = {}};
     const std::uint32_t index = chunk.chunk;
+    if (has_average_[index] && is_freed_[index]) return true;
     if (!kept.chunks.try_emplace(index, std::move(chunk.elements)).second) return true;
     ++slices_here_[index];
     reduce(index);
@@ -346,6 +357,7 @@ void Reduction::reduce(std::uint32_t chunk) {
     --unreduced_;
     has_become_known(chunk);
     offer(chunk);
+    has_spent(chunk);
 }
 
 /// Books a chunk of the average that was received or computed.
@@ -432,6 +444,8 @@ void Reduction::check_invariants() const {
         std::accumulate(slices_here_.begin(), slices_here_.end(), std::uint64_t{0});
     DEDLOC_CHECK(counted == kept_slices, "every slice that is kept is counted", counted,
                  kept_slices);
+    DEDLOC_CHECK(spent_bytes_ <= kept_bytes_, "slices of averaged chunks are bounded",
+                 spent_bytes_);
     DEDLOC_CHECK(unreduced_ <= missing_, "chunks reduced here are part of the average", missing_);
     for (const auto& [from, early] : early_) {
         DEDLOC_CHECK(early.cost <= max_early(elements_), "chunks ahead of their plan are bounded",

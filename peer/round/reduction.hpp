@@ -15,7 +15,11 @@
 //           overlaps with scatter.
 // Memory    The contribution (shared with the trainer), the average (N), the slices of the chunks
 //           reduced here as they were sent, and chunks ahead of their plan: the newest of each
-//           sender, at most 2 N elements and 8 MiB of bookkeeping.
+//           sender, at most 2 N elements and 8 MiB of bookkeeping. Once a chunk is averaged, its
+//           slices are needed only if the sum changes: `kept_bytes` of them are kept, and the
+//           oldest beyond that are freed. After an amendment with another sum the reducer asks for
+//           them again (wire::SliceQuery). A contributor answers each reducer once for each sum
+//           that has replaced another one, so a query gains nothing without an amendment.
 // Trust     A slice counts for its sender only, an average only from the reducer of its chunk. If a
 //           slice is not finite, or does not have the scale that its sender joined with, all slices
 //           of that contribution are refused and the sender is reported.
@@ -50,11 +54,15 @@ struct Due {
 /// The data of one round at one member.
 class Reduction {
   public:
-    /// `elements`: N. `spare`: buffer of an old average, used again if nothing else holds it by
-    /// then; may be null.
-    Reduction(std::uint64_t elements, Codec codec, const PeerKey& self,
+    /// `elements`: N. `kept_bytes`: RoundRules::kept_slice_bytes. `spare`: buffer of an old
+    /// average, used again if nothing else holds it by then; may be null.
+    Reduction(std::uint64_t elements, Codec codec, const PeerKey& self, std::uint64_t kept_bytes,
               std::shared_ptr<FloatVector> spare = nullptr)
-        : elements_(elements), codec_(codec), self_(self), average_(std::move(spare)) {}
+        : elements_(elements),
+          codec_(codec),
+          self_(self),
+          kept_bytes_(kept_bytes),
+          average_(std::move(spare)) {}
 
     /// Follows a first or amended plan; `own` is the frozen contribution. Requires a plan that
     /// decode() accepts, over `elements`, with this member and at least one contributor.
@@ -62,6 +70,12 @@ class Reduction {
     /// A chunk from another peer. One that fits no known plan is kept for a later plan; one of
     /// another codec is ignored.
     void take(const PeerKey& from, wire::Chunk chunk);
+    /// Queries for freed slices that the plan needs again, with the contributor of each: once after
+    /// follow().
+    std::vector<std::pair<PeerKey, wire::SliceQuery>> take_queries();
+    /// A reducer's query for slices that were sent to it. If it is about a plan that is not here,
+    /// it waits for that plan; only a query of a reducer of the present plan counts.
+    void send_again(const PeerKey& from, const wire::SliceQuery& query);
     /// Chunks on their way to this peer are lost: all that it should have is due again.
     void link_lost(const PeerKey& peer);
 
@@ -106,6 +120,9 @@ class Reduction {
     bool has_due_chunks() const;
     /// Number of averaged chunks that all receivers should get from here.
     std::size_t offered_chunks() const { return reduced_.size(); }
+    /// Bytes of the slices kept here, without bookkeeping; those of averaged chunks alone.
+    std::uint64_t slice_bytes() const;
+    std::uint64_t spent_bytes() const { return spent_bytes_; }
 
     /// Fails a DEDLOC_CHECK if the state contradicts itself.
     void check_invariants() const;
@@ -122,6 +139,9 @@ class Reduction {
     void forget_sums();
     void forget_given(const wire::Plan& plan);
     void assign(const wire::Plan& plan);
+    void note_spent();
+    void has_spent(std::uint32_t chunk);
+    std::uint64_t cost_of_slices(std::uint32_t chunk) const;
     void schedule_scatter();
     struct Scatter;
     std::uint64_t release_of(const Scatter& scatter) const;
@@ -144,6 +164,7 @@ class Reduction {
     const std::uint64_t elements_;
     const Codec codec_;
     const PeerKey self_;
+    const std::uint64_t kept_bytes_;
     std::optional<wire::Plan> plan_;
     std::uint32_t own_index_ = 0;
     bool receives_ = true;
@@ -157,6 +178,12 @@ class Reduction {
     std::map<PeerKey, std::uint32_t> refused_;  ///< contribution id whose slices were refused
     std::vector<std::uint32_t> slices_here_;    ///< slices of other members kept of each chunk
     std::uint32_t slices_wanted_ = 0;           ///< contributors without this member
+    std::deque<std::uint32_t> spent_;  ///< averaged chunks whose slices are kept, oldest first
+    std::uint64_t spent_bytes_ = 0;    ///< the slices of `spent_`
+    std::vector<bool> is_freed_;       ///< chunks whose slices were here and were freed
+    std::map<PeerKey, wire::SliceQuery> queries_;  ///< ahead of their plan, the last of each
+    std::set<PeerKey> answered_;                   ///< reducers whose query of this sum is answered
+    bool has_former_sum_ = false;                  ///< this sum has replaced another one
     std::vector<PeerKey> scattered_to_;  ///< where each slice of ours was sent; zero: nowhere
     /// The slices of our contribution for one reducer.
     struct Scatter {

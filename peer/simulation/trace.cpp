@@ -67,7 +67,8 @@ constexpr std::array kBodyNames{
     "Elect",       "Promise",    "Call",        "Join",       "Plan",           "Cancel",
     "Chunk",       "Reduced",    "Stalled",     "Ready",      "Propose",        "Accept",
     "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer",     "RoundOffer",
-    "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList", "Assignment"};
+    "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList", "Assignment",
+    "PlanChange",  "PlanQuery",  "SliceQuery"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
 
 /// One line about a frame; empty for a heartbeat.

@@ -164,6 +164,14 @@ bool Donor::may_ask(TimePoint now, const PeerKey& from) {
 
 void Donor::take(TimePoint now, Outbox& out) {
     if (taking_since_ && now - *taking_since_ < 2 * rules_.failure_timeout) return;
+    if (rules_.state_bytes() > wire::kMaxLeaves * wire::kLeafBytes) {
+        if (!std::exchange(has_told_size_, true)) {
+            out.note("newcomers cannot load this run's state: it has " +
+                     std::to_string(rules_.state_bytes()) + " bytes, and one offer can name " +
+                     std::to_string(wire::kMaxLeaves * wire::kLeafBytes) + " at most");
+        }
+        return;
+    }
     taking_since_ = now;
     out.act(action::TakeSnapshot{});
 }
@@ -217,7 +225,6 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
                  "a snapshot is a whole state");
     DEDLOC_CHECK(snapshot.leaves.size() == kernels::leaf_count(snapshot.bytes->size()),
                  "a snapshot has one digest per leaf", snapshot.leaves.size());
-    if (snapshot.leaves.size() > wire::kMaxLeaves) return;  // they do not fit into a StateOffer
     if (!is_of_history(snapshot, own)) {
         out.note("a snapshot of step " + std::to_string(snapshot.step.value()) +
                  " does not belong to this history; it is not offered");

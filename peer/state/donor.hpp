@@ -165,6 +165,7 @@ class Donor {
     std::map<PeerKey, Waiting> waiting_;            ///< peers without an offer
     std::map<PeerKey, Turn> fetching_;              ///< peers that fetch a state
     std::optional<TimePoint> taking_since_;         ///< when the pending snapshot was requested
+    bool has_told_size_ = false;                    ///< that no message can offer the state
     std::map<PeerKey, Asked> asked_;                ///< counts queries
     std::map<PeerKey, std::deque<wire::LeafRequest>> queues_;  ///< none is empty
 };

@@ -66,6 +66,10 @@ void add_member_options(CLI::App& command, MemberArguments& arguments) {
         ->check(rate);
     command.add_flag("--declared", arguments.is_declared,
                      "The two bandwidths are exact: do not measure them");
+    command
+        .add_option("--max-links", arguments.max_links,
+                    "Most links; default: 1,024, a backbone 10,000. Each needs two open files")
+        ->check(CLI::Range(std::size_t{1}, net::kMostLinks));
     command.add_flag("--check", arguments.checks,
                      "Verify every average: compute it again from its contributors' keys");
     command.add_flag("--quiet", arguments.is_quiet, "Print no line for each step");
@@ -87,12 +91,14 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const form
     if (role != Role::kBackbone && !arguments.memory.empty()) {
         throw InputError("--memory is for a backbone only");
     }
+    const std::size_t links = role == Role::kBackbone ? net::kMaxVoterLinks : net::kMaxLinks;
     StayOptions options{.role = role,
                         .key = arguments.key.empty() ? KeyPair::generate()
                                                      : platform::read_or_create_key(arguments.key),
                         .seeds = arguments.seeds,
                         .listen = {},
                         .maps_port = arguments.maps_port,
+                        .max_links = arguments.max_links != 0 ? arguments.max_links : links,
                         .samples_per_second = arguments.samples_per_second,
                         .upload = bandwidth_of(arguments.upload_mbit),
                         .download = bandwidth_of(arguments.download_mbit),

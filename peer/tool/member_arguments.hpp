@@ -19,6 +19,7 @@ struct MemberArguments {
     std::string listen;              ///< --listen: [HOST:]PORT
     bool is_outbound_only = false;   ///< --outbound-only
     bool maps_port = false;          ///< --map-port
+    std::size_t max_links = 0;       ///< --max-links; 0: the role's default
     double samples_per_second = 0;   ///< --samples-per-second; 0: computes nothing
     double upload_mbit = 0;          ///< --upload-mbit; 0: not known
     double download_mbit = 0;        ///< --download-mbit; 0: not known

@@ -15,6 +15,7 @@
 #include "peer/net/session/link_frame.hpp"
 #include "peer/planning/planner.hpp"
 #include "peer/wire/message_codec.hpp"
+#include "peer/wire/plan_change.hpp"
 
 namespace dedloc::tool {
 namespace {
@@ -83,7 +84,7 @@ void RoundWatch::look_at(Direction direction, LinkId link, const SharedBytes& fr
     if (!index || is_bulk) return;
     if (is_one_of<wire::Heartbeat>(*index)) heartbeats_[link] = frame;
     const bool is_telling =
-        is_one_of<wire::Plan>(*index) ||
+        is_one_of<wire::Plan, wire::PlanChange>(*index) ||
         (direction == Direction::kOut && is_one_of<wire::Ready, wire::Propose>(*index));
     if (!is_telling) return;
     if (const auto message = wire::decode_unverified(*frame)) take(*message, direction);
@@ -97,6 +98,10 @@ RoundTimes& RoundWatch::round_of(StepIndex step) {
 void RoundWatch::take(const wire::Message& message, Direction direction) {
     if (const auto* plan = std::get_if<wire::Plan>(&message.body)) {
         take_plan(message, *plan);
+        plan_ = *plan;
+    } else if (const auto* change = std::get_if<wire::PlanChange>(&message.body)) {
+        if (plan_) plan_ = wire::applied(*plan_, *change);
+        if (plan_) take_plan(message, *plan_);
     } else if (direction == Direction::kOut) {
         // A proposal goes to each voter, and again to voters that do not answer: the first counts.
         RoundTimes& times = round_of(message.step);

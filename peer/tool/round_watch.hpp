@@ -84,7 +84,8 @@ class RoundWatch final {
     RoundTimes& round_of(StepIndex step);
 
     const Codec codec_;
-    mutable std::mutex mutex_;  ///< guards the members below
+    mutable std::mutex mutex_;        ///< guards the members below
+    std::optional<wire::Plan> plan_;  ///< the last one seen, the base of changes
     RoundTimes times_;
     std::array<Traffic, 2> traffic_;
     /// The newest heartbeat frame of each link, decoded only when a plan needs it; our own has the

@@ -83,6 +83,7 @@ PeerConfig Stay::peer_config() const {
 net::TransportOptions Stay::transport_options() const {
     net::TransportOptions options;
     options.listen = options_.listen;
+    options.max_links = options_.max_links;
     if (!options_.ticket) return options;
     options.session = net::SessionOptions{.project = run_.project_key,
                                           .run = formats::run_id(run_),

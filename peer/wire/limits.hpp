@@ -7,8 +7,8 @@
 
 namespace dedloc::wire {
 
-inline constexpr std::uint16_t kOldestProtocol = 8;  ///< oldest protocol version spoken
-inline constexpr std::uint16_t kNewestProtocol = 8;  ///< newest protocol version spoken
+inline constexpr std::uint16_t kOldestProtocol = 9;  ///< oldest protocol version spoken
+inline constexpr std::uint16_t kNewestProtocol = 9;  ///< newest protocol version spoken
 inline constexpr std::size_t kSignatureBytes = 64;   ///< an Ed25519 signature
 /// The form field that every frame begins with: signed or unsigned.
 inline constexpr std::size_t kFormBytes = 8;
@@ -110,6 +110,8 @@ inline constexpr std::size_t kDigestBytes = 32;
 inline constexpr std::size_t kMaxOverheadBytes = 4'096;
 /// Longest Plan::expected: one hour.
 inline constexpr std::uint32_t kMaxExpectedMilliseconds = 3'600'000;
+/// Longest Heartbeat::round: a day.
+inline constexpr std::uint32_t kMaxRoundMilliseconds = 86'400'000;
 /// Steps by which the state that a sample was computed on may be older than its round's state,
 /// so a trainer takes part in every so many rounds at the least.
 inline constexpr std::uint32_t kMaxStaleSteps = 4;

@@ -124,7 +124,8 @@ bool is_bulk(const Body& body) {
 }
 
 bool may_be_relayed(const Body& body) {
-    return std::holds_alternative<Plan>(body) || std::holds_alternative<Commit>(body);
+    return std::holds_alternative<Plan>(body) || std::holds_alternative<PlanChange>(body) ||
+           std::holds_alternative<Commit>(body);
 }
 
 const char* describe(DecodeError error) {

@@ -79,6 +79,9 @@ struct Heartbeat {
     std::uint64_t pause_count = 0;
     /// As in Hello, where it may have changed since; nullopt: an older peer does not tell.
     std::optional<std::uint16_t> listening_port{};
+    /// Mean duration of the last rounds as the sender has seen them; 0: unknown. Of voters it tells
+    /// newcomers whether they can follow.
+    std::chrono::milliseconds round{0};
     bool operator==(const Heartbeat&) const = default;
 };
 /// Any peer to one that may not know this generation: the project has appointed voters.
@@ -206,6 +209,40 @@ std::uint32_t chunks_of(const Plan& plan, std::uint32_t member);
 /// Elements that each member reduces, in member order. They sum up to the length of the vector if
 /// the plan is within its bounds. Cost: O(members + ranges).
 std::vector<std::uint64_t> reduced_elements(const Plan& plan);
+
+/// Coordinator to members and voters that hold the plan `base`: a later plan of the same term, as
+/// what has changed (plan_change.hpp).
+struct PlanChange {
+    Term term;                              ///< the coordinator's
+    std::uint32_t attempt = 0;              ///< Plan::attempt of the new plan
+    std::uint32_t base = 0;                 ///< Plan::attempt of the plan that it changes; lower
+    std::vector<std::uint32_t> removed;     ///< members of the base that are left out; ascending
+    std::vector<ChunkRange> ranges;         ///< the new plan's ranges that the base has not
+    std::vector<ReducerEndpoint> reducers;  ///< the new plan's that the base does not name
+    std::vector<std::uint32_t> relays;      ///< Plan::relays of the new plan
+    Digest digest;                          ///< digest_of() the new plan
+    bool operator==(const PlanChange&) const = default;
+};
+/// Member or voter to coordinator: send me the whole plan, I lack the base of your PlanChange.
+struct PlanQuery {
+    Term term;                  ///< PlanChange::term
+    std::uint32_t attempt = 0;  ///< PlanChange::attempt
+    bool operator==(const PlanQuery&) const = default;
+};
+/// The chunks [first_chunk, last_chunk).
+struct ChunkSpan {
+    std::uint32_t first_chunk = 0;  ///< the first chunk
+    std::uint32_t last_chunk = 0;   ///< one past the last chunk
+    bool operator==(const ChunkSpan&) const = default;
+};
+/// Reducer to a contributor: send these slices again. The reducer has summed and freed them, and
+/// a later plan has other contributors.
+struct SliceQuery {
+    std::uint64_t sum_id = 0;          ///< sum_id_of() the later plan
+    std::uint32_t chunk_elements = 0;  ///< Plan::chunk_elements
+    std::vector<ChunkSpan> chunks;     ///< ascending; at most kMaxRanges
+    bool operator==(const SliceQuery&) const = default;
+};
 
 /// Coordinator to members: this round does not take place; drop the frozen contribution and
 /// continue to work.
@@ -370,24 +407,26 @@ struct Leaf {
 
 // --- many members ------------------------------------------------------------
 
-/// Relay to its share of the members: a Plan or Commit of the coordinator, as the coordinator has
-/// signed it.
+/// Relay to its share of the members: a Plan, PlanChange or Commit of the coordinator, as the
+/// coordinator has signed it.
 struct Relay {
     Buffer frame;  ///< a complete signed frame
     bool operator==(const Relay&) const = default;
 };
 
 /// Every message. The order is that of the union in messages.fbs.
-using Body = std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise,
-                          Call, Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept,
-                          Commit, StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer,
-                          LeafRequest, Leaf, Relay, Pause, RevocationList, Assignment>;
+using Body =
+    std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise, Call,
+                 Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept, Commit,
+                 StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf,
+                 Relay, Pause, RevocationList, Assignment, PlanChange, PlanQuery, SliceQuery>;
 
 /// Whether this message is bulk (Chunk, LeafRequest, Leaf). Bulk frames may arrive out of order or
 /// twice, because their contents name them: a replay changes nothing.
 bool is_bulk(const Body& body);
 
-/// Whether other peers may pass this message on (Plan, Commit). It is signed on every link.
+/// Whether other peers may pass this message on (Plan, PlanChange, Commit). It is signed on every
+/// link.
 bool may_be_relayed(const Body& body);
 
 /// What a link proves about its other end, which decides which frames must be signed.

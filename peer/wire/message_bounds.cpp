@@ -146,6 +146,31 @@ bool cover(const std::vector<ChunkRange>& ranges, std::uint64_t chunks, std::siz
     return covered == chunks;
 }
 
+/// Ranges or spans of chunks, ascending and disjoint.
+template <class Range>
+bool are_apart(const std::vector<Range>& ranges) {
+    if (ranges.size() > kMaxRanges) return false;
+    std::uint32_t end = 0;
+    for (const Range& range : ranges) {
+        if (range.first_chunk < end || range.last_chunk <= range.first_chunk) return false;
+        end = range.last_chunk;
+    }
+    return end <= kMaxChunks;
+}
+
+bool can_be_dialled(const std::vector<ReducerEndpoint>& reducers, std::size_t members) {
+    return reducers.size() <= kMaxReducers &&
+           std::ranges::all_of(reducers, [&](const ReducerEndpoint& reducer) {
+               return reducer.member.value() < members && reducer.endpoint.port != 0 &&
+                      is_endpoint(reducer.endpoint);
+           });
+}
+
+bool are_relays(const std::vector<std::uint32_t>& relays, std::size_t members) {
+    return relays.size() <= kMaxReducers && ascends(relays, std::identity{}) &&
+           (relays.empty() || relays.back() < members);
+}
+
 struct IsGood {
     bool operator()(const Challenge&) const { return true; }
     bool operator()(const Hello& m) const {
@@ -157,7 +182,8 @@ struct IsGood {
     bool operator()(const Heartbeat& m) const {
         return are_samples(m.samples) && m.samples_per_second >= 0 &&
                m.samples_per_second <= static_cast<double>(kMaxSamples) && is_bandwidth(m.upload) &&
-               is_bandwidth(m.download) && is_good(m.term) && m.pause_count <= kMaxPauseCount;
+               is_bandwidth(m.download) && is_good(m.term) && m.pause_count <= kMaxPauseCount &&
+               m.round.count() >= 0 && m.round.count() <= kMaxRoundMilliseconds;
     }
     bool operator()(const Generation& m) const { return is_good(m.generation.record); }
     bool operator()(const Elect& m) const { return is_good(m.term); }
@@ -175,19 +201,27 @@ struct IsGood {
                               m.chunk_elements >= 1 && m.chunk_elements <= kChunkElements;
         if (!has_size) return false;
         const std::uint64_t chunks = (m.elements + m.chunk_elements - 1) / m.chunk_elements;
-        const auto can_be_dialled = [&](const ReducerEndpoint& reducer) {
-            return reducer.member.value() < m.members.size() && reducer.endpoint.port != 0 &&
-                   is_endpoint(reducer.endpoint);
-        };
         const auto has_exponent = [](const PlanMember& p) { return is_exponent(p.exponent); };
         return is_good(m.term) && are_usable(m.scalars) &&
                are_members(m.members, &PlanMember::peer) &&
                std::all_of(m.members.begin(), m.members.end(), has_exponent) &&
-               cover(m.ranges, chunks, m.members.size()) && m.reducers.size() <= kMaxReducers &&
-               std::all_of(m.reducers.begin(), m.reducers.end(), can_be_dialled) &&
-               m.expected.count() <= kMaxExpectedMilliseconds && m.relays.size() <= kMaxReducers &&
-               ascends(m.relays, std::identity{}) &&
-               (m.relays.empty() || m.relays.back() < m.members.size());
+               cover(m.ranges, chunks, m.members.size()) &&
+               can_be_dialled(m.reducers, m.members.size()) &&
+               m.expected.count() <= kMaxExpectedMilliseconds &&
+               are_relays(m.relays, m.members.size());
+    }
+    /// Whether it leads to a sound plan is seen when it is applied (plan_change.cpp).
+    bool operator()(const PlanChange& m) const {
+        return is_good(m.term) && m.base >= 1 && m.base < m.attempt && are_indices(m.removed) &&
+               are_apart(m.ranges) &&
+               std::ranges::all_of(
+                   m.ranges, [](const ChunkRange& r) { return r.member.value() < kMaxMembers; }) &&
+               can_be_dialled(m.reducers, kMaxMembers) && are_relays(m.relays, kMaxMembers);
+    }
+    bool operator()(const PlanQuery& m) const { return is_good(m.term) && m.attempt >= 1; }
+    bool operator()(const SliceQuery& m) const {
+        return m.chunk_elements >= 1 && m.chunk_elements <= kChunkElements && !m.chunks.empty() &&
+               are_apart(m.chunks);
     }
     bool operator()(const Cancel& m) const { return is_good(m.term); }
     /// Floats, halves and bfloats may be infinite or NaN: the reducer that sums them checks that.
@@ -245,6 +279,10 @@ struct IsGood {
 
 bool is_within_bounds(const Message& message) {
     return is_place(message.generation, message.step) && std::visit(IsGood{}, message.body);
+}
+
+bool is_within_bounds(const Plan& plan) {
+    return IsGood{}(plan);
 }
 
 bool is_within_bounds(const VoterState& state) {

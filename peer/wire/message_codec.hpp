@@ -28,6 +28,8 @@ struct Packed {
 };
 /// `head_bytes` zeros, then the payload of a frame. Checks no bounds.
 Packed pack(const Message& message, std::size_t head_bytes = 0);
+/// The plan as one FlatBuffers table: what its digest covers. Checks no bounds.
+Buffer pack(const Plan& plan);
 /// The record as one FlatBuffers table with its file identifier. Checks no bounds.
 Buffer pack(const VoterState& state);
 Buffer pack(const SignedGeneration& generation);
@@ -54,6 +56,7 @@ std::optional<Decision> unpack_decision(std::span<const std::byte> bytes);
 
 /// Whether every field keeps its bounds of limits.hpp and no field contradicts another.
 bool is_within_bounds(const Message& message);
+bool is_within_bounds(const Plan& plan);
 bool is_within_bounds(const VoterState& state);
 bool is_within_bounds(const SignedGeneration& generation);
 bool is_within_bounds(const Decision& decision);

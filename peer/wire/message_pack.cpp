@@ -159,7 +159,8 @@ struct Packer {
         if (m.listening_port) port = *m.listening_port;
         return fb::CreateHeartbeat(out, m.has_state, &state, &head, m.samples.value(),
                                    m.samples_per_second, packed(m.upload), packed(m.download),
-                                   m.is_frozen, m.may_vote, &term, m.attempt, m.pause_count, port)
+                                   m.is_frozen, m.may_vote, &term, m.attempt, m.pause_count, port,
+                                   static_cast<std::uint32_t>(m.round.count()))
             .Union();
     }
     Offset<void> operator()(const Generation& m) const {
@@ -188,7 +189,23 @@ struct Packer {
                               m.exponent)
             .Union();
     }
-    Offset<void> operator()(const Plan& m) const {
+    Offset<void> operator()(const Plan& m) const { return plan(m).Union(); }
+    Vector<const fb::Range*> packed_ranges(const std::vector<ChunkRange>& ranges) const {
+        return out.CreateVectorOfStructs(packed_list<fb::Range>(ranges, [](const ChunkRange& r) {
+            return fb::Range{r.member.value(), r.first_chunk, r.last_chunk};
+        }));
+    }
+    Vector<Offset<fb::Reducer>> packed_reducers(const std::vector<ReducerEndpoint>& all) const {
+        std::vector<Offset<fb::Reducer>> reducers;
+        reducers.reserve(all.size());
+        for (const ReducerEndpoint& reducer : all) {
+            const auto host = out.CreateString(reducer.endpoint.host);
+            reducers.push_back(
+                fb::CreateReducer(out, reducer.member.value(), host, reducer.endpoint.port));
+        }
+        return out.CreateVector(reducers);
+    }
+    Offset<fb::Plan> plan(const Plan& m) const {
         const auto members = out.CreateVectorOfStructs(
             packed_list<fb::Member>(m.members, [](const PlanMember& p) { return packed(p); }));
         const auto freezes = out.CreateVector(packed_list<std::uint32_t>(
@@ -197,26 +214,14 @@ struct Packer {
             m.members, [](const PlanMember& p) { return as_byte(p.receives); }));
         const auto exponents = out.CreateVector(
             packed_list<std::uint8_t>(m.members, [](const PlanMember& p) { return p.exponent; }));
-        const auto ranges =
-            out.CreateVectorOfStructs(packed_list<fb::Range>(m.ranges, [](const ChunkRange& r) {
-                return fb::Range{r.member.value(), r.first_chunk, r.last_chunk};
-            }));
-        std::vector<Offset<fb::Reducer>> reducers;
-        reducers.reserve(m.reducers.size());
-        for (const ReducerEndpoint& reducer : m.reducers) {
-            const auto host = out.CreateString(reducer.endpoint.host);
-            reducers.push_back(
-                fb::CreateReducer(out, reducer.member.value(), host, reducer.endpoint.port));
-        }
-        const auto packed_reducers = out.CreateVector(reducers);
+        const auto ranges = packed_ranges(m.ranges);
+        const auto reducers = packed_reducers(m.reducers);
         const auto relays = out.CreateVector(m.relays);
         const auto term = packed(m.term);
-        return fb::CreatePlan(out, &term, m.attempt, m.elements, m.chunk_elements,
-                              m.scalars.learning_rate, m.scalars.first_correction,
-                              m.scalars.second_correction, members, freezes, receives, exponents,
-                              ranges, packed_reducers, relays,
-                              static_cast<std::uint32_t>(m.expected.count()))
-            .Union();
+        return fb::CreatePlan(
+            out, &term, m.attempt, m.elements, m.chunk_elements, m.scalars.learning_rate,
+            m.scalars.first_correction, m.scalars.second_correction, members, freezes, receives,
+            exponents, ranges, reducers, relays, static_cast<std::uint32_t>(m.expected.count()));
     }
     Offset<void> operator()(const Cancel& m) const {
         const auto term = packed(m.term);
@@ -335,6 +340,28 @@ struct Packer {
                                     m.speed_with, m.speed_now)
             .Union();
     }
+    Offset<void> operator()(const PlanChange& m) const {
+        const auto removed = out.CreateVector(m.removed);
+        const auto ranges = packed_ranges(m.ranges);
+        const auto reducers = packed_reducers(m.reducers);
+        const auto relays = out.CreateVector(m.relays);
+        const auto term = packed(m.term);
+        const auto digest = packed(m.digest);
+        return fb::CreatePlanChange(out, &term, m.attempt, m.base, removed, ranges, reducers,
+                                    relays, &digest)
+            .Union();
+    }
+    Offset<void> operator()(const PlanQuery& m) const {
+        const auto term = packed(m.term);
+        return fb::CreatePlanQuery(out, &term, m.attempt).Union();
+    }
+    Offset<void> operator()(const SliceQuery& m) const {
+        const auto chunks =
+            out.CreateVectorOfStructs(packed_list<fb::Span>(m.chunks, [](const ChunkSpan& span) {
+                return fb::Span{span.first_chunk, span.last_chunk};
+            }));
+        return fb::CreateSliceQuery(out, m.sum_id, m.chunk_elements, chunks).Union();
+    }
 };
 
 Packed packed(const FlatBufferBuilder& out, const Bulk& bulk, std::size_t head_bytes) {
@@ -380,6 +407,13 @@ Packed pack(const Message& message, std::size_t head_bytes) {
     out.Finish(fb::CreateMessage(out, &run, message.generation, message.step.value(),
                                  message.sequence, &sender, tag, body));
     return packed(out, bulk, head_bytes);
+}
+
+Buffer pack(const Plan& plan) {
+    FlatBufferBuilder out(1'024);
+    Bulk none;
+    out.Finish(Packer{out, none}.plan(plan));
+    return bytes_of(out);
 }
 
 Buffer pack(const VoterState& state) {

@@ -218,7 +218,8 @@ class Unpacker {
                          .term = unpacked(*t.term()),
                          .attempt = t.attempt(),
                          .pause_count = t.pause_count(),
-                         .listening_port = port ? std::optional{*port} : std::nullopt};
+                         .listening_port = port ? std::optional{*port} : std::nullopt,
+                         .round = std::chrono::milliseconds{t.round_ms()}};
     }
     Body body(const fb::Generation& t) { return Generation{generation(*t.generation())}; }
     Body body(const fb::Elect& t) { return Elect{unpacked(*t.term())}; }
@@ -242,7 +243,27 @@ class Unpacker {
                     .download = known_bandwidth(t.download_bytes_per_second()),
                     .exponent = t.exponent()};
     }
+    std::vector<ChunkRange> ranges(const flatbuffers::Vector<const fb::Range*>& packed) {
+        return list<ChunkRange>(packed, kMaxRanges, [](const fb::Range* range) {
+            return ChunkRange{.member = PeerIndex{range->member()},
+                              .first_chunk = range->first_chunk(),
+                              .last_chunk = range->last_chunk()};
+        });
+    }
+    std::vector<ReducerEndpoint> reducers(
+        const flatbuffers::Vector<flatbuffers::Offset<fb::Reducer>>& packed) {
+        return list<ReducerEndpoint>(packed, kMaxReducers, [this](const fb::Reducer* reducer) {
+            return ReducerEndpoint{.member = PeerIndex{reducer->member()},
+                                   .endpoint = {.host = text(*reducer->host(), kMaxHostBytes),
+                                                .port = reducer->port()}};
+        });
+    }
     Body body(const fb::Plan& t);
+    Body body(const fb::PlanChange& t);
+    Body body(const fb::PlanQuery& t) {
+        return PlanQuery{.term = unpacked(*t.term()), .attempt = t.attempt()};
+    }
+    Body body(const fb::SliceQuery& t);
     Body body(const fb::Cancel& t) { return Cancel{unpacked(*t.term())}; }
     Body body(const fb::Chunk& t) {
         require(t.phase() <= fb::Phase::MAX);
@@ -358,19 +379,30 @@ Body Unpacker::body(const fb::Plan& t) {
         plan.members[i].receives = yes_or_no(t.receives()->Get(i));
         plan.members[i].exponent = t.exponents()->Get(i);
     }
-    plan.ranges = list<ChunkRange>(*t.ranges(), kMaxRanges, [](const fb::Range* range) {
-        return ChunkRange{.member = PeerIndex{range->member()},
-                          .first_chunk = range->first_chunk(),
-                          .last_chunk = range->last_chunk()};
-    });
-    plan.reducers =
-        list<ReducerEndpoint>(*t.reducers(), kMaxReducers, [this](const fb::Reducer* reducer) {
-            return ReducerEndpoint{.member = PeerIndex{reducer->member()},
-                                   .endpoint = {.host = text(*reducer->host(), kMaxHostBytes),
-                                                .port = reducer->port()}};
-        });
+    plan.ranges = ranges(*t.ranges());
+    plan.reducers = reducers(*t.reducers());
     plan.relays = list(*t.relays(), kMaxReducers);
     return plan;
+}
+
+Body Unpacker::body(const fb::PlanChange& t) {
+    return PlanChange{.term = unpacked(*t.term()),
+                      .attempt = t.attempt(),
+                      .base = t.base(),
+                      .removed = list(*t.removed(), kMaxMembers),
+                      .ranges = ranges(*t.ranges()),
+                      .reducers = reducers(*t.reducers()),
+                      .relays = list(*t.relays(), kMaxReducers),
+                      .digest = unpacked<Digest>(*t.digest())};
+}
+
+Body Unpacker::body(const fb::SliceQuery& t) {
+    return SliceQuery{.sum_id = t.sum_id(),
+                      .chunk_elements = t.chunk_elements(),
+                      .chunks = list<ChunkSpan>(*t.chunks(), kMaxRanges, [](const fb::Span* span) {
+                          return ChunkSpan{.first_chunk = span->first_chunk(),
+                                           .last_chunk = span->last_chunk()};
+                      })};
 }
 
 /// Calls `use` with the body's table if it is one of `Tables`; false otherwise.
@@ -391,7 +423,8 @@ bool with_body(const fb::Message& m, Use use) {
                         fb::Cancel, fb::Chunk, fb::Reduced, fb::Stalled, fb::Ready, fb::Propose,
                         fb::Accept, fb::Commit, fb::StateVotes, fb::CommitQuery, fb::StateQuery,
                         fb::StateOffer, fb::RoundOffer, fb::LeafRequest, fb::Leaf, fb::Relay,
-                        fb::Pause, fb::RevocationList, fb::Assignment>(m, use);
+                        fb::Pause, fb::RevocationList, fb::Assignment, fb::PlanChange,
+                        fb::PlanQuery, fb::SliceQuery>(m, use);
 }
 
 }  // namespace

@@ -125,6 +125,7 @@ formats::SignedTicket own_ticket(const RunFolder& run) {
 net::TransportOptions transport_options(const RunFolder& run, const BackboneOptions& options) {
     net::TransportOptions transport;
     transport.listen = options.listen;
+    transport.max_links = options.max_links;
     if (run.run.gateway.empty()) return transport;
     transport.session = net::SessionOptions{.project = run.run.project_key,
                                             .run = run.id,

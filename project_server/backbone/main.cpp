@@ -39,6 +39,7 @@ struct Arguments {
     bool no_database = false;
     std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
+    std::size_t max_links = net::kMaxVoterLinks;
     std::size_t threads = 0;
 };
 
@@ -153,6 +154,7 @@ void serve(const Arguments& arguments) {
         .database = {},
         .checkpoint_every = arguments.checkpoint_every,
         .keep_checkpoints = arguments.keep_checkpoints,
+        .max_links = arguments.max_links,
         .threads = arguments.threads,
         .on_failure = [&failure](const std::string& sentence) { failure.set(sentence); }};
     if (!arguments.control_listen.empty()) {
@@ -205,6 +207,10 @@ int main(int argc, char** argv) {
     app.add_option("--keep-checkpoints", arguments.keep_checkpoints,
                    "Number of checkpoints to keep on disk")
         ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--max-links", arguments.max_links,
+                   "Peers that may be linked at once; each needs two open files of this process")
+        ->check(CLI::Range(std::size_t{1}, net::kMostLinks))
         ->capture_default_str();
     app.add_option("--threads", arguments.threads,
                    "Threads for updates and digests; 0: one for each processor")

@@ -3,7 +3,10 @@
 // coordinates. Prints, per step, the coordinator's and an ordinary member's messages, bytes and
 // processor time, and the time of the round beyond computing and moving data. Asserts nothing.
 //
-//     swarm_bench [peers...]
+//     swarm_bench [--leaving] [peers...]
+//
+// With --leaving, in each measured step one trainer's machine is gone once it has sent a first
+// chunk, as if one of them left every 14 s: the round waits for it, and is amended.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -113,7 +116,16 @@ struct Played {
     double wall_seconds = 0;
 };
 
-Played play(std::size_t peers) {
+/// The trainer that leaves in the k-th measured step; another one each time.
+NodeId leaver(const std::vector<Host>& hosts, NodeId member, std::size_t k) {
+    NodeId node = 5;
+    for (std::size_t seen = 0;; ++node) {
+        const bool is_trainer = hosts[node].role == Role::kTrainer && node != member;
+        if (is_trainer && seen++ == k) return node;
+    }
+}
+
+Played play(std::size_t peers, bool is_leaving) {
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<Host> hosts = fleet_of(peers);
     const NodeId member = ordinary(hosts);
@@ -144,8 +156,14 @@ Played play(std::size_t peers) {
     if (!world.run_until(is_full, kMaxWait)) return played;
     played.warm_up_seconds = duration<double>(world.now().time_since_epoch()).count();
     const std::size_t first = meter.steps().size();
-    const auto has_played = [&] { return meter.steps().size() >= first + kSteps; };
-    if (!world.run_until(has_played, kMaxWait)) return played;
+    for (std::size_t k = 0; k < kSteps; ++k) {
+        const auto has_played = [&] { return meter.steps().size() > first + k; };
+        if (is_leaving) {
+            world.kill(leaver(hosts, member, k), simulation::Point::kFirstScatterSent,
+                       world.checkers().newest_step(), simulation::Exit::kSilent);
+        }
+        if (!world.run_until(has_played, kMaxWait)) return played;
+    }
     world.run_for(std::chrono::seconds{2});
     played.steps = {meter.steps().begin() + static_cast<std::ptrdiff_t>(first),
                     meter.steps().begin() + static_cast<std::ptrdiff_t>(first + kSteps)};
@@ -225,8 +243,13 @@ void print(std::size_t peers, const Played& played) {
 
 int main(int argc, char** argv) {
     std::vector<std::size_t> fleets{16, 64, 256, 1'000};
-    if (argc > 1) fleets.clear();
+    std::vector<std::size_t> chosen;
+    bool is_leaving = false;
     for (int k = 1; k < argc; ++k) {
+        if (std::strcmp(argv[k], "--leaving") == 0) {
+            is_leaving = true;
+            continue;
+        }
         std::size_t peers = 0;
         const char* end = argv[k] + std::strlen(argv[k]);
         const auto [rest, error] = std::from_chars(argv[k], end, peers);
@@ -235,12 +258,13 @@ int main(int argc, char** argv) {
                          argv[k]);
             return 2;
         }
-        fleets.push_back(peers);
+        chosen.push_back(peers);
     }
+    if (!chosen.empty()) fleets = chosen;
     std::printf("vectors of %llu elements: bytes of data are not those of a real model\n",
                 static_cast<unsigned long long>(kElements));
     for (const std::size_t peers : fleets) {
-        print(peers, play(peers));
+        print(peers, play(peers, is_leaving));
         std::fflush(stdout);
     }
     return 0;

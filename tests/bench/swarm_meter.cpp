@@ -91,6 +91,7 @@ void Meter::received(TimePoint now, NodeId node, const Frame& frame) {
         step_of(frame.step).planned = now;
         step_of(frame.step).reducers = frame.reducers;
     }
+    if (frame.kind == index_of<wire::PlanChange>()) step_of(frame.step).planned = now;
 }
 
 void Meter::handles(TimePoint now, NodeId node, const Event& event) {

@@ -6,6 +6,7 @@
 #include "peer/round/member.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
+#include "peer/wire/plan_change.hpp"
 #include "tests/fuzz/histories.hpp"
 #include "tests/fuzz/peer_world.hpp"
 
@@ -215,12 +216,37 @@ wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
     return plan;
 }
 
+/// A change of the last plan, if there is one; not always a sound one.
+wire::PlanChange PeerWorld::any_plan_change() {
+    const wire::Plan base = plan_ ? *plan_ : any_plan(1);
+    wire::Plan next = base;
+    next.attempt = base.attempt + 1;
+    next.relays.clear();
+    if (next.members.size() > 1 && coin()) {
+        const auto gone = static_cast<std::uint32_t>(pick(next.members.size()));
+        next.members.erase(next.members.begin() + gone);
+        for (wire::ChunkRange& range : next.ranges) range.member = PeerIndex{0};
+        next.reducers.clear();
+    }
+    const bool is_sound = base.attempt > 0 && wire::is_within_bounds(base);
+    const auto change = is_sound ? wire::change_of(base, next) : std::nullopt;
+    if (change) return *change;
+    return {.term = any_term(),
+            .attempt = 2,
+            .base = 1,
+            .removed = {},
+            .ranges = {},
+            .reducers = {},
+            .relays = {},
+            .digest = any_digest()};
+}
+
 wire::Body PeerWorld::any_body() {
     const std::size_t choice = pick(21);
     if (choice < 11) return any_body_outside_rounds(choice);
     if (choice < 20) return any_body_of_a_round(choice - 9);
     const auto word = [this] { return static_cast<std::uint32_t>(pick(6)); };
-    switch (pick(6)) {
+    switch (pick(9)) {
         case 0:
             return wire::LeafRequest{any_digest(), word()};
         case 1:
@@ -233,6 +259,14 @@ wire::Body PeerWorld::any_body() {
             return wire::Assignment{.term = any_term(),
                                     .attendance = static_cast<Attendance>(pick(5)),
                                     .every = static_cast<std::uint32_t>(1 + pick(4))};
+        case 5:
+            return any_plan_change();
+        case 6:
+            return wire::PlanQuery{any_term(), word() + 1};
+        case 7:
+            return wire::SliceQuery{.sum_id = plan_ ? wire::sum_id_of(*plan_) : pick(4),
+                                    .chunk_elements = plan_ ? plan_->chunk_elements : 64,
+                                    .chunks = {{.first_chunk = word(), .last_chunk = 9}}};
         default:
             return wire::Refusal{"no"};
     }

@@ -91,6 +91,7 @@ class PeerWorld {
     wire::Body any_body_of_a_round(std::size_t choice);
     wire::Body any_decision(std::size_t choice);
     wire::Plan any_plan(std::uint8_t stranger);
+    wire::PlanChange any_plan_change();
     Term any_term();
     Digest any_digest();
     StepIndex any_step();

@@ -55,6 +55,8 @@ TEST_CASE("under all faults there is one history that continues when the faults 
         rules.codec = drawn_codec(seed);
         rules.overlaps = Random{seed}.split(79).below(2) == 0;
         rules.chooses_trainers = false;  // as in real runs
+        // Half of the swarms free every slice at once.
+        if (Random{seed}.split(83).below(2) == 0) rules.kept_slice_bytes = 0;
         World world{seed, options_for(seed, rules)};
         const Watch watch{world};
         Profile backbone = Profile::office();

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kTrainers = 75;
 
-/// Counts the frames that each relay forwards.
+/// Counts the frames that each relay forwards, and the plans and changes of plans.
 class RelayWatch final : public Observer {
   public:
     void handles(TimePoint, NodeId, const Event&) override {}
@@ -26,8 +26,19 @@ class RelayWatch final : public Observer {
             if (send == nullptr) continue;
             const auto message = wire::decode_unverified(*send->frame.whole());
             if (std::holds_alternative<wire::Relay>(message->body)) ++passed_on[node];
+            if (const auto* plan = std::get_if<wire::Plan>(&message->body)) {
+                plan_bytes = std::max(plan_bytes, send->frame.size());
+                ++plans[plan->attempt];
+            }
+            if (const auto* change = std::get_if<wire::PlanChange>(&message->body)) {
+                change_bytes = std::max(change_bytes, send->frame.size());
+                ++changes[change->attempt];
+            }
         }
     }
+    std::size_t plan_bytes = 0;                           ///< the largest plan
+    std::size_t change_bytes = 0;                         ///< the largest change
+    std::map<std::uint32_t, std::size_t> plans, changes;  ///< frames by attempt
     std::map<NodeId, std::size_t> passed_on;
 };
 
@@ -108,4 +119,26 @@ TEST_CASE("a peer whose relay fails receives messages from the coordinator", "[a
     REQUIRE(fleet.world.killed_in(relay) == next);
     REQUIRE(fleet.world.now() - begin < 30s);
     require_all_at(fleet.world, StepIndex{5}, 120s);
+}
+
+TEST_CASE("in a large swarm an amendment goes as a change of the plan", "[averaging][sim]") {
+    LargeFleet fleet{3};
+    fleet.fill();
+    const StepIndex step = fleet.world.checkers().newest_step();
+    REQUIRE(step < StepIndex{5});
+    fleet.world.kill(20, Point::kFirstScatterSent, step, Exit::kSilent);
+    require_all_at(fleet.world, step.next(), 60s);
+    REQUIRE(fleet.world.killed_in(20) == step);
+    require_all_at(fleet.world, StepIndex{5}, 120s);
+    fleet.world.run_for(2s);
+    require_clean_history(fleet.world, 5);
+    require_equal_to_one_machine(fleet.world);
+    // Most members hold the plan that is amended; the others get the new one whole.
+    REQUIRE_FALSE(fleet.relays.changes.empty());
+    for (const auto& [attempt, frames] : fleet.relays.changes) {
+        INFO("attempt " << attempt << ": " << frames << " changes, " << fleet.relays.plans[attempt]
+                        << " plans");
+        CHECK(frames > fleet.relays.plans[attempt]);
+    }
+    CHECK(10 * fleet.relays.change_bytes < fleet.relays.plan_bytes);
 }

@@ -2,21 +2,51 @@
 // and both together a quarter.
 #include "peer/net/tcp/socket_places.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "peer/platform/descriptors.hpp"
+
 namespace dedloc::net {
+namespace {
+
+// What each kind of socket gets: one part in this many.
+constexpr std::size_t kLinkPart = 2;
+constexpr std::size_t kDialPart = 4;
+constexpr std::size_t kHandshakePart = 8;
+
+}  // namespace
 
 SocketPlaces divide_sockets(const TransportOptions& options, std::size_t sockets) {
     const auto share = [&](std::size_t part, std::size_t most) {
         return std::max<std::size_t>(1, std::min(sockets / part, most));
     };
-    const std::size_t links = share(2, options.max_links);
-    const std::size_t handshakes = share(8, options.handshakes.together);
+    const std::size_t links = share(kLinkPart, options.max_links);
+    const std::size_t handshakes = share(kHandshakePart, options.handshakes.together);
     return {.links = links,
-            .dials = share(4, options.max_dials),
+            .dials = share(kDialPart, options.max_dials),
             .from_one_address = std::min(handshakes, options.handshakes.from_one_address),
             .handshakes = handshakes,
             .unproven_from_one_address = std::max<std::size_t>(1, links / 2)};
+}
+
+std::size_t descriptors_for(const TransportOptions& options) {
+    return platform::limit_for_sockets(
+        std::max({kLinkPart * options.max_links, kDialPart * options.max_dials,
+                  kHandshakePart * options.handshakes.together}));
+}
+
+std::string describe_places(const TransportOptions& options, const SocketPlaces& places,
+                            std::size_t limit) {
+    std::string line = fmt::format("at most {} links", places.links);
+    if (places.links >= options.max_links) return line;
+    return line + fmt::format(
+                      " instead of {}, {} dials and {} incoming handshakes of each kind: this "
+                      "process may open {} files, and all would need {} (RLIMIT_NOFILE: ulimit "
+                      "-Hn, or LimitNOFILE= of a service)",
+                      options.max_links, places.dials, places.handshakes, limit,
+                      descriptors_for(options));
 }
 
 }  // namespace dedloc::net

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "peer/net/tcp/transport_options.hpp"
 
@@ -23,5 +24,13 @@ struct SocketPlaces {
 /// at least one and at most what the options allow. From 8 sockets on,
 /// links + dials + 2 · handshakes ≤ sockets.
 SocketPlaces divide_sockets(const TransportOptions& options, std::size_t sockets);
+
+/// The limit on open files with which divide_sockets() gives all that the options allow.
+std::size_t descriptors_for(const TransportOptions& options);
+
+/// One sentence for the log: how many links there can be and, if there are fewer descriptors than
+/// `options` need, what to raise. `limit`: the limit on open files in effect.
+std::string describe_places(const TransportOptions& options, const SocketPlaces& places,
+                            std::size_t limit);
 
 }  // namespace dedloc::net

@@ -25,7 +25,8 @@ constexpr std::uint32_t kChunks = 4;
 /// One member reduces everything; three others send it their contributions.
 struct Refusing {
     explicit Refusing(Codec its_codec)
-        : codec(its_codec), reducer(kChunk * kChunks, its_codec, key_of(0)) {}
+        : codec(its_codec),
+          reducer(kChunk * kChunks, its_codec, key_of(0), std::uint64_t{1} << 30) {}
 
     /// Starts the round with these senders and the exponents in their Joins.
     wire::Plan plan(std::vector<std::size_t> senders, std::uint32_t attempt = 1) const {

@@ -159,6 +159,22 @@ TEST_CASE("keep returns an average that is no longer retained", "[state]") {
     CHECK(none.donor.keep(none.history.record(k5), History::certificate(), five) == five);
 }
 
+TEST_CASE("a state that no message can offer is not copied, and the log says so", "[state]") {
+    Desk desk;
+    // LAMB's three vectors of 2^29 elements are 6 GiB; one more leaf does not fit.
+    desk.rules.elements = (std::uint64_t{1} << 29) + 65'536;
+    desk.query(kAsker, desk.own.step);
+    REQUIRE(desk.out.actions.size() == 1);
+    const auto* note = std::get_if<action::Note>(&desk.out.actions.front());
+    REQUIRE(note != nullptr);
+    CHECK(note->line.find("one offer can name 6442450944 at most") != std::string::npos);
+    desk.query(kOther, desk.own.step);
+    CHECK(desk.out.actions.empty());
+    desk.rules.elements = std::uint64_t{1} << 29;
+    desk.query(kOther, desk.own.step);
+    CHECK(desk.is_taking());
+}
+
 TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);

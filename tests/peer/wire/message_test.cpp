@@ -76,6 +76,7 @@ TEST_CASE("on a proven link only messages that may be relayed are signed", "[wir
     for (std::size_t body = 0; body < kBodies; ++body) {
         const Message message = message_with(9, body);
         const bool is_relayed = std::holds_alternative<Plan>(message.body) ||
+                                std::holds_alternative<PlanChange>(message.body) ||
                                 std::holds_alternative<Commit>(message.body);
         INFO("body " << body);
         REQUIRE(may_be_relayed(message.body) == is_relayed);

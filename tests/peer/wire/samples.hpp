@@ -122,7 +122,8 @@ class WireSamples {
              .attempt = word(),
              .pause_count = word(),
              .listening_port =
-                 coin() ? std::optional{static_cast<std::uint16_t>(word())} : std::nullopt};
+                 coin() ? std::optional{static_cast<std::uint16_t>(word())} : std::nullopt,
+             .round = std::chrono::milliseconds{random_.below(wire::kMaxRoundMilliseconds + 1)}};
     }
     void make(wire::Generation& m) { make(m.generation); }
     void make(wire::Elect& m) { m.term = term(); }
@@ -260,6 +261,29 @@ class WireSamples {
              .every = static_cast<std::uint32_t>(1 + random_.below(wire::kMaxStaleSteps)),
              .speed_with = 1'000 * random_.uniform(),
              .speed_now = 1'000 * random_.uniform()};
+    }
+
+    void make(wire::PlanChange& m) {
+        wire::Plan plan;
+        make(plan);
+        m = {.term = plan.term,
+             .attempt = std::max(plan.attempt, 2U),
+             .base = 1,
+             .removed = indices(),
+             .ranges = plan.ranges,
+             .reducers = plan.reducers,
+             .relays = plan.relays,
+             .digest = bytes<Digest>()};
+        if (coin()) m.ranges.erase(m.ranges.begin());
+    }
+    void make(wire::PlanQuery& m) { m = {term(), std::max(word(), 1U)}; }
+    void make(wire::SliceQuery& m) {
+        wire::Plan plan;
+        make(plan);
+        m = {.sum_id = random_.next(), .chunk_elements = plan.chunk_elements, .chunks = {}};
+        for (const wire::ChunkRange& range : plan.ranges) {
+            m.chunks.push_back({range.first_chunk, range.last_chunk});
+        }
     }
 
     /// Strictly ascending, at least one.

@@ -84,6 +84,27 @@ TEST_CASE("a transport's sockets leave descriptors for the rest of the process",
     CHECK(divide_sockets({}, 0).links == 1);
 }
 
+TEST_CASE("a voter's ten thousand links are said to need descriptors that are missing", "[net]") {
+    TransportOptions options;
+    for (const std::size_t links : {kMaxLinks, kMaxVoterLinks, kMostLinks}) {
+        options.max_links = links;
+        const std::size_t limit = descriptors_for(options);
+        CHECK(limit <= 65'536);
+        CHECK(divide_sockets(options, platform::socket_budget(limit)).links == links);
+        CHECK(divide_sockets(options, platform::socket_budget(limit)).dials == options.max_dials);
+        const SocketPlaces enough = divide_sockets(options, platform::socket_budget(limit));
+        CHECK(describe_places(options, enough, limit) ==
+              "at most " + std::to_string(links) + " links");
+    }
+    options.max_links = kMaxVoterLinks;
+    CHECK(descriptors_for(options) == 2 * kMaxVoterLinks + 256);
+    const SocketPlaces few = divide_sockets(options, platform::socket_budget(1'024));
+    CHECK(few.links == 384);
+    const std::string line = describe_places(options, few, 1'024);
+    CHECK(line.find("at most 384 links instead of 10000") == 0);
+    CHECK(line.find("may open 1024 files, and all would need 20256") != std::string::npos);
+}
+
 TEST_CASE("the oldest connection of the address with most connections is evicted", "[net]") {
     AddressGroups groups;
     CHECK_FALSE(groups.oldest_of_largest());

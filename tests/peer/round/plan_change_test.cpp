@@ -1,0 +1,128 @@
+// Amendments of large plans: who gets a change, and who the whole plan.
+#include "peer/wire/plan_change.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/peer/round/coordinator_bench.hpp"
+#include "tests/peer/round/member_bench.hpp"
+
+using namespace dedloc;
+using namespace dedloc::round;
+
+namespace {
+
+/// A round of the coordinator and 79 trainers, without relays.
+struct Large : CoordinatorBench {
+    Large() {
+        for (std::uint8_t n = 11; n < 90; ++n) add(n, 0);
+        first = plan(30);
+        REQUIRE(first.members.size() == 80);
+        REQUIRE(first.relays.empty());
+    }
+    void report(std::uint8_t n, std::uint32_t attempt_held) {
+        wire::Heartbeat heartbeat;
+        heartbeat.term = term();
+        heartbeat.attempt = attempt_held;
+        coordinator.heard(now, key_of(n), heartbeat, out);
+    }
+    /// The receivers of the only message of this kind.
+    template <class Body>
+    Keys receivers() const {
+        const auto messages = sent<Body>();
+        REQUIRE(messages.size() == 1);
+        return messages.front().to;
+    }
+    wire::Plan first;
+};
+
+bool contains(const Keys& keys, std::uint8_t n) {
+    return std::ranges::find(keys, key_of(n)) != keys.end();
+}
+
+}  // namespace
+
+TEST_CASE("an amendment of a large plan goes as a change to peers that hold the plan", "[round]") {
+    Large round;
+    round.report(20, round.first.attempt);
+    round.report(21, round.first.attempt - 1);
+    round.report(22, round.first.attempt);
+    round.be_ready(key_of(30));
+    round.out = {};
+    round.lose(22);
+    round.advance();
+    const Keys changed = round.receivers<wire::PlanChange>();
+    CHECK(changed.size() == 3);  // also the one that is left out
+    CHECK(contains(changed, 20));
+    CHECK(contains(changed, 30));
+    const Keys whole = round.receivers<wire::Plan>();
+    CHECK(whole.size() == 77);
+    CHECK(contains(whole, 21));
+    CHECK_FALSE(contains(whole, 20));
+    const auto made = wire::applied(round.first, round.said<wire::PlanChange>().front());
+    REQUIRE(made);
+    CHECK(*made == round.said<wire::Plan>().front());
+    // What was said of the first attempt does not count for the second.
+    round.out = {};
+    round.report(20, round.first.attempt);
+    round.lose(23);
+    round.advance();
+    CHECK(round.said<wire::PlanChange>().empty());
+    CHECK(round.receivers<wire::Plan>().size() == 79);
+}
+
+TEST_CASE("a peer that lacks the base of a change gets the whole plan once", "[round]") {
+    Large round;
+    round.report(20, round.first.attempt);
+    round.lose(22);
+    round.advance();
+    const auto ask = [&](const PeerKey& peer, const wire::PlanQuery& query) {
+        round.out = {};
+        round.coordinator.plan_queried(round.now, peer, round.step(), query, round.out);
+        return round.said<wire::Plan>();
+    };
+    const wire::PlanQuery query{.term = round.term(), .attempt = round.attempt()};
+    CHECK(ask(key_of(99), query).empty());
+    CHECK(ask(key_of(20), {.term = round.term(), .attempt = round.first.attempt}).empty());
+    CHECK(ask(key_of(20), {.term = {}, .attempt = round.attempt()}).empty());
+    REQUIRE(ask(key_of(20), query).size() == 1);
+    CHECK(ask(key_of(20), query).empty());
+    CHECK(ask(key_of(21), query).front() == round.last_plan);
+}
+
+TEST_CASE("a member follows a change of its plan, and asks for a plan whose base it lacks",
+          "[round]") {
+    MemberBench bench;
+    const wire::Plan first = bench.plan(1, true);
+    wire::Plan second = first;
+    ++second.attempt;
+    const auto change = *wire::change_of(first, second);
+    const auto queries = [&] {
+        std::size_t count = 0;
+        for (const OutgoingMessage& message : bench.out.messages) {
+            const auto* query = std::get_if<wire::PlanQuery>(&message.body);
+            if (query == nullptr) continue;
+            ++count;
+            CHECK(query->attempt == change.attempt);
+            CHECK(message.to == Keys{change.term.coordinator});
+        }
+        return count;
+    };
+    CHECK_FALSE(bench.member.changed(bench.step(), change, bench.out));
+    CHECK(queries() == 1);
+    CHECK_FALSE(bench.member.changed(bench.step(), change, bench.out));
+    CHECK(queries() == 1);
+    bench.follow(first);
+    CHECK_FALSE(bench.member.changed(bench.step().next(), change, bench.out));
+    REQUIRE(bench.member.changed(bench.step(), change, bench.out) == second);
+    wire::PlanChange false_change = change;
+    false_change.digest.bytes[0] ^= std::byte{1};
+    ++false_change.attempt;
+    bench.out = {};
+    CHECK_FALSE(bench.member.changed(bench.step(), false_change, bench.out));
+    CHECK(bench.out.messages.size() == 1);
+    bench.follow(second);
+    bench.out = {};
+    CHECK_FALSE(bench.member.changed(bench.step(), change, bench.out));
+    CHECK(queries() == 0);
+}
