@@ -12,14 +12,15 @@ namespace dedloc::tool {
 
 /// The arguments as given; empty texts and paths: not given.
 struct MemberArguments {
-    std::filesystem::path run;       ///< run file
-    std::filesystem::path key;       ///< --key: key file
-    std::filesystem::path memory;    ///< --memory: folder of a backbone's votes and state
-    std::filesystem::path ticket;    ///< --ticket: ticket file
-    std::string listen;              ///< --listen: [HOST:]PORT
-    bool is_outbound_only = false;   ///< --outbound-only
-    bool maps_port = false;          ///< --map-port
-    std::size_t max_links = 0;       ///< --max-links; 0: the role's default
+    std::filesystem::path run;      ///< run file
+    std::filesystem::path key;      ///< --key: key file
+    std::filesystem::path memory;   ///< --memory: folder of a backbone's votes and state
+    std::filesystem::path ticket;   ///< --ticket: ticket file
+    std::string listen;             ///< --listen: [HOST:]PORT
+    bool is_outbound_only = false;  ///< --outbound-only
+    bool maps_port = false;         ///< --map-port
+    std::size_t max_links = 0;      ///< --max-links; 0: the role's default
+    std::string congestion = net::TransportOptions{}.congestion;  ///< --congestion
     double samples_per_second = 0;   ///< --samples-per-second; 0: computes nothing
     double upload_mbit = 0;          ///< --upload-mbit; 0: not known
     double download_mbit = 0;        ///< --download-mbit; 0: not known

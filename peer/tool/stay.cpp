@@ -84,6 +84,7 @@ net::TransportOptions Stay::transport_options() const {
     net::TransportOptions options;
     options.listen = options_.listen;
     options.max_links = options_.max_links;
+    options.congestion = options_.congestion;
     if (!options_.ticket) return options;
     options.session = net::SessionOptions{.project = run_.project_key,
                                           .run = formats::run_id(run_),

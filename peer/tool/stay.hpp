@@ -31,6 +31,7 @@ struct StayOptions {
     std::optional<Endpoint> listen;  ///< TCP; nothing: outbound-only
     bool maps_port = false;          ///< asks the router to forward the port
     std::size_t max_links = net::kMaxLinks;  ///< TransportOptions::max_links
+    std::string congestion{};                ///< TransportOptions::congestion
     double samples_per_second = 0;           ///< speed of the trainer; 0: computes nothing
     std::optional<Bandwidth> upload{};       ///< PeerConfig::upload
     std::optional<Bandwidth> download{};     ///< PeerConfig::download

@@ -38,8 +38,12 @@ struct TcpDials::Dialling {
     Timer deadline;
 };
 
-TcpDials::TcpDials(asio::io_context& context, std::chrono::milliseconds deadline, Owner owner)
-    : context_(context), deadline_(deadline), owner_(std::move(owner)) {}
+TcpDials::TcpDials(asio::io_context& context, std::chrono::milliseconds deadline,
+                   std::string congestion, Owner owner)
+    : context_(context),
+      deadline_(deadline),
+      congestion_(std::move(congestion)),
+      owner_(std::move(owner)) {}
 
 void TcpDials::dial(const Endpoint& remote, const std::optional<PeerKey>& expected,
                     bool has_place) {
@@ -52,7 +56,7 @@ void TcpDials::dial(const Endpoint& remote, const std::optional<PeerKey>& expect
     error_code error;
     dialling->socket.open(there.protocol(), error);
     if (error) return owner_.on_failed(remote, sentence_of(error));
-    set_up(dialling->socket);
+    set_up(dialling->socket, congestion_);
     ++count_;
     dialling->deadline.expires_after(deadline_);
     dialling->deadline.async_wait([dialling](const error_code& cancelled) {

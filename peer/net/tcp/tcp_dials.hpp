@@ -23,8 +23,9 @@ class TcpDials final {
         std::function<void(const Endpoint&, const std::string& why)> on_failed;
     };
 
-    /// `context` must outlive the last callback.
-    TcpDials(asio::io_context& context, std::chrono::milliseconds deadline, Owner owner);
+    /// `context` must outlive the last callback. `congestion`: TransportOptions::congestion.
+    TcpDials(asio::io_context& context, std::chrono::milliseconds deadline, std::string congestion,
+             Owner owner);
     TcpDials(const TcpDials&) = delete;
     TcpDials& operator=(const TcpDials&) = delete;
 
@@ -41,6 +42,7 @@ class TcpDials final {
 
     asio::io_context& context_;
     const std::chrono::milliseconds deadline_;
+    const std::string congestion_;
     const Owner owner_;
     std::size_t count_ = 0;
 };

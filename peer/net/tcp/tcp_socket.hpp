@@ -3,6 +3,8 @@
 #pragma once
 
 #include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
@@ -11,6 +13,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
 #include <chrono>
+#include <string>
 
 namespace dedloc::net {
 
@@ -31,11 +34,16 @@ inline void keep_from_children(int descriptor) {
 }
 
 /// Sets close-on-exec and disables Nagle's algorithm, which would delay a receipt or a vote by a
-/// round trip while other data is in flight. Does nothing on a connection that is lost already.
-inline void set_up(TcpSocket& socket) {
+/// round trip while other data is in flight. Chooses the congestion control of this name, unless
+/// it is empty or the system has none that this process may use. Does nothing on a connection that
+/// is lost already.
+inline void set_up(TcpSocket& socket, const std::string& congestion) {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     keep_from_children(socket.native_handle());
+    if (congestion.empty()) return;
+    setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, congestion.data(),
+               static_cast<socklen_t>(congestion.size()));
 }
 
 }  // namespace dedloc::net

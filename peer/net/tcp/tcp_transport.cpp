@@ -149,6 +149,7 @@ class TcpTransport::Impl {
     std::optional<PendingLinks> pending_links_;  ///< nothing if links prove nothing
     TcpDials dials_{context_,
                     options_.dial_deadline,
+                    options_.congestion,
                     {.on_connected =
                          [this](TcpSocket socket, const Endpoint& remote, const auto& expected) {
                              connected(std::move(socket), remote, Side::kDialler, expected);
@@ -255,7 +256,7 @@ void TcpTransport::Impl::accept_after(std::chrono::milliseconds pause) {
 }
 
 void TcpTransport::Impl::accepted(TcpSocket socket) {
-    set_up(socket);
+    set_up(socket, options_.congestion);
     const Endpoint remote = remote_of(socket);
     // A peer that proves its key is told that there is no place.
     if (!pending_links_ && !evict_for_unproven(remote)) {

@@ -1,8 +1,10 @@
+#include <array>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 
 #include "peer/base/error.hpp"
+#include "peer/net/tcp/tcp_socket.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
 #include "peer/platform/ports.hpp"
 #include "tests/peer/net/tcp/inbox.hpp"
@@ -71,6 +73,26 @@ TEST_CASE("an IPv6 address is listened at alone", "[net]") {
     options.listen = Endpoint{"::1", 0};
     const TcpTransport listener{options, inbox.sink()};
     CHECK(seen_from(listener, inbox, "::1") == "::1");
+}
+
+TEST_CASE("a socket gets the congestion control that is wanted if the system has it", "[net]") {
+    asio::io_context context;
+    TcpSocket socket{context};
+    socket.open(tcp::v4());
+    const auto name = [&] {
+        std::array<char, 16> text{};
+        socklen_t size = text.size();
+        REQUIRE(getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, text.data(),
+                           &size) == 0);
+        return std::string{text.data()};
+    };
+    const std::string own = name();
+    set_up(socket, "");
+    CHECK(name() == own);
+    set_up(socket, "no such one");
+    CHECK(name() == own);
+    set_up(socket, "reno");  // every Linux has it, and permits it to all
+    CHECK(name() == "reno");
 }
 
 }  // namespace
