@@ -18,9 +18,6 @@ PeerConfig peer_config(const formats::RunFile& run) {
     config.rules.last_step = StepIndex{run.steps};
     config.rules.codec = run.codec;
     config.rules.overlaps = run.overlaps;
-    // A wrong choice, made while links failed, lasts for 32 rounds (round/README.md, Turns): real
-    // runs do not use it before it is compared with what it brings.
-    config.rules.chooses_trainers = false;
     config.rules.state_vectors = formats::state_vectors(run.optimizer.name);
     config.random_seed = unpredictable_seed();
     config.scalars_of = [settings = state::optimizer_settings(run)](StepIndex step) {

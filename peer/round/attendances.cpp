@@ -1,6 +1,7 @@
-// Records hold what was measured of each peer and its turn. choose() first gives peers that are due
-// the turn of every round, then compares the predicted speed of the present turns with that of the
-// best ones. Between the two limits of the hysteresis nothing changes.
+// Records hold what was measured of each peer and its turn. choose() first judges the last choice,
+// then gives peers that are due the turn of every round, then compares the predicted speed of the
+// present turns with that of the best ones. Between the two limits of the hysteresis nothing
+// changes.
 #include "peer/round/attendances.hpp"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ constexpr double kDecay = 0.95;
 constexpr std::uint64_t kAskedSteps = 8;
 /// Latency of one message, as the plan maker assumes it.
 constexpr Duration kLatency = std::chrono::milliseconds{20};
+constexpr std::uint32_t kMaxJoins = 1'000;
 /// Trainers that one choice tries to take back.
 constexpr std::size_t kMaxTakenBack = 8;
 
@@ -29,18 +31,6 @@ double seconds(Duration time) {
 
 double bounded(double samples_per_second) {
     return std::clamp(samples_per_second, 0.0, static_cast<double>(wire::kMaxSamplesPerSecond));
-}
-
-/// The lower one of what a peer claims and what was measured; 0: not measured.
-std::optional<Bandwidth> lower(std::optional<Bandwidth> claimed, double measured) {
-    if (measured <= 0) return claimed;
-    const auto known = known_bandwidth(static_cast<std::uint64_t>(measured) + 1);
-    return claimed ? std::min(claimed, known) : known;
-}
-
-double rate_of(std::uint64_t bytes, Duration time) {
-    constexpr double kShortest = 1e-3;
-    return static_cast<double>(bytes) / std::max(seconds(time), kShortest);
 }
 
 bool is_every(const Turn& turn) {
@@ -68,9 +58,11 @@ std::string name_of(const Turn& turn) {
 void Attendances::begin(const Term& term) {
     if (term_ == term) return;
     term_ = term;
+    trial_.reset();
     for (auto& [peer, record] : records_) {
         record.turn = {};
         record.is_asked = false;
+        record.last_join.reset();
     }
 }
 
@@ -163,18 +155,35 @@ void Attendances::joined(const PeerKey& peer, StepIndex step, TimePoint called_a
         const double cycle = seconds(called_at - record.paid_at);
         record.micro_batch = std::min(record.micro_batch, cycle);
     } else if (is_every(record.turn)) {
-        record.micro_batch = std::max(seconds(wait), kDecay * record.micro_batch);
         const double time = seconds(computing + wait);
         const double rate = time > 0 ? static_cast<double>(samples.value()) / time : 0;
-        record.measured_rate =
-            record.measured_rate > 0 ? (3 * record.measured_rate + rate) / 4 : rate;
+        record.last_join = Joined{.wait = seconds(wait), .rate = rate};
     }
+    record.gap = step.value() - std::min(step, record.last_called).value();
+    if (!is_every(record.turn)) record.joins = std::min(record.joins + 1, kMaxJoins);
     record.last_called = step;
-    record.joins = std::min(record.joins + 1, 1'000u);
     record.misses = 0;
     if (samples == Samples{0}) return;
     record.paid_at = called_at;
     record.is_paid = true;
+}
+
+void Attendances::decided(Samples samples, Duration time, bool is_disturbed) {
+    links_.decided();
+    for (auto& [peer, record] : records_) {
+        const auto join = std::exchange(record.last_join, std::nullopt);
+        // The first measurement of a trainer counts until there is a better one.
+        const bool is_first = record.joins == 0 && !record.is_asked;
+        if (!join || (is_disturbed && !is_first)) continue;
+        if (std::exchange(record.is_doubtful, is_disturbed)) {
+            record.micro_batch = record.measured_rate = 0;
+        }
+        record.joins = std::min(record.joins + 1, kMaxJoins);
+        record.micro_batch = std::max(join->wait, kDecay * record.micro_batch);
+        const double before = record.measured_rate;
+        record.measured_rate = before > 0 ? (3 * before + join->rate) / 4 : join->rate;
+    }
+    trial_.decided(static_cast<double>(samples.value()), seconds(time), is_disturbed);
 }
 
 bool Attendances::missed(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait) {
@@ -189,14 +198,6 @@ bool Attendances::missed(const PeerKey& peer, StepIndex step, TimePoint now, Dur
     return true;
 }
 
-void Attendances::was_slow_to_send(const PeerKey& peer, std::uint64_t bytes, Duration time) {
-    record(peer).upload = rate_of(bytes, time);
-}
-
-void Attendances::was_slow_to_receive(const PeerKey& peer, std::uint64_t bytes, Duration time) {
-    record(peer).download = rate_of(bytes, time);
-}
-
 void Attendances::shift(Duration pause) {
     for (auto& [peer, record] : records_) {
         record.paid_at += pause;
@@ -204,29 +205,76 @@ void Attendances::shift(Duration pause) {
     }
 }
 
-/// Trainers that have rested for long enough are in every round until they have joined one; those
-/// that do not join are sent back.
-void Attendances::ask_again(TimePoint now, StepIndex step, std::vector<Change>& changes) {
+/// Whether more must be known of a trainer that is not in every round. If it holds its
+/// micro-batches and joins fewer rounds than there are, they are long.
+bool Attendances::is_worth_asking(const Record& record) {
+    if (is_every(record.turn)) return false;
+    return record.turn.attendance != Attendance::kWhenDone || record.gap <= 1;
+}
+
+/// Trainers that only reduce compute a micro-batch again, for which no round waits. Others that
+/// have rested for long enough are in every round until they have joined one; those that do not
+/// join are sent back. Returns those that have just been measured.
+std::set<PeerKey> Attendances::ask_again(TimePoint now, StepIndex step,
+                                         std::vector<Change>& changes) {
+    std::set<PeerKey> measured;
     for (auto& [peer, record] : records_) {
-        const std::uint64_t steps = step.value() - std::min(step, record.since).value();
+        const auto since = [&](StepIndex begin) {
+            return step.value() - std::min(step, begin).value();
+        };
         if (record.is_asked && record.joins > 0) {
             record.is_asked = false;
-        } else if (record.is_asked && steps >= kAskedSteps) {
+            measured.insert(peer);
+        } else if (record.is_asked && since(record.since) >= kAskedSteps) {
             changes.push_back(change(peer, record, record.former, now, step));
-        } else if (!is_every(record.turn) && steps >= record.ask_after) {
+        } else if (is_worth_asking(record) && since(record.since) >= record.ask_after) {
             record.former = record.turn;
-            changes.push_back(change(peer, record, {}, now, step));
-            record.is_asked = true;
+            record.ask_after = std::min(2 * record.ask_after, kMaxAsk);
+            const bool only_reduces = record.turn.attendance == Attendance::kReduceOnly;
+            const Turn turn{only_reduces ? Attendance::kWhenDone : Attendance::kEveryRound, 1};
+            changes.push_back(change(peer, record, turn, now, step));
+            record.is_asked = !only_reduces;
             record.joins = record.misses = 0;
-            record.micro_batch = record.upload = record.download = 0;
+            record.micro_batch = 0;
+            links_.forget(peer);
         }
+    }
+    return measured;
+}
+
+/// Compares what the last choice has brought with what it was to bring.
+void Attendances::judge(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
+                        std::vector<Change>& changes) {
+    if (!trial_.is_under_way()) return;
+    const planning::FleetRequest request = request_for(fleet);
+    std::vector<Turn> turns = turns_of(fleet);
+    const auto present = planning::predict(request, turns);
+    for (std::size_t k = 0; k < fleet.size(); ++k) {
+        const auto former = trial_.former().find(fleet[k].peer);
+        if (former != trial_.former().end()) turns[k] = former->second;
+    }
+    const auto before = planning::predict(request, turns);
+    if (!present || !before) return;
+    const auto verdict =
+        trial_.judge(step, before->samples_per_second, present->samples_per_second);
+    if (verdict != SpeedTrial::Verdict::kTakeBack) return;
+    for (const auto& [peer, turn] : trial_.former()) {
+        Record& changed = record(peer);
+        if (changed.turn == turn) continue;
+        changes.push_back(change(peer, changed, turn, now, step));
+        changes.back().why += ": the swarm was not faster without it";
     }
 }
 
-/// The trainers that were in every round have gone: those that are left fill the batch.
-void Attendances::take_all_back(TimePoint now, StepIndex step, std::vector<Change>& changes) {
+/// The trainers that were in every round have gone: those that are left fill the batch. A few
+/// trainers that hold their micro-batches need not be in every round for that.
+void Attendances::take_all_back(TimePoint now, StepIndex step, bool are_some_left,
+                                std::vector<Change>& changes) {
     for (auto& [peer, record] : records_) {
-        if (!is_every(record.turn)) changes.push_back(change(peer, record, {}, now, step));
+        const bool stays = are_some_left && record.turn.attendance == Attendance::kWhenDone;
+        if (!is_every(record.turn) && !stays) {
+            changes.push_back(change(peer, record, {}, now, step));
+        }
     }
 }
 
@@ -257,10 +305,10 @@ planning::FleetRequest Attendances::request_for(const std::vector<FleetMember>& 
     for (const FleetMember& one : fleet) {
         request.round.members.push_back(one.member);
         const Record* record = find(one.peer);
-        if (record != nullptr) {
+        if (links_.may_leave(one.peer)) {
             planning::Member& member = request.round.members.back();
-            member.upload = lower(member.upload, record->upload);
-            member.download = lower(member.download, record->download);
+            member.upload = links_.upload_of(one.peer, member.upload);
+            member.download = links_.download_of(one.peer, member.download);
         }
         const bool is_measured = record != nullptr && record->joins > 0 && !record->is_asked;
         const bool is_known = is_measured || (record != nullptr && !is_every(record->turn));
@@ -314,12 +362,12 @@ void Attendances::retire_late(const std::vector<FleetMember>& fleet, std::vector
     }
 }
 
-/// Each time that a trainer leaves every round it is asked again later than the time before.
+/// A trainer that leaves every round after a long time in it is asked again soon.
 void Attendances::move(Record& record, const Turn& turn, TimePoint now, StepIndex step) {
     if (is_every(record.turn) && !is_every(turn)) {
-        if (std::exchange(record.was_out, true)) {
-            record.ask_after = std::min(2 * record.ask_after, kMaxAsk);
-        }
+        const std::uint64_t steps = step.value() - std::min(step, record.since).value();
+        if (!record.is_asked && steps > 4 * record.ask_after) record.ask_after = kAsk;
+        record.was_out = true;
     }
     record.turn = turn;
     record.since = step;
@@ -342,21 +390,69 @@ Attendances::Change Attendances::change(const PeerKey& peer, Record& record, con
     return {.peer = peer, .assignment = assignment(record), .why = std::move(why)};
 }
 
+/// The present turns, but the best ones for these peers, if that makes the swarm no slower.
+std::vector<Turn> Attendances::turns_back(const planning::FleetRequest& request,
+                                          const std::vector<FleetMember>& fleet,
+                                          const std::vector<Turn>& best,
+                                          const std::set<PeerKey>& peers) const {
+    const std::vector<Turn> old = turns_of(fleet);
+    std::vector<Turn> turns = old;
+    for (std::size_t k = 0; k < fleet.size(); ++k) {
+        if (peers.contains(fleet[k].peer)) turns[k] = best[k];
+    }
+    if (turns == old) return old;
+    const auto before = planning::predict(request, old);
+    const auto after = planning::predict(request, turns);
+    const bool is_slower =
+        !before || !after || after->samples_per_second < before->samples_per_second;
+    return is_slower ? old : turns;
+}
+
+/// Gives trainers their new turns. A trial begins, unless all of them only go back to what they did
+/// before they were asked again.
+void Attendances::apply(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
+                        const std::vector<Turn>& turns, const std::set<PeerKey>& returning,
+                        std::vector<Change>& changes) {
+    SpeedTrial::Turns former;
+    for (std::size_t k = 0; k < fleet.size(); ++k) {
+        const PeerKey& peer = fleet[k].peer;
+        const Record* known = find(peer);
+        const Turn old = known == nullptr ? Turn{} : known->turn;
+        const bool is_same = turns[k].attendance == old.attendance &&
+                             (turns[k].attendance != Attendance::kSomeRounds || turns[k] == old);
+        if (is_same || !fleet[k].member.contributes) continue;
+        if (!is_every(turns[k]) && !returning.contains(peer)) former.emplace(peer, old);
+        changes.push_back(change(peer, record(peer), turns[k], now, step));
+    }
+    if (!former.empty()) trial_.begin(std::move(former));
+}
+
 std::vector<Attendances::Change> Attendances::choose(TimePoint now, StepIndex step,
                                                      const std::vector<FleetMember>& fleet) {
     std::vector<Change> changes;
     const bool is_soon = step > chosen_at_ && step.value() < chosen_at_.value() + kRarely;
     if (!rules_.chooses_trainers || (fleet.size() > kMesh && is_soon)) return changes;
     chosen_at_ = step;
-    ask_again(now, step, changes);
+    judge(now, step, fleet, changes);
+    const std::set<PeerKey> measured = ask_again(now, step, changes);
     note_late(now, step);
     const planning::FleetRequest request = request_for(fleet);
     std::vector<Turn> turns = turns_of(fleet);
+    const std::vector<Turn> old = turns;
     auto present = planning::predict(request, turns);
-    if (!present) {
-        take_all_back(now, step, changes);
+    trial_.expect(present ? present->samples_per_second : 0);
+    std::size_t trainers = 0;
+    std::size_t trainers_in = 0;
+    for (std::size_t k = 0; k < fleet.size(); ++k) {
+        if (!fleet[k].member.contributes) continue;
+        ++trainers;
+        trainers_in += is_every(turns[k]) ? 1 : 0;
+    }
+    if (trainers_in == 0 || trainers < kMinTrainers) {
+        take_all_back(now, step, trainers_in > 0, changes);
         return changes;
     }
+    if (!present) return changes;
     const bool are_all = std::ranges::all_of(turns, is_every);
     const double idle = present->round_seconds + present->wait_seconds;
     // What rounds and waits take is all that a choice can gain.
@@ -364,23 +460,23 @@ std::vector<Attendances::Change> Attendances::choose(TimePoint now, StepIndex st
     const auto best = planning::choose_participation(request);
     if (!best) return changes;
     if (best->chosen.samples_per_second >= kGain * present->samples_per_second) {
-        turns = best->turns;
-        present = best->chosen;
-    } else {
+        turns = trial_.may_choose(step) ? best->turns
+                                        : turns_back(request, fleet, best->turns, measured);
+    } else if (!trial_.is_under_way()) {
         take_back(request, turns, *present);
     }
     retire_late(fleet, turns, present->step_seconds);
+    if (turns == old) return changes;
+    const auto after = planning::predict(request, turns);
+    if (!after) return changes;
     for (std::size_t k = 0; k < fleet.size(); ++k) {
-        const Record* known = find(fleet[k].peer);
-        const Turn old = known == nullptr ? Turn{} : known->turn;
-        const bool is_same = turns[k].attendance == old.attendance &&
-                             (turns[k].attendance != Attendance::kSomeRounds || turns[k] == old);
-        if (is_same || !fleet[k].member.contributes) continue;
+        if (turns[k] == old[k]) continue;
         Record& changed = record(fleet[k].peer);
         changed.speed_with = bounded(best->all.samples_per_second);
-        changed.speed_now = bounded(present->samples_per_second);
-        changes.push_back(change(fleet[k].peer, changed, turns[k], now, step));
+        changed.speed_now = bounded(after->samples_per_second);
     }
+    apply(now, step, fleet, turns, measured, changes);
+    trial_.expect(after->samples_per_second);
     return changes;
 }
 

@@ -6,24 +6,32 @@
 // Known       A micro-batch's time is the time between Call and Join, as seen here, and for a
 //             trainer that holds its micro-batches the time between two of them. A speed counts at
 //             most twice what the trainer has joined with. Bandwidths are the peers' own, until
-//             a round takes longer than planned because of one of them.
+//             a round takes longer than planned because of one of them (seen_links.hpp).
 // Liars       One that makes itself slow is called less and paid less. One that claims to be fast
 //             and joins late is judged by its Joins. One that never joins costs one wait, and after
 //             that it is called only while it says that it holds a contribution: if it does not
 //             join then, it is excluded like any other peer that ignores a Call.
+// Disturbed   What was measured in a round that lost members or was cancelled does not count.
 // Hysteresis  A trainer is moved out of rounds if that makes the swarm kGain faster, and back if it
-//             makes the swarm no slower.
+//             makes the swarm no slower. With two trainers or fewer none is moved out.
+// Trial       The swarm's speed after a choice is compared with that before it (speed_trial.hpp). A
+//             choice that has made the swarm slower is taken back.
 // Asked again After kAsk rounds, then twice as many each time, it is in a round again, so that it
-//             is measured anew.
+//             is measured anew. One that only reduces is given another micro-batch, for which no
+//             round waits.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "peer/config.hpp"
 #include "peer/planning/participation.hpp"
+#include "peer/round/seen_links.hpp"
+#include "peer/round/speed_trial.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::round {
@@ -41,8 +49,10 @@ class Attendances {
     /// Gain in samples per second for which trainers are moved out of rounds.
     static constexpr double kGain = 1.05;
     /// Rounds until a trainer that is not in every round is measured anew; doubled up to kMaxAsk.
-    static constexpr std::uint64_t kAsk = 32;
+    static constexpr std::uint64_t kAsk = 6;
     static constexpr std::uint64_t kMaxAsk = 512;
+    /// Trainers of the smallest fleet in which some are moved out of rounds.
+    static constexpr std::size_t kMinTrainers = 3;
 
     /// Keeps a reference to `rules`, which must outlive it.
     explicit Attendances(const RoundRules& rules) : rules_(rules) {}
@@ -72,16 +82,18 @@ class Attendances {
     TimePoint unpaid_since(const PeerKey& peer, TimePoint since) const;
 
     /// A called peer has joined: `wait` after the Call at `called_at`, with the samples of
-    /// `computing`.
+    /// `computing`. Its speed counts once the round is decided.
     void joined(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
                 Samples samples, Duration computing);
     /// A called trainer has not joined within `wait`. True if that may be a long micro-batch: it is
     /// called when it holds one from now on, and must be told. False if it has ignored the Call.
     bool missed(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait);
-    /// A round took longer than its plan because of this peer, whose contribution (or average) took
-    /// `time` for `bytes`: its bandwidth is no higher, whatever it claims, until it is asked again.
-    void was_slow_to_send(const PeerKey& peer, std::uint64_t bytes, Duration time);
-    void was_slow_to_receive(const PeerKey& peer, std::uint64_t bytes, Duration time);
+    /// What rounds have shown of the links of peers.
+    SeenLinks& links() { return links_; }
+    const SeenLinks& links() const { return links_; }
+    /// A round was decided `time` after the one before, with so many samples. `is_disturbed`: its
+    /// members failed, or an attempt at it.
+    void decided(Samples samples, Duration time, bool is_disturbed);
     /// The run was paused for this long.
     void shift(Duration pause);
 
@@ -95,31 +107,49 @@ class Attendances {
     static constexpr std::size_t kMesh = 64;
     static constexpr std::uint64_t kRarely = 8;
 
+    /// What a Join says of a trainer's speed.
+    struct Joined {
+        double wait = 0;  ///< seconds from Call to Join
+        double rate = 0;  ///< samples per second
+    };
+
     struct Record {
         planning::Turn turn;
-        planning::Turn former;     ///< the turn before it was asked again
-        bool is_asked = false;     ///< in every round until it is measured anew
-        bool was_out = false;      ///< it has had another turn than that of every round
-        StepIndex since;           ///< step at which the turn began
-        TimePoint since_time;      ///< and when
-        StepIndex last_called;     ///< last step with a Join
-        TimePoint paid_at{};       ///< Call of its last Join with samples
-        bool is_paid = false;      ///< paid_at is known
-        double micro_batch = 0;    ///< seconds
+        planning::Turn former;            ///< the turn before it was asked again
+        bool is_asked = false;            ///< in every round until it is measured anew
+        bool was_out = false;             ///< it has had another turn than that of every round
+        StepIndex since;                  ///< step at which the turn began
+        TimePoint since_time;             ///< and when
+        StepIndex last_called;            ///< last step with a Join
+        std::uint64_t gap = 0;            ///< steps between the last two Joins
+        TimePoint paid_at{};              ///< Call of its last Join with samples
+        bool is_paid = false;             ///< paid_at is known
+        std::optional<Joined> last_join;  ///< in the round that is not decided yet
+        bool is_doubtful = false;         ///< measured in a disturbed round only
+        double micro_batch = 0;           ///< seconds
         double measured_rate = 0;  ///< samples per second that it has joined with; 0: unknown
         std::uint32_t joins = 0;   ///< since it was asked last
         std::uint32_t misses = 0;
         std::uint64_t ask_after = kAsk;  ///< steps
         double speed_with = 0;           ///< Assignment::speed_with
         double speed_now = 0;            ///< Assignment::speed_now
-        double upload = 0;    ///< bytes per second that it has sent at most, 0: as it claims
-        double download = 0;  ///< bytes per second that it has received at most, 0: as it claims
     };
 
     Record& record(const PeerKey& peer);
     const Record* find(const PeerKey& peer) const;
-    void take_all_back(TimePoint now, StepIndex step, std::vector<Change>& changes);
-    void ask_again(TimePoint now, StepIndex step, std::vector<Change>& changes);
+    void take_all_back(TimePoint now, StepIndex step, bool are_some_left,
+                       std::vector<Change>& changes);
+    void judge(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
+               std::vector<Change>& changes);
+    static bool is_worth_asking(const Record& record);
+    std::set<PeerKey> ask_again(TimePoint now, StepIndex step, std::vector<Change>& changes);
+    std::vector<planning::Turn> turns_back(const planning::FleetRequest& request,
+                                           const std::vector<FleetMember>& fleet,
+                                           const std::vector<planning::Turn>& best,
+                                           const std::set<PeerKey>& peers) const;
+    void apply(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
+               const std::vector<planning::Turn>& turns, const std::set<PeerKey>& returning,
+               std::vector<Change>& changes);
     void note_late(TimePoint now, StepIndex step);
     planning::FleetRequest request_for(const std::vector<FleetMember>& fleet) const;
     std::vector<planning::Turn> turns_of(const std::vector<FleetMember>& fleet) const;
@@ -135,6 +165,8 @@ class Attendances {
     const RoundRules& rules_;
     Term term_;
     std::map<PeerKey, Record> records_;
+    SpeedTrial trial_;
+    SeenLinks links_;
     StepIndex chosen_at_;  ///< step of the last choice
 };
 

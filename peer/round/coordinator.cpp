@@ -31,6 +31,9 @@ bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
 /// as many samples again for the next round. With overlap, samples that are computed during a round
 /// count for the next one, so computing_since_ is then the time of the previous head.
 void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* last) {
+    const bool is_ours = election_.is_leading() && is_live && is_live_;
+    if (is_ours && last != nullptr) judge_round(now, *last);
+    disturbances_ = 0;
     expected_members_.clear();
     if (last != nullptr) {
         for (const CommitLine& line : last->members) expected_members_.insert(line.peer);
@@ -56,6 +59,7 @@ void Coordinator::generation_begun() {
 /// larger claim possible.
 void Coordinator::set_paused(TimePoint now, bool is_paused) {
     now_ = now;
+    disturbances_ += wire::kMaxMembers;
     if (is_paused) {
         if (!paused_at_) paused_at_ = now;
         return;
@@ -105,6 +109,7 @@ void Coordinator::lost(const PeerKey& peer, Outbox& out) {
     batch_.forget(peer);
     has_lost_any_ = true;
     const auto seat = seats_.find(peer);
+    disturbances_ += expected_members_.contains(peer) || seat != seats_.end() ? 1 : 0;
     if (seat == seats_.end() || seat->second.is_lost) return;
     out.note(peer.brief() + " was lost in the round of step " + std::to_string(step_.value()));
     if (phase_ == Phase::kCalled) {
@@ -206,6 +211,7 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
     for (auto& [peer, seat] : seats_) {
         if (seat.is_lost || ready_.contains(peer)) continue;
         out.note(peer.brief() + " is late: left out");
+        ++disturbances_;
         charge(peer);
         seat.is_lost = true;
         is_amend_due_ = true;
@@ -345,6 +351,7 @@ void Coordinator::call(TimePoint now, Outbox& out) {
 
 void Coordinator::cancel(const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
+    disturbances_ += wire::kMaxMembers;
     send_to(receivers(), wire::Cancel{term_}, out);
     reset();
     retry_at_ = now_ + config_.rules.heartbeat;
@@ -360,6 +367,7 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     drop_overflow(out);
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
     choose_reducers();
+    correct_claims();
     const auto planned =
         make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_, veterans_);
     if (!planned) return cancel("no member has samples, or none can be dialled", out);

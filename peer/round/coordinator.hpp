@@ -32,6 +32,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "peer/config.hpp"
 #include "peer/membership/election.hpp"
@@ -130,7 +131,11 @@ class Coordinator {
     void join_overdue(TimePoint now, Outbox& out);
     void leave_waiting(const PeerKey& peer, Duration waited, const std::string& why, Outbox& out);
     TimePoint computed_since(const PeerKey& peer) const;
+    std::optional<std::pair<PeerKey, Duration>> last_of(const std::map<PeerKey, TimePoint>& times,
+                                                        std::size_t least) const;
     void judge_links();
+    void correct_claims();
+    void judge_round(TimePoint now, const CommitRecord& record);
     Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
     Exclusions::Account account_of(const PeerKey& peer) const;
     void exclude(const PeerKey& peer, const std::string& why, Outbox& out);
@@ -202,6 +207,7 @@ class Coordinator {
     std::deque<TimePoint> head_times_;  ///< when the last heads came, newest first
     TimePoint called_at_{};             ///< when the round was called
     bool has_lost_any_ = false;         ///< a peer was lost since turns were chosen
+    std::size_t disturbances_ = 0;      ///< members lost since the head; kMaxMembers: an attempt
     std::optional<TimePoint> paused_at_{};  ///< since when the run is paused
     Samples stored_;               ///< most samples that a trainer can have held at head_since_
     Samples carried_;              ///< most samples of the round from before computing_since_

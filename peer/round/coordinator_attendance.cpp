@@ -1,7 +1,9 @@
 // Which trainers are called and how long a Call waits for each of them. attendances.hpp decides;
 // this file tells it what the coordinator sees, and trainers what is decided.
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "peer/round/coordinator.hpp"
 
@@ -62,40 +64,95 @@ std::vector<FleetMember> Coordinator::fleet() const {
     return fleet;
 }
 
-/// All members of a round that took much longer than planned are ready. One that has sent its
-/// contribution, or received the average, long after all others has a slower link than it claims.
+/// The peer whose time is half as long again as every other's, and longer than planned; nothing if
+/// there are fewer times than that.
+std::optional<std::pair<PeerKey, Duration>> Coordinator::last_of(
+    const std::map<PeerKey, TimePoint>& times, std::size_t least) const {
+    std::optional<std::pair<PeerKey, Duration>> last;
+    Duration second{};
+    for (const auto& [peer, time] : times) {
+        const Duration took = time - published_at_;
+        if (!last || took > last->second) {
+            if (last) second = last->second;
+            last = {peer, took};
+        } else {
+            second = std::max(second, took);
+        }
+    }
+    const bool is_alone = last && times.size() >= least && last->second > second + second / 2 &&
+                          last->second > expected_;
+    return is_alone ? last : std::nullopt;
+}
+
+/// All members of a round that took much longer than planned are ready. One whose contribution, or
+/// averages, arrived here long after all others' has a slower uplink than it claims, and one that
+/// received the average long after all others a slower downlink. Only what this peer sees counts,
+/// so no member can say it of another.
 void Coordinator::judge_links() {
     constexpr Duration kLeast = std::chrono::seconds{1};
     if (expected_ == Duration{}) return;
-    if (now_ - published_at_ < expected_ + expected_ / 2 + kLeast) return;
+    if (now_ - published_at_ < expected_ + std::max(expected_ / 2, kLeast)) return;
     const auto bytes = planning::on_the_wire(config_.rules.codec).bytes_of(config_.rules.elements);
-    // The peer whose time is half as long again as every other's and longer than planned.
-    const auto last_of = [&](const std::map<PeerKey, TimePoint>& times) {
-        std::optional<std::pair<PeerKey, Duration>> last;
-        Duration second{};
-        for (const auto& [peer, time] : times) {
-            const Duration took = time - published_at_;
-            if (!last || took > last->second) {
-                if (last) second = last->second;
-                last = {peer, took};
-            } else {
-                second = std::max(second, took);
-            }
-        }
-        const bool is_alone = last && times.size() > 2 && last->second > second + second / 2 &&
-                              last->second > expected_;
-        return is_alone ? last : std::nullopt;
-    };
-    std::map<PeerKey, TimePoint> sent;
+    std::map<PeerKey, TimePoint> sent_at;
+    std::map<PeerKey, TimePoint> averaged;
     for (const auto& [peer, seat] : seats_) {
-        const auto time = own_.heard_contribution(peer);
-        if (time && *time > published_at_) sent.emplace(peer, *time);
+        const auto note = [&, &key = peer](std::map<PeerKey, TimePoint>& times,
+                                           std::optional<TimePoint> time) {
+            if (time && *time > published_at_) times.emplace(key, *time);
+        };
+        note(sent_at, own_.heard_contribution(peer));
+        note(averaged, own_.heard_average(peer));
     }
-    if (const auto last = last_of(sent)) {
-        attendances_.was_slow_to_send(last->first, bytes, last->second);
-    } else if (const auto last_ready = last_of(ready_at_)) {
-        attendances_.was_slow_to_receive(last_ready->first, bytes, last_ready->second);
+    if (const auto last = last_of(sent_at, 3)) {
+        attendances_.links().was_slow_to_send(last->first, bytes, last->second);
+    } else if (const auto last_average = last_of(averaged, 1)) {
+        const std::uint64_t sent =
+            traffic_of(config_.rules.codec, *plan_, last_average->first).sent;
+        attendances_.links().was_slow_to_send(last_average->first, sent, last_average->second);
+    } else if (const auto last_ready = last_of(ready_at_, 3)) {
+        attendances_.links().was_slow_to_receive(last_ready->first, bytes, last_ready->second);
     }
+}
+
+/// Joins claim bandwidths. The plan counts with what was seen, where that is less. A member that
+/// was not in the last round counts with at most kOfMedian times the median of those that were: its
+/// first claim cannot take the whole vector.
+void Coordinator::correct_claims() {
+    constexpr std::uint64_t kOfMedian = 4;
+    const auto bounded = [&](std::optional<Bandwidth> wire::Join::*claim) {
+        std::vector<Bandwidth> known;
+        for (const auto& [peer, seat] : seats_) {
+            if (!expected_members_.contains(peer) || !seat.join) continue;
+            if (const auto value = (*seat.join).*claim) known.push_back(*value);
+        }
+        if (known.size() < 3) return;
+        const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+        std::ranges::nth_element(known, middle);
+        const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / kOfMedian;
+        const Bandwidth most{kOfMedian * std::min(middle->value(), limit)};
+        for (auto& [peer, seat] : seats_) {
+            if (peer == self_ || expected_members_.contains(peer) || !seat.join) continue;
+            auto& value = (*seat.join).*claim;
+            if (value) value = std::min(*value, most);
+        }
+    };
+    bounded(&wire::Join::upload);
+    bounded(&wire::Join::download);
+    for (auto& [peer, seat] : seats_) {
+        if (peer == self_ || !seat.join) continue;
+        seat.join->upload = attendances_.links().upload_of(peer, seat.join->upload);
+        seat.join->download = attendances_.links().download_of(peer, seat.join->download);
+    }
+}
+
+/// A round was decided. In a large swarm some member is lost in nearly every round: a few of them
+/// do not change its speed.
+void Coordinator::judge_round(TimePoint now, const CommitRecord& record) {
+    constexpr std::size_t kFew = 16;
+    Samples samples;
+    for (const CommitLine& line : record.members) samples += line.samples;
+    const bool is_disturbed = kFew * disturbances_ > record.members.size();
+    attendances_.decided(samples, now - head_since_, is_disturbed);
 }
 
 /// A new head: the turns of its round.
@@ -138,6 +195,7 @@ void Coordinator::join_overdue(TimePoint now, Outbox& out) {
     }
     for (const PeerKey& peer : overdue) {
         seats_.erase(peer);
+        ++disturbances_;
         if (peer == self_) return cancel("the coordinator has not joined in time", out);
         leave_waiting(peer, now - called_at_, "was called and has not joined in time", out);
     }

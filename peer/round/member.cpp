@@ -81,6 +81,7 @@ void Member::forget_attempts() {
     told_refused_.clear();
     last_chunk_.clear();
     last_contribution_.clear();
+    last_average_.clear();
     sealed_.clear();
     stall_at_ = kNever;
 }
@@ -262,7 +263,7 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
     if (config_.receives && (step != step_ || phase_ == Phase::kIdle)) return;
     if (!reduction_) begin_reduction();
     last_chunk_[from] = now;
-    if (chunk.phase == wire::Phase::kScatter) last_contribution_[from] = now;
+    (chunk.phase == wire::Phase::kScatter ? last_contribution_ : last_average_)[from] = now;
     const std::size_t offered = reduction_->offered_chunks();
     reduction_->take(from, chunk);
     if (!reduction_->is_following()) return;

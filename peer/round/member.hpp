@@ -194,6 +194,11 @@ class Member {
         const auto found = last_contribution_.find(peer);
         return found == last_contribution_.end() ? std::nullopt : std::optional{found->second};
     }
+    /// When this peer's last chunk of an average came in this round; nothing: none has come.
+    std::optional<TimePoint> heard_average(const PeerKey& peer) const {
+        const auto found = last_average_.find(peer);
+        return found == last_average_.end() ? std::nullopt : std::optional{found->second};
+    }
     /// True from the Call, or hold(), until the decision or the Cancel.
     bool is_in_round() const { return phase_ >= Phase::kFreezing && phase_ <= Phase::kReady; }
     /// True while the trainer finishes a micro-batch whose samples would be lost if another state
@@ -297,6 +302,7 @@ class Member {
     std::vector<std::uint32_t> told_refused_;         ///< refused senders reported in this attempt
     std::map<PeerKey, TimePoint> last_chunk_;         ///< when each peer last sent a chunk
     std::map<PeerKey, TimePoint> last_contribution_;  ///< and a chunk of its contribution
+    std::map<PeerKey, TimePoint> last_average_;       ///< and a chunk of an average
     TimePoint stall_at_ = kNever;                     ///< next look for missing members
     TimePoint last_sent_{};                           ///< when we last sent a chunk
     bool has_more_ = false;

@@ -81,6 +81,37 @@ void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
 
 }  // namespace
 
+/// A member sends its contribution to all other reducers, and its part of the average to all other
+/// receivers; it receives its part of all other contributions, and the rest of the average.
+Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer) {
+    std::uint64_t part = 0;
+    std::uint64_t contributors = 0;
+    std::uint64_t receivers = 0;
+    const wire::PlanMember* own = nullptr;
+    for (const wire::PlanMember& member : plan.members) {
+        if (member.peer == peer) {
+            own = &member;
+            continue;
+        }
+        contributors += member.samples > Samples{0} ? 1 : 0;
+        receivers += member.receives ? 1 : 0;
+    }
+    if (own == nullptr) return {};
+    for (const wire::ChunkRange& range : plan.ranges) {
+        if (plan.members[range.member.value()].peer != peer) continue;
+        const auto element = [&](std::uint32_t chunk) {
+            return std::min(std::uint64_t{chunk} * plan.chunk_elements, plan.elements);
+        };
+        part += element(range.last_chunk) - element(range.first_chunk);
+    }
+    const auto bytes = [size = planning::on_the_wire(codec)](std::uint64_t elements) {
+        return size.bytes_of(elements);
+    };
+    const std::uint64_t rest = bytes(plan.elements - part);
+    return {.sent = (own->samples > Samples{0} ? rest : 0) + receivers * bytes(part),
+            .received = (own->receives ? rest : 0) + contributors * bytes(part)};
+}
+
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,
                                       const std::map<PeerKey, Seat>& seats,

@@ -28,6 +28,15 @@ struct PlannedRound {
     Duration expected{};  ///< planned time of scatter and gather; 0: no link speed is known
 };
 
+/// What a plan moves over one member's link, in encoded bytes, as if each part were one chunk.
+struct Traffic {
+    std::uint64_t sent = 0;      ///< slices and averages
+    std::uint64_t received = 0;  ///< slices and averages
+};
+
+/// The traffic of the member `peer` of a plan that is sound; nothing for any other peer.
+Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
+
 /// The first plan of a round. Nothing if no member has samples or none can be dialled. Requires
 /// that every seat has joined.
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,

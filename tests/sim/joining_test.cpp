@@ -47,8 +47,6 @@ struct Newcomer {
         RoundRules rules = quick_rules(100'000, join.elements);
         rules.target_batch = Samples{join.target_batch};
         rules.codec = join.codec;
-        // Otherwise the swarm would leave out a link that makes its rounds long (slow_peers_test).
-        rules.chooses_trainers = false;
         return options_for(seed, rules);
     }
 
@@ -72,6 +70,13 @@ struct Newcomer {
     bool cannot_follow() const {
         return std::ranges::any_of(world.trace().notes(), [](const std::string& note) {
             return note.find("cannot follow the swarm") != std::string::npos;
+        });
+    }
+    /// The coordinator has given it a turn, and said what the swarm gains.
+    bool is_told_why() const {
+        return std::ranges::any_of(world.trace().notes(), [](const std::string& note) {
+            return note.find("this computer ") != std::string::npos &&
+                   note.find(" samples/s instead of ") != std::string::npos;
         });
     }
     double states_received() const {
@@ -103,8 +108,10 @@ TEST_CASE("a newcomer whose link carries the averages takes part", "[state][sim]
             const auto before = newcomer.rounds();
             newcomer.world.run_for(20s);
             const auto after = newcomer.rounds();
-            // Rounds wait for its link from now on, so it stays.
-            CHECK(after.second - before.second >= (after.first - before.first) / 2);
+            // Rounds wait for its link from now on, so it stays, unless the swarm is faster when it
+            // is in few rounds: then it is told so.
+            const bool stays = after.second - before.second >= (after.first - before.first) / 2;
+            CHECK((stays || newcomer.is_told_why()));
         }
     }
 }

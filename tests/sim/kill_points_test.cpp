@@ -81,7 +81,6 @@ struct Swarm {
         RoundRules rules = quick_rules(kSteps, 4'096);
         rules.codec = drawn_codec(seed);
         rules.overlaps = Random{seed}.split(92).below(2) == 0;
-        rules.chooses_trainers = false;  // as in real runs
         rules.join_timeout = 10s;
         rules.round_timeout = 10s;
         return rules;

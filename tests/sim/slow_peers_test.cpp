@@ -2,6 +2,7 @@
 // what the swarm computes with it, without it, and when the coordinator decides.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -142,18 +143,19 @@ std::vector<Fleet> fleets() {
 TEST_CASE("a peer that is too slow in its link rests, and the swarm is as fast as without it",
           "[averaging][sim]") {
     const Fleet fleet = fleets()[1];
-    const Counted all = played(fleet, without_choice(rules_of_fleets()), 20s, 80s);
-    const Counted chosen = played(fleet, rules_of_fleets(), 20s, 80s);
+    const Counted all = played(fleet, without_choice(rules_of_fleets()), 60s, 60s);
+    const Counted chosen = played(fleet, rules_of_fleets(), 60s, 60s);
     CHECK(chosen.turns.back() == Attendance::kRest);
     CHECK(chosen.samples_per_second > 1.8 * all.samples_per_second);
-    CHECK(chosen.samples.back() == 0);
+    // It is asked again, ever more rarely.
+    CHECK(chosen.samples.back() < all.samples.back() / 4);
 }
 
 TEST_CASE("no peer waits for one that is slow in computing, and its samples count",
           "[averaging][sim]") {
     const Fleet fleet = fleets()[2];
-    const Counted all = played(fleet, without_choice(rules_of_fleets()), 20s, 80s);
-    const Counted chosen = played(fleet, rules_of_fleets(), 20s, 80s);
+    const Counted all = played(fleet, without_choice(rules_of_fleets()), 60s, 80s);
+    const Counted chosen = played(fleet, rules_of_fleets(), 60s, 80s);
     CHECK(chosen.turns.back() == Attendance::kWhenDone);
     CHECK(chosen.samples_per_second > 1.2 * all.samples_per_second);
     // A sample takes it 2 s, and a step 3.4 s.
@@ -196,16 +198,42 @@ TEST_CASE("a peer with a slow upload takes part in some rounds with the samples 
     CHECK(chosen.samples_per_second > 1.1 * all.samples_per_second);
 }
 
-TEST_CASE("a peer that claims a fast link and delays every round rests", "[averaging][sim]") {
+TEST_CASE("a peer whose link was slow for a while is back a few rounds later", "[averaging][sim]") {
+    World world{1, options_for(1, rules_of_fleets())};
+    const Watch watch{world};
+    world.add_backbone(Profile::with_mbit(100, 100));
+    const auto ids = world.add_trainers(9, peer_with(100, 100ms));
+    world.run_for(10s);
+    world.scale_bandwidth(ids.back(), 0.05);
+    require_within(world, 120s, "it is out of rounds",
+                   [&] { return world.attendance(ids.back()) != Attendance::kEveryRound; });
+    world.scale_bandwidth(ids.back(), 1);
+    // It is asked after six rounds of 3.5 s, and loads the state first.
+    world.run_for(40s);
+    const std::size_t rounds = world.checkers().history().size();
+    world.run_for(40s);
+    CHECK(world.attendance(ids.back()) == Attendance::kEveryRound);
+    const auto history = world.checkers().history();
+    REQUIRE(history.size() > rounds + 8);
+    for (std::size_t k = rounds; k < history.size(); ++k) {
+        const auto& members = history[k].record.members;
+        REQUIRE(std::ranges::any_of(members, [&](const CommitLine& line) {
+            return line.peer == world.key(ids.back()) && line.samples > Samples{0};
+        }));
+    }
+}
+
+TEST_CASE("a peer that claims a fast link and delays every round is out of most rounds",
+          "[averaging][sim]") {
     Profile liar = peer_with(100, 100ms);
     liar.measures_bandwidth = false;
     Fleet fleet = eight_and("", {liar});
     fleet.last_link = 0.05;
-    const Counted all = played(fleet, without_choice(rules_of_fleets()), 30s, 80s);
-    const Counted chosen = played(fleet, rules_of_fleets(), 30s, 80s);
-    CHECK(chosen.turns.back() == Attendance::kRest);
+    const Counted all = played(fleet, without_choice(rules_of_fleets()), 200s, 80s);
+    const Counted chosen = played(fleet, rules_of_fleets(), 200s, 80s);
     CHECK(chosen.samples_per_second > 1.8 * all.samples_per_second);
-    CHECK(chosen.samples.back() == 0);
+    // It is asked again, ever more rarely.
+    CHECK(chosen.samples.back() < all.samples.back() / 4);
 }
 
 TEST_CASE("a peer that never joins makes the others wait once", "[averaging][sim]") {
@@ -221,7 +249,7 @@ TEST_CASE("the peers that were left out go on when the others leave", "[averagin
     world.add_backbone(Profile::with_mbit(100, 100));
     const auto fast = world.add_trainers(8, peer_with(100, 100ms));
     const auto slow = world.add_trainers(2, peer_with(mbit, micro_batch));
-    world.run_for(30s);
+    world.run_for(60s);
     REQUIRE(world.attendance(slow[0]) != Attendance::kEveryRound);
     for (const World::Id id : fast) world.suspend(id);
     world.run_for(5s);

@@ -362,7 +362,6 @@ TEST_CASE("in a long round of slow links no peer is reported as stalled", "[aver
         // stall timeout nothing arrives from them, or at them from equally slow peers.
         RoundRules rules = quick_rules(4, 262'144);
         rules.target_batch = Samples{512};
-        rules.chooses_trainers = false;  // the slow links are what this is about
         StallWatch stalls;
         WorldOptions options = options_for(seed, rules);
         options.observer = &stalls;
