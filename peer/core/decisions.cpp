@@ -61,6 +61,7 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
     }
     round_measured(false);
     head_changed(is_live);
+    if (is_live) catch_up_.decided(now_, head().step);
 }
 
 /// A peer that was not in the round and holds the state it began with catches up now: told only

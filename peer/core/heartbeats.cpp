@@ -5,9 +5,11 @@
 // voters only, and in large swarms less often, so that a coordinator's load does not grow with the
 // swarm.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "peer/core/core.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc {
 namespace {
@@ -71,7 +73,10 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .term = standing.term,
             .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0,
             .pause_count = standing.pause_count,
-            .listening_port = standing.listening_port};
+            .listening_port = standing.listening_port,
+            .round = std::clamp(std::chrono::floor<std::chrono::milliseconds>(catch_up_.round()),
+                                std::chrono::milliseconds{0},
+                                std::chrono::milliseconds{wire::kMaxRoundMilliseconds})};
 }
 
 /// A new state is told to every peer, because it may want to load it; other news to every peer of a
@@ -122,6 +127,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
     }
     if (m.generation > head().generation) return;  // its Generation follows
     tell_orders(m.sender, body.pause_count);
+    if (voter_.is_voter(m.sender)) catch_up_.told_round(m.sender, body.round);
     if (body.term.coordinator == m.sender) election_.on_coordinator(body.term, out_);
     if (body.has_state) {
         coordinator_.reported(now_, m.sender, m.step, body.samples, body.samples_per_second);

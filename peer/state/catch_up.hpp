@@ -72,6 +72,12 @@ class CatchUp {
     CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_decided,
             IsProven is_proven, Random random);
 
+    /// The round that led to the state of this step was decided at this moment.
+    void decided(TimePoint now, StepIndex step) { pace_.decided(now, step); }
+    /// A voter's heartbeat says how long a round takes (Pace::told).
+    void told_round(const PeerKey& voter, Duration round) { pace_.told(voter, round); }
+    /// Mean duration of the last rounds; zero: unknown.
+    Duration round() const { return pace_.round(); }
     /// Adds a target. Keeps the 32 newest targets of the newest generation. A target of a lower
     /// generation is ignored. One of a higher generation ends the present fetch, but not a load;
     /// then call begin() again.

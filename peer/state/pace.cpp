@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <vector>
 
 namespace dedloc::state {
 namespace {
@@ -15,7 +16,8 @@ struct Limit {
     Duration measured;
     double rounds;
 };
-constexpr Limit kLimits[] = {{std::chrono::seconds{2}, 2}, {std::chrono::seconds{4}, 1.25}};
+constexpr Limit kLimits[] = {{std::chrono::seconds{2}, 1.6},
+                             {std::chrono::milliseconds{3'500}, 1.25}};
 
 double seconds(Duration duration) {
     return std::chrono::duration<double>(duration).count();
@@ -49,10 +51,23 @@ void Pace::interrupt() {
     timed_bytes_ = 0;
 }
 
-double Pace::round_seconds() const {
-    if (steps_.size() < 3) return 0;
+void Pace::told(const PeerKey& voter, Duration round) {
+    if (round <= Duration{}) return;
+    if (told_.size() < kMaxTold || told_.contains(voter)) told_[voter] = round;
+}
+
+Duration Pace::round() const {
+    if (steps_.size() < 3) return {};
     const auto rounds = (steps_.back().step - steps_.front().step).value();
-    return seconds(steps_.back().at - steps_.front().at) / static_cast<double>(rounds);
+    return (steps_.back().at - steps_.front().at) / static_cast<Duration::rep>(rounds);
+}
+
+double Pace::round_seconds() const {
+    if (steps_.size() >= 3 || told_.empty()) return seconds(round());
+    std::vector<Duration> sorted;
+    for (const auto& [voter, duration] : told_) sorted.push_back(duration);
+    std::ranges::sort(sorted);
+    return seconds(sorted[sorted.size() / 2]);
 }
 
 double Pace::bytes_per_second() const {

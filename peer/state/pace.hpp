@@ -3,14 +3,18 @@
 // load the donors with whole states again and again.
 //
 // Both are measured by this peer: leaves are verified, and every step is one whose state a majority
-// of the voters has signed. So no single peer can make another one give up.
+// of the voters has signed. Until it has seen two rounds itself, it takes the median of what voters
+// say about their duration. So no peer but voters can make another one give up.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 
+#include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::state {
 
@@ -22,6 +26,9 @@ class Pace {
 
     /// The state of this step has been signed.
     void decided(TimePoint now, StepIndex step);
+    /// A voter has measured how long a round takes; zero: it has not. Counts until two rounds have
+    /// been seen here.
+    void told(const PeerKey& voter, Duration round);
     /// A verified leaf has arrived; it travelled as `bytes`.
     void received(TimePoint now, std::uint64_t bytes);
     /// Forgets what has been received: a fetch begins.
@@ -29,16 +36,21 @@ class Pace {
     /// No donor is left: the time until the next leaf says nothing about the link.
     void interrupt();
     /// The steps of another history do not continue the ones seen.
-    void forget_steps() { steps_.clear(); }
+    void forget_steps() {
+        steps_.clear();
+        told_.clear();
+    }
+    /// Mean duration of the last rounds seen here; zero: fewer than two.
+    Duration round() const;
 
-    /// Whether leaves arrive so slowly that an average would take more than two rounds, or 1.25
-    /// rounds once leaves have been timed for four seconds. False until two rounds and two seconds
-    /// of leaves have been measured.
+    /// Whether leaves arrive so slowly that an average would take more than 1.6 rounds, or 1.25
+    /// rounds once leaves have been timed for 3.5 s. False until the duration of a round is
+    /// known and two seconds of leaves have been measured.
     bool is_hopeless() const;
     /// Bytes of the leaves since begin().
     std::uint64_t received_bytes() const { return bytes_; }
     /// What has been measured, for a log: "receives 0.9 Mbit/s, and following rounds of 0.9 s takes
-    /// 9.3 Mbit/s". Empty before two rounds and two leaves.
+    /// 9.3 Mbit/s". Empty before a round's duration is known and two leaves.
     std::string text() const;
 
   private:
@@ -51,9 +63,12 @@ class Pace {
     /// Bytes a second; 0: unknown.
     double bytes_per_second() const;
 
+    static constexpr std::size_t kMaxTold = wire::kMaxVoters;
+
     const std::uint64_t average_bytes_;
-    std::deque<Step> steps_;         ///< the last ones, oldest first
-    TimePoint first_leaf_ = kNever;  ///< kNever: none since begin() or interrupt()
+    std::map<PeerKey, Duration> told_;  ///< what voters have measured
+    std::deque<Step> steps_;            ///< the last ones, oldest first
+    TimePoint first_leaf_ = kNever;     ///< kNever: none since begin() or interrupt()
     TimePoint last_leaf_ = kNever;
     std::uint64_t bytes_ = 0;        ///< total of all leaves
     std::uint64_t timed_bytes_ = 0;  ///< total of the leaves after first_leaf_
