@@ -288,7 +288,7 @@ void print_ciphers() {
                         std::as_writable_bytes(std::span{sealed}).first(start_bytes(cipher)));
         const auto to = std::as_writable_bytes(std::span{sealed}).first(kFrame + kSealBytes);
         return seconds_per_gigabyte([&](std::size_t) {
-            sealer->seal(std::as_bytes(std::span{plain}), PieceTag::kMessage, to);
+            sealer->seal(std::array{std::as_bytes(std::span{plain})}, PieceTag::kMessage, to);
         });
     };
     fmt::print(

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "peer/base/check.hpp"
 
@@ -55,15 +56,27 @@ class XChaChaSealer final : public StreamSealer {
         crypto_secretstream_xchacha20poly1305_init_push(&stream_.state, raw(start.data()),
                                                         raw(key.data()));
     }
-    void seal(std::span<const std::byte> plain, PieceTag tag,
-              std::span<std::byte> sealed) override {
+    void seal(Parts parts, PieceTag tag, std::span<std::byte> sealed) override {
+        const auto plain = contiguous(parts);
         crypto_secretstream_xchacha20poly1305_push(&stream_.state, raw(sealed.data()), nullptr,
                                                    raw(plain.data()), plain.size(), nullptr, 0,
                                                    static_cast<unsigned char>(tag));
     }
 
   private:
+    /// libsodium has no call for more than one part.
+    std::span<const std::byte> contiguous(Parts parts) {
+        const auto is_empty = [](std::span<const std::byte> part) { return part.empty(); };
+        const auto first = std::ranges::find_if_not(parts, is_empty);
+        if (first == parts.end()) return {};
+        if (std::all_of(first + 1, parts.end(), is_empty)) return *first;
+        joined_.clear();
+        for (const auto part : parts) joined_.insert(joined_.end(), part.begin(), part.end());
+        return joined_;
+    }
+
     Stream stream_;
+    std::vector<std::byte> joined_;  ///< the last piece of several parts
 };
 
 class XChaChaOpener final : public StreamOpener {
@@ -150,12 +163,15 @@ class Aes {
 class AesSealer final : public StreamSealer {
   public:
     explicit AesSealer(std::span<const std::byte, 32> key) : aes_(key, true) {}
-    void seal(std::span<const std::byte> plain, PieceTag tag,
-              std::span<std::byte> sealed) override {
+    void seal(Parts plain, PieceTag tag, std::span<std::byte> sealed) override {
         aes_.next(tag);
         sealed[0] = static_cast<std::byte>(tag);
-        aes_.update(plain, sealed.data() + 1);
-        aes_.finish(sealed.data() + 1 + plain.size());
+        std::byte* to = sealed.data() + 1;
+        for (const auto part : plain) {
+            aes_.update(part, to);
+            to += part.size();
+        }
+        aes_.finish(to);
     }
 
   private:

@@ -43,9 +43,12 @@ std::size_t start_bytes(Cipher cipher);
 class StreamSealer {
   public:
     virtual ~StreamSealer() = default;
-    /// Shapes: plain [n], sealed [n + kSealBytes]; they do not overlap.
-    virtual void seal(std::span<const std::byte> plain, PieceTag tag,
-                      std::span<std::byte> sealed) = 0;
+    /// A piece of a message, as it lies in memory: its bytes are those of all parts in order.
+    using Parts = std::span<const std::span<const std::byte>>;
+
+    /// Shapes: plain n bytes together, sealed [n + kSealBytes]; they do not overlap. With AES the
+    /// parts are sealed from where they are, with XChaCha20 more than one is copied first.
+    virtual void seal(Parts plain, PieceTag tag, std::span<std::byte> sealed) = 0;
 };
 
 /// Opens what a StreamSealer with the same key has sealed.
