@@ -57,7 +57,7 @@ std::uint64_t elements_of(const PlanRequest& fleet) {
     return std::max(size.contribution_bytes, size.average_bytes) / kElementBytes + 1;
 }
 
-/// By how much vector and bandwidths are divided.
+/// The number by which vector and bandwidths are divided.
 std::uint64_t scale_of(const PlanRequest& fleet) {
     const std::uint64_t most =
         std::min(kMaxElements, kMaxElementsOfAll / (fleet.members.size() + 1));

@@ -15,7 +15,7 @@ struct SimulationOptions {
     std::uint64_t seed = 1;                            ///< seed of the world
     std::uint32_t rounds = 1;                          ///< rounds after the first one
     Duration latency = std::chrono::milliseconds{20};  ///< one way, between two members
-    simulation::TcpOptions tcp{};  ///< of the real network; its packets are scaled down as well
+    simulation::TcpOptions tcp{};  ///< the real network's; its packets are scaled down as well
 };
 
 /// Times from the freeze of the last contribution.

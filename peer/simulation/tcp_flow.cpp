@@ -1,3 +1,5 @@
+// A frame is sent in round trips: each carries a window at most, then the window grows, or shrinks
+// if one of its packets was lost. So a frame of several windows meets several losses.
 #include "peer/simulation/tcp_flow.hpp"
 
 #include <algorithm>

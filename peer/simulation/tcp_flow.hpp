@@ -30,7 +30,7 @@ class TcpFlow {
   public:
     /// When a frame is under way, from the moment at which it may begin.
     struct Times {
-        Duration sending{0};  ///< until the window has room for the next frame
+        Duration sending{0};  ///< until the next frame may begin
         Duration late{0};     ///< what its last byte waits for packets that are sent again
     };
 

@@ -20,7 +20,7 @@ enum class What : std::uint32_t {
     kDialDone,      ///< a dial ends; detail: number of the dial
     kAccepted,      ///< a link is accepted; detail: accepting end
     kSilence,       ///< a link times out; detail: the end that has received nothing
-    kFlowReady,     ///< a link's congestion window has room again; detail: sending end
+    kFlowReady,     ///< a link's next frame may begin; detail: sending end
     kClosed,        ///< a link closes; detail: the end that is told
     kTick,          ///< a peer's deadline; subject: node, detail: its life
     kCall,          ///< a function of World::after; detail: its number

@@ -1,8 +1,6 @@
 // Throughput of one link, plain and encrypted, compared with two blocking sockets: MB/s, and
 // processor seconds for each GB at both ends, which are separate processes on this machine. Then
 // the ciphers and handshakes alone, on one thread.
-//
-//     link_bench [CONGESTION]      TCP's congestion control of the links (what peers choose)
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sodium.h>
@@ -32,8 +30,6 @@ constexpr std::size_t kFrames = 8'192;
 constexpr std::size_t kWindow = 16;
 constexpr double kGigabytes = static_cast<double>(kFrame * kFrames) / 1e9;
 constexpr int kRepetitions = 3;
-
-std::string congestion = TransportOptions{}.congestion;
 
 enum class Kind { kSockets, kPlainLink, kSealedLink };
 
@@ -144,7 +140,6 @@ KeyPair key_of(std::uint8_t n) {
 
 TransportOptions options_of(Kind kind, std::uint8_t n) {
     TransportOptions options;
-    options.congestion = congestion;
     if (kind != Kind::kSealedLink) return options;
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const formats::Ticket ticket{.run = {},
@@ -333,8 +328,7 @@ void print_links() {
 }  // namespace
 }  // namespace dedloc::net
 
-int main(int count, char** arguments) {
-    if (count > 1) dedloc::net::congestion = arguments[1];
+int main() {
     try {
         dedloc::net::print_links();  // forks, so it must run before a thread is started
         dedloc::net::print_ciphers();

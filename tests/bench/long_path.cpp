@@ -21,9 +21,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <random>
 #include <string>
 #include <vector>
+
+#include "peer/base/random.hpp"
 
 namespace {
 
@@ -46,7 +47,7 @@ struct Port {
     in_addr address{};
     double down_bytes_per_second = 0;  ///< 0: not limited
     Clock::time_point free_at;         ///< its downlink has received the last packet
-    std::deque<Packet> arriving;       ///< by time
+    std::deque<Packet> arriving;       ///< ordered by time
 };
 
 [[noreturn]] void fail(const std::string& what) {
@@ -76,7 +77,7 @@ Clock::duration time_for(std::size_t bytes, double rate) {
 /// The hub.
 class Path {
   public:
-    Path(Clock::duration delay, double loss) : delay_(delay), is_lost_(loss) {}
+    Path(Clock::duration delay, double loss) : delay_(delay), loss_(loss) {}
 
     void add(const std::string& name, const std::string& address, double down_mbit) {
         Port port;
@@ -106,7 +107,7 @@ class Path {
         for (int turn = 0; turn < kPacketsATurn; ++turn) {
             const ssize_t size = read(device, bytes.data(), bytes.size());
             if (size < static_cast<ssize_t>(kIpv4Header)) return;
-            if (bytes[0] >> 4 != 4 || is_lost_(random_)) continue;
+            if (bytes[0] >> 4 != 4 || random_.uniform() < loss_) continue;
             in_addr destination{};
             std::memcpy(&destination, bytes.data() + kDestination, sizeof destination);
             for (Port& port : ports_) {
@@ -143,8 +144,8 @@ class Path {
     }
 
     const Clock::duration delay_;
-    std::bernoulli_distribution is_lost_;
-    std::mt19937_64 random_{1};
+    const double loss_;
+    dedloc::Random random_{1};
     std::vector<Port> ports_;
 };
 

@@ -5,7 +5,7 @@
 # goes on.
 # Usage: volunteer_faults.sh PROGRAMS [--away SECONDS] [FAULT...]
 #   --away SECONDS  for which the gateway does not answer (20)
-#   FAULT           gateway, disk, clock, key, run_file, crash or hang; without one, all in this order
+#   FAULT           gateway, disk, clock, key, run_file, crash or hang; without one, all of them
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
@@ -123,7 +123,8 @@ fault_disk() {
         end_client 1
         start_client 1
         trains 1
-        [[ $(wc -l <"$(slot 1)/receipt_journal") -gt $had ]] || fail_test "the journal has lost lines"
+        [[ $(wc -l <"$(slot 1)/receipt_journal") -gt $had ]] \
+            || fail_test "the journal has lost lines"
     else
         say "  left out: a small disk cannot be mounted here"
     fi

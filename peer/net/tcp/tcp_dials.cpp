@@ -56,7 +56,7 @@ void TcpDials::dial(const Endpoint& remote, const std::optional<PeerKey>& expect
     error_code error;
     dialling->socket.open(there.protocol(), error);
     if (error) return owner_.on_failed(remote, sentence_of(error));
-    set_up(dialling->socket, congestion_);
+    set_up(dialling->socket, is_loopback_host(remote.host) ? "" : congestion_);
     ++count_;
     dialling->deadline.expires_after(deadline_);
     dialling->deadline.async_wait([dialling](const error_code& cancelled) {

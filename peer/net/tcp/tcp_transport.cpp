@@ -256,8 +256,8 @@ void TcpTransport::Impl::accept_after(std::chrono::milliseconds pause) {
 }
 
 void TcpTransport::Impl::accepted(TcpSocket socket) {
-    set_up(socket, options_.congestion);
     const Endpoint remote = remote_of(socket);
+    set_up(socket, is_loopback_host(remote.host) ? "" : options_.congestion);
     // A peer that proves its key is told that there is no place.
     if (!pending_links_ && !evict_for_unproven(remote)) {
         return refusals_.refused(remote, kLinksTaken);

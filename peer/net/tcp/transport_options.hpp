@@ -56,8 +56,9 @@ struct TransportOptions {
     /// Tried first if listen->port is 0; 0: none. If it is in use, any free port is taken.
     std::uint16_t preferred_port = 0;
     LinkLimits limits{};  ///< limits of each link
-    /// TCP's congestion control, where the system lets this process choose it; empty: the system's
-    /// own. BBR sends at the rate that it has measured, also where packets are lost (../README.md).
+    /// TCP's congestion control, where the system lets this process choose it; empty, and on
+    /// loopback: the system's own. BBR sends at the rate that it has measured, also where packets
+    /// are lost (../README.md).
     std::string congestion = "bbr";
     /// Sockets for links, dials and handshakes together; nothing: socket_budget() of
     /// descriptor_limit(). If there are few, the limits below are lower (socket_places.hpp).
