@@ -55,6 +55,17 @@ slot() { dirname $(log "$1"); }
 failed_jobs() { sql "select count(*) from result where outcome = 3"; }
 # hurry: after a failed job a client waits for minutes, unless its user asks for an update.
 hurry() { gui_rpc "$volunteers_dir/1" --project "$url" update 2>/dev/null || true; sleep 2; }
+# job: the name of the job of volunteer 1, also when it has failed and was not cleared away yet.
+job() { cat "$volunteers_dir/1"/slots/*/init_data.xml 2>/dev/null \
+    | sed -n 's|.*<result_name>\(.*\)</result_name>.*|\1|p' | head -n 1; }
+# trains_after JOB: waits until two steps count samples of a job after this one.
+trains_after() { await 240 "the next job to contribute" next_job_trains "$1"; }
+next_job_trains() {
+    local now
+    now=$(job)
+    if [[ -z $now || $now == "$1" ]]; then hurry && return 1; fi
+    has_committed 1 2
+}
 more_failed_jobs() { [[ $(failed_jobs) -gt $1 ]] || { hurry && false; }; }
 end_client() {
     local all
@@ -156,21 +167,21 @@ C
 }
 
 fault_key() {
-    local failed
+    local failed old
     say "the job's key is damaged"
-    failed=$(failed_jobs)
+    failed=$(failed_jobs) old=$(job)
     end_client 1
     echo damaged >"$(slot 1)/peer.key"
     start_client 1
     await 120 "the job to be reported" more_failed_jobs "$failed"
     last_report 'peer.key holds no key'
-    trains 1
+    trains_after "$old"
 }
 
 fault_run_file() {
-    local failed run_file
+    local failed old run_file
     say "the run file is damaged"
-    failed=$(failed_jobs)
+    failed=$(failed_jobs) old=$(job)
     end_client 1
     run_file=$(echo "$volunteers_dir/1/projects"/*/run_*.json)
     sed -i 's/"name"/"nome"/' "$run_file"
@@ -179,7 +190,7 @@ fault_run_file() {
     last_report "run file: field 'name' is missing"
     last_report 'is deleted: the BOINC client downloads it again'
     restart 1 # it looks for missing files when it starts; without that it takes one more failed job
-    trains 1
+    trains_after "$old"
 }
 
 # arguments WORDS: restarts volunteer 1 with these arguments for its app.
@@ -190,16 +201,16 @@ arguments() {
 }
 
 fault_crash() {
-    local failed status
+    local failed old status
     say "the app crashes after its second contribution"
-    failed=$(failed_jobs)
+    failed=$(failed_jobs) old=$(job)
     arguments '--fault crash@2'
     await 120 "the job to be reported" more_failed_jobs "$failed"
     last_report '--fault: after 2 counted contributions'
     status=$(sql "select exit_status from result where outcome = 3 order by id desc limit 1")
     [[ $status == 11 ]] || fail_test "the crash is reported as status $status, not as SIGSEGV"
     arguments '--no-map-port'
-    trains 1
+    trains_after "$old"
 }
 
 fault_hang() {
