@@ -120,7 +120,7 @@ fault_disk() {
     say "the disk is full"
     if [[ $EUID == 0 ]] && end_client 1 && mv "$home" "$home.old" && mkdir "$home" \
         && mount -t tmpfs -o "size=$(($(du -sm "$home.old" | cut -f 1) + 40))m" none "$home"; then
-        at_end "umount -l '$home'"
+        at_end "umount -l '$home' 2>/dev/null"
         cp -a "$home.old/." "$home" && rm -rf "$home.old"
         start_client 1
         trains 1
@@ -136,6 +136,14 @@ fault_disk() {
         trains 1
         [[ $(wc -l <"$(slot 1)/receipt_journal") -gt $had ]] \
             || fail_test "the journal has lost lines"
+        # The small disk has no space for another job.
+        end_client 1
+        cp -a "$home" "$home.old"
+        umount "$home"
+        rmdir "$home"
+        mv "$home.old" "$home"
+        start_client 1
+        trains 1
     else
         say "  left out: a small disk cannot be mounted here"
     fi
