@@ -170,7 +170,7 @@ TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
                                           platform::socket_budget(platform::descriptor_limit())))),
       sink_(std::move(sink)) {
     DEDLOC_CHECK(options_.limits.frame_bytes <= kMaxFrameLimit, "the frame limit is too large");
-    if (options_.listen || places_.links < options_.max_links) {
+    if (places_.links < options_.max_links) {
         log_info("{}", describe_places(options_, places_, platform::descriptor_limit()));
     }
     if (options_.session) {

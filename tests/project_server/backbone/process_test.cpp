@@ -96,7 +96,7 @@ TEST_CASE("a backbone killed in mid-run continues at the swarm's step", "[server
 TEST_CASE("a backbone that cannot write its ledger reports one sentence and exits",
           "[server][integration]") {
     World world{3};
-    std::filesystem::create_symlink("/dev/full", world.run_folder() / "ledger");
+    std::filesystem::create_symlink("/dev/full", world.run_folder() / "ledger.tmp");
     world.start();
     CHECK(world.wait() == 1);
     CHECK_THAT(world.log(), Catch::Contains("No space left on device"));
