@@ -90,9 +90,11 @@ start_in() {
     await 20 "the client of $1" gui_rpc "$home" --get_host_info >/dev/null 2>&1
 }
 stop_clients() {
-    local suite
-    kill_all TERM "${client_of[@]}"
-    gone 20 "${client_of[@]}" || kill_all KILL "${client_of[@]}"
+    local suite key all=()
+    # A client has changed its user since unshare asked for its end with its own.
+    for key in "${!client_of[@]}"; do all+=($(process_tree "${client_of[$key]}")); done
+    kill_all TERM "${all[@]}"
+    gone 20 "${all[@]}" || kill_all KILL "${all[@]}"
     for suite in "${suites[@]}"; do rm -rf "$roots/$suite"/srv/{trainer,aggregator}; done
 }
 at_end stop_clients
