@@ -108,7 +108,9 @@ bool Attendances::is_called(const PeerKey& peer, const wire::Heartbeat& heartbea
         case Attendance::kReduceOnly:
             return true;
         case Attendance::kSomeRounds:
-            return step.value() >= record->last_called.value() + record->turn.every;
+            // What it has computed by the end of the run would count in no round.
+            return step.value() >= record->last_called.value() + record->turn.every ||
+                   step.next() >= rules_.last_step;
         case Attendance::kWhenDone:
             return heartbeat.is_frozen && heartbeat.samples > Samples{0};
         case Attendance::kRest:

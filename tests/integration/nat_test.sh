@@ -49,14 +49,13 @@ field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2"; }  # NAME FILE
 
 # finish NAME...: the run ends; all have the same state, and all samples are those of volunteers.
 finish() {
-    local name digest all=0 own share
+    local name all=0 own share
     for name in "$@"; do
         wait "${pids[$name]}" || fail_test "$name ends with status $?: $(tail -n 5 "$name.err")"
     done
     await 30 "the backbone to have the last state" reached "$steps" hub
     kill "${pids[hub]}"
     wait "${pids[hub]}" || fail_test "the backbone ends with status $?"
-    digest=$(grep "\"step\":$steps," hub.out | field digest -)
     printf '  %-9s %9s %9s %8s %12s %12s\n' "" rounds samples share "sent, kB" "received, kB"
     for name in hub "$@"; do
         own=$(field own_samples "$name.out" | awk '{ sum += $1 } END { print sum + 0 }')
@@ -64,8 +63,7 @@ finish() {
         if [[ $name == helper ]]; then  # holds no state, so it prints no steps
             share=$(awk -v hub="$(mean own_share hub)" 'BEGIN { print 1 - hub }')
         else
-            tail -n 1 "$name.out" | grep -q "\"event\":\"end\".*\"digest\":\"$digest\"" \
-                || fail_test "$name has another state at step $steps: $(tail -n 1 "$name.out")"
+            ends_with_the_run "$name"
         fi
         all=$((all + own))
         printf '  %-9s %9d %9d %8.2f %12d %12d\n' "$name" \
@@ -76,6 +74,19 @@ finish() {
     # A peer that has loaded a state does not know the round that led to it.
     [[ $all -le "$(field samples hub.out | awk '{ sum += $1 } END { print sum }')" ]] \
         || fail_test "samples were counted twice"
+}
+# ends_with_the_run NAME: its last state is the backbone's of that step, and that step is the last
+# one, or the peer was told that it takes part in some rounds only: it does not load the last state.
+ends_with_the_run() {
+    local end step digest
+    end=$(tail -n 1 "$1.out")
+    grep -q '"event":"end".*"reason":"finished"' <<<"$end" || fail_test "$1 has no end: $end"
+    step=$(grep -o '"step":[0-9]*' <<<"$end" | cut -d : -f 2)
+    digest=$(grep "\"event\":\"step\".*\"step\":$step," hub.out | field digest -)
+    [[ $(field digest - <<<"$end") == "$digest" ]] \
+        || fail_test "$1 has another state at step $step: $end"
+    [[ $step == "$steps" ]] || grep -q "takes part in one round of\|this computer rests" "$1.err" \
+        || fail_test "$1 ends at step $step: $end"
 }
 mean() { field "$1" "$2.out" | awk '{ sum += $1 } END { print (NR > 0 ? sum / NR : 0) }'; }
 # has_samples NAME...: samples of each were counted.

@@ -46,6 +46,15 @@ Fleet eight_and(const char* name, const std::vector<Profile>& others) {
     return fleet;
 }
 
+/// Two equal peers, and one whose upload is slow.
+Fleet two_and_a_slow_upload() {
+    Profile slow = Profile::with_mbit(8, 100);
+    slow.micro_batch = 1;
+    slow.micro_batch_time = 100ms;
+    slow.holds_first_state = true;
+    return {.name = "", .peers = {peer_with(100, 100ms), peer_with(100, 100ms), slow}};
+}
+
 /// Sixteen peers with bandwidths of 5 to 200 Mbit/s and micro-batches of 0.05 to 2 s.
 std::vector<Profile> unequal() {
     std::vector<Profile> peers;
@@ -185,17 +194,42 @@ TEST_CASE("a peer whose micro-batches last longer than samples count does not co
 TEST_CASE("a peer with a slow upload takes part in some rounds with the samples of all of them",
           "[averaging][sim]") {
     RoundRules rules = rules_of_fleets();
-    Profile slow = Profile::with_mbit(8, 100);
-    slow.micro_batch = 1;
-    slow.micro_batch_time = 100ms;
-    slow.holds_first_state = true;
     rules.target_batch = Samples{100};
-    const Fleet fleet{"", {peer_with(100, 100ms), peer_with(100, 100ms), slow}};
+    const Fleet fleet = two_and_a_slow_upload();
     const Counted all = played(fleet, without_choice(rules), 20s, 160s);
     const Counted chosen = played(fleet, rules, 20s, 160s);
     CHECK(chosen.turns.back() == Attendance::kSomeRounds);
     CHECK(chosen.samples.back() > 300);
     CHECK(chosen.samples_per_second > 1.1 * all.samples_per_second);
+}
+
+TEST_CASE("the last round has the samples of a peer that takes part in some rounds",
+          "[averaging][sim]") {
+    const auto last_step = GENERATE(range(std::uint64_t{20}, std::uint64_t{25}));
+    RoundRules rules = rules_of_fleets();
+    rules.target_batch = Samples{100};
+    rules.last_step = StepIndex{last_step};
+    World world{1, options_for(1, rules)};
+    const Watch watch{world};
+    world.add_backbone(Profile::with_mbit(100, 100));
+    std::vector<World::Id> ids;
+    for (const Profile& peer : two_and_a_slow_upload().peers)
+        ids.push_back(world.add_trainer(peer));
+    require_within(world, 300s, "the run is over", [&] {
+        return std::ranges::all_of(ids, [&](auto id) { return world.is_finished(id); });
+    });
+    CHECK(world.attendance(ids.back()) == Attendance::kSomeRounds);
+    const auto history = world.checkers().history();
+    REQUIRE(history.size() == last_step);
+    std::size_t taken = 0;
+    for (const auto& round : history) {
+        const CommitLine* line = line_of(round.record, world.key(ids.back()));
+        if (line != nullptr) ++taken;
+    }
+    CHECK(taken < last_step - 4);
+    const CommitLine* line = line_of(history.back().record, world.key(ids.back()));
+    REQUIRE(line != nullptr);
+    CHECK(line->samples > Samples{0});
 }
 
 TEST_CASE("a peer whose link was slow for a while is back a few rounds later", "[averaging][sim]") {
