@@ -166,8 +166,11 @@ C
     end_client 1
     before=$(committed 1)
     LD_PRELOAD=$folder/clock.so start_client 1
-    is_told() { log_says 1 "this computer's clock is (59|60) minutes ahead of the project's"; }
-    await 60 "the app to say that the clock is wrong" is_told
+    is_told() {
+        log_says 1 "this computer's clock is (59|60) minutes ahead of the project's" \
+            && log_says 1 'trying again in 5 minutes'
+    }
+    await 60 "the app to say that the clock is wrong and when it tries again" is_told
     quote 1 "computer's clock"
     quote 1 'trying again in 5 minutes'
     restart 1
