@@ -72,7 +72,7 @@ Rest rest_of(const PlayedRuntime& runtime) {
 
 TEST_CASE("a trainer is out of a round within a second, fifty times, in micro-batches of 20 s",
           "[.slow][boinc][integration]") {
-    constexpr std::uint64_t kLongMicroBatch = 5;
+    constexpr std::uint64_t kLongMicroBatch = 6;
     constexpr int kSuspensions = 50;
     formats::RunFile run = tiny_run({.vocabulary = 30'000,
                                      .width = 768,
