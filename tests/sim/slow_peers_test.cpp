@@ -221,12 +221,10 @@ TEST_CASE("the last round has the samples of a peer that takes part in some roun
     CHECK(world.attendance(ids.back()) == Attendance::kSomeRounds);
     const auto history = world.checkers().history();
     REQUIRE(history.size() == last_step);
-    std::size_t taken = 0;
-    for (const auto& round : history) {
-        const CommitLine* line = line_of(round.record, world.key(ids.back()));
-        if (line != nullptr) ++taken;
-    }
-    CHECK(taken < last_step - 4);
+    const auto taken = std::ranges::count_if(history, [&](const auto& round) {
+        return line_of(round.record, world.key(ids.back())) != nullptr;
+    });
+    CHECK(static_cast<std::uint64_t>(taken) < last_step - 4);
     const CommitLine* line = line_of(history.back().record, world.key(ids.back()));
     REQUIRE(line != nullptr);
     CHECK(line->samples > Samples{0});
