@@ -128,6 +128,25 @@ TEST_CASE("a third state is not loaded when a backbone is lost in mid-round", "[
     CHECK(world.has_note("has loaded 2 states and is behind again"));
 }
 
+TEST_CASE("a peer that knows no target does not load an old state of which a donor has a snapshot",
+          "[state]") {
+    TransferWorld world{kElements, 37};
+    Member& member = world.add_member(StepIndex{0});
+    world.aim_at(StepIndex{0});
+    REQUIRE(world.run_until_current(5s));
+    for (StepIndex step{1}; step <= StepIndex{8}; step = step.next()) {
+        member.own.step = step;
+        member.own.state = world.history.state_digest(step);
+        world.certify(member, step);
+    }
+    world.own = {};
+    world.catch_up->reset();
+    world.later(0s, [&] { world.catch_up->follow(0, StepIndex{0}); });
+    REQUIRE(world.run_until([&] { return world.loads.size() == 2; }, 5s));
+    CHECK(world.loads[0].step == StepIndex{0});
+    CHECK(world.loads[1].step == StepIndex{8});
+}
+
 TEST_CASE("a peer without a donor asks at the first heartbeat that tells of one", "[state]") {
     TransferWorld world{kElements, 33};
     Member& member = world.add_member(k5);
