@@ -161,8 +161,8 @@ TEST_CASE("a peer that claims another bandwidth than it has delays few rounds",
                 trainers, claim, best, first, later);
             INFO(text);
             if (shows()) WARN(text);
-            // With plans from claims alone rounds took 2.5, 4.6 and 8.7 times T*.
-            CHECK(later < 2.5 * best + kLatency);
+            // Without what was seen, every round took 2.5, 4.6 and 8.7 times T*.
+            CHECK(later < 1.6 * best + kLatency);
         }
     }
 }
@@ -191,7 +191,7 @@ TEST_CASE("rounds of links of unknown bandwidth come near the optimum", "[averag
             INFO(line);
             if (shows()) WARN(line);
             CHECK(all.first < 60);
-            CHECK(fifth < 1.3 * best);
+            CHECK(fifth < 1.2 * best);
         }
     }
 }
