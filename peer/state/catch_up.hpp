@@ -242,6 +242,7 @@ class CatchUp {
     TimePoint asked_at_;               ///< when donors were last queried
     TimePoint ask_again_ = kNever;     ///< when donors are queried again
 
+    Duration leaf_time_{};                 ///< Download::leaf_time() of the last download
     std::optional<Download> download_;     ///< fills bytes_ or round_->average
     std::shared_ptr<Buffer> bytes_;        ///< the state being fetched
     StateCertificate target_;              ///< the state that is fetched or loaded

@@ -93,6 +93,23 @@ TEST_CASE("a peer that rested follows once its link is faster", "[state]") {
     CHECK(joining.world.notes.size() == 1);
 }
 
+TEST_CASE("leaves that wait for this peer's own link are requested once", "[state]") {
+    for (const double mbit : {1., 2., 8.}) {
+        INFO(mbit << " Mbit/s");
+        TransferWorld world{kElements, 36};
+        for (int i = 0; i < 4; ++i) world.add_member(k5);
+        world.download = mbit * 125'000;
+        world.aim_at(k5);
+        REQUIRE(world.run_until_current(120s));
+        CHECK(world.leaf_bytes == 12 * kElements);
+        for (std::uint64_t rounds = 1; rounds <= 6; ++rounds) {
+            world.advance();
+            REQUIRE(world.run_until_current(60s));
+            CHECK(world.leaf_bytes == (12 + 4 * rounds) * kElements);
+        }
+    }
+}
+
 TEST_CASE("averages of missed rounds travel in the run's codec", "[state]") {
     for (const Codec codec : {Codec::kFp32, Codec::kBf16}) {
         TransferWorld world{kElements, 32};
