@@ -8,10 +8,15 @@
 #include <cmath>
 #include <cstring>
 
-#include "peer/tool/synthetic_gradient.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::tool {
 namespace {
+
+/// Contributors of a round for which several steps are tried.
+constexpr std::size_t kMaxUnsure = 5;
+/// Elements that tell wrong steps from right ones.
+constexpr std::size_t kProbe = 64;
 
 /// Largest rounding error of an element relative to the largest element: half a unit of 11 or of 8
 /// bits; int8: half a scale, which is less than 2 ÷ 127 of the largest element. A little more for
@@ -34,18 +39,61 @@ double rounding_of(Codec codec) {
 }  // namespace
 
 bool AverageCheck::holds(const CommitRecord& record, const FloatVector& average) {
-    if (!last_ || last_->next() != record.step) residuals_.clear();
+    if (!last_ || last_->next() != record.step) {
+        residuals_.clear();
+        counted_.clear();
+    }
+    const std::vector<PeerKey> unsure = maybe_frozen_earlier(record);
     last_ = record.step;
+    counted_.clear();
+    for (const CommitLine& line : record.members) {
+        if (line.samples > Samples{0}) counted_.insert(line.peer);
+    }
     const auto error = max_error(record);
     if (average.size() != elements_) return false;
-    if (!error) return true;
-    const FloatVector expected = expected_average(record, elements_);
+    if (!error || is_mean(record, average, *error, {})) return true;
+    // Counts through all combinations. A few elements tell the right one.
+    const std::span probe = std::span{average}.first(std::min(average.size(), kProbe));
+    const std::uint64_t most = std::min<std::uint64_t>(wire::kMaxStaleSteps, record.step.value());
+    StepsBefore frozen;
+    for (std::size_t digit = 0; digit < unsure.size();) {
+        std::uint64_t& before = frozen[unsure[digit]];
+        if (before == most) {
+            before = 0;
+            ++digit;
+            continue;
+        }
+        ++before;
+        digit = 0;
+        const bool is_likely = is_mean(record, probe, *error, frozen);
+        if (is_likely && is_mean(record, average, *error, frozen)) return true;
+    }
+    return false;
+}
+
+/// Contributors that were not counted in the round before: one that was has begun its contribution
+/// since.
+std::vector<PeerKey> AverageCheck::maybe_frozen_earlier(const CommitRecord& record) const {
+    std::vector<PeerKey> all;
+    for (const CommitLine& line : record.members) {
+        const bool contributes = line.samples > Samples{0};
+        if (contributes && !counted_.contains(line.peer) && all.size() < kMaxUnsure) {
+            all.push_back(line.peer);
+        }
+    }
+    return all;
+}
+
+/// Whether these first elements are the mean, if contributions were frozen so.
+bool AverageCheck::is_mean(const CommitRecord& record, std::span<const float> average, float error,
+                           const StepsBefore& frozen) const {
+    const FloatVector expected = expected_average(record, average.size(), frozen);
+    if (expected.size() != average.size()) return false;
     if (codec_ == Codec::kFp32) {
-        return expected.size() == average.size() &&
-               std::memcmp(expected.data(), average.data(), average.size() * sizeof(float)) == 0;
+        return std::memcmp(expected.data(), average.data(), average.size_bytes()) == 0;
     }
     return std::ranges::equal(expected, average,
-                              [&](float x, float y) { return std::abs(x - y) <= *error; });
+                              [&](float x, float y) { return std::abs(x - y) <= error; });
 }
 
 /// Largest error of an element of the average; nothing if it is not known. A contribution's

@@ -52,13 +52,16 @@ void scale_gradient(std::span<const float> gradient, Samples samples, std::span<
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = factor * gradient[i];
 }
 
-FloatVector expected_average(const CommitRecord& record, std::uint64_t elements) {
+FloatVector expected_average(const CommitRecord& record, std::uint64_t elements,
+                             const StepsBefore& frozen) {
     std::vector<FloatVector> sums;
     std::vector<std::uint64_t> weights;
     for (const CommitLine& line : record.members) {
         if (line.samples == Samples{0}) continue;
+        const auto before = frozen.find(line.peer);
+        const StepIndex step{record.step.value() - (before == frozen.end() ? 0 : before->second)};
         FloatVector sum(elements);
-        fill_gradient(line.peer, record.step, sum);
+        fill_gradient(line.peer, step, sum);
         scale_gradient(sum, line.samples, sum);
         sums.push_back(std::move(sum));
         weights.push_back(line.samples.value());

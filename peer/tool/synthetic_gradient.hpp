@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 
 #include "peer/base/bytes.hpp"
@@ -18,8 +19,13 @@ void fill_gradient(const PeerKey& peer, StepIndex step, std::span<float> out);
 /// sum[i] = float(samples) × gradient[i]. Requires equal lengths (DEDLOC_CHECK).
 void scale_gradient(std::span<const float> gradient, Samples samples, std::span<float> sum);
 
-/// The exact average of this record's round, bit for bit. Empty if no member had samples. Cost: one
-/// gradient for each contributor.
-FloatVector expected_average(const CommitRecord& record, std::uint64_t elements);
+/// How many steps before its round a contributor has frozen its contribution; others: none.
+using StepsBefore = std::map<PeerKey, std::uint64_t>;
+
+/// The exact average of this record's round, bit for bit, or its first `elements`. Empty if no
+/// member had samples. Requires `frozen` of at most the round's step. Cost: one gradient for each
+/// contributor.
+FloatVector expected_average(const CommitRecord& record, std::uint64_t elements,
+                             const StepsBefore& frozen = {});
 
 }  // namespace dedloc::tool

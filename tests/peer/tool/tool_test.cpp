@@ -122,6 +122,33 @@ TEST_CASE("an average is checked within the rounding error of its codec", "[tool
     }
 }
 
+TEST_CASE("a contribution that was frozen up to four steps earlier is checked as well", "[tool]") {
+    for (const Codec codec : {Codec::kFp32, Codec::kFp16, Codec::kBf16}) {
+        CAPTURE(name_of(codec));
+        AverageCheck check{codec, Rounds::kElements};
+        CommitRecord record;
+        const auto holds = [&](std::uint64_t step, std::vector<std::uint64_t> members,
+                               const StepsBefore& frozen) {
+            record.step = StepIndex{step};
+            record.members.clear();
+            for (const std::uint64_t k : members) {
+                record.members.push_back(line_of(key_of(static_cast<std::uint8_t>(k)), 3 + k));
+            }
+            return check.holds(record, expected_average(record, Rounds::kElements, frozen));
+        };
+        CHECK(holds(10, {1, 2, 3}, {}));
+        CHECK(holds(11, {1}, {}));
+        CHECK(holds(12, {1}, {}));
+        // Two and three were frozen after the round of step 10.
+        CHECK(holds(13, {1, 2, 3}, {{key_of(2), 2}, {key_of(3), 1}}));
+        CHECK(holds(14, {1}, {}));
+        CHECK_FALSE(holds(15, {1, 2}, {{key_of(2), 5}}));
+        // One was counted in the round before, so it has begun anew.
+        CHECK_FALSE(holds(16, {1, 3}, {{key_of(1), 1}}));
+        CHECK(holds(17, {1, 2}, {{key_of(2), 4}}));
+    }
+}
+
 TEST_CASE("with a codec that rounds, a round after a gap is not judged", "[tool]") {
     const Codec codec = GENERATE(Codec::kFp16, Codec::kBf16, Codec::kInt8);
     Rounds rounds{codec};
