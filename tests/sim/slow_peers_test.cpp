@@ -292,35 +292,6 @@ TEST_CASE("the peers that were left out go on when the others leave", "[averagin
                    [&] { return world.checkers().newest_step().value() >= step.value() + 3; });
 }
 
-TEST_CASE("at the end of a run the peers that rested load its last state", "[state][sim]") {
-    for (const auto seed : seeds(2)) {
-        INFO("replay: " << replay_command(seed));
-        RoundRules rules = quick_rules(14, 262'144);
-        rules.target_batch = Samples{512};
-        World world{seed, options_for(seed, rules)};
-        const Watch watch{world};
-        const auto slow_link = [](double mbit) {
-            Profile profile = Profile::with_mbit(mbit, mbit);
-            profile.holds_first_state = true;
-            return profile;
-        };
-        world.add_backbone(slow_link(2.4));
-        world.add_trainers(4, slow_link(10));
-        world.add_trainers(8, slow_link(2.4));
-        const auto slowest = world.add_trainers(4, slow_link(0.6));
-        const auto are_resting = [&] {
-            return std::ranges::all_of(
-                slowest, [&](World::Id id) { return world.attendance(id) == Attendance::kRest; });
-        };
-        require_within(world, 900s, "all slow peers rest", are_resting);
-        require_within(world, 900s, "the last state is decided",
-                       [&] { return world.checkers().newest_step() == rules.last_step; });
-        // A state of 3.1 MB takes each of them 42 s.
-        require_all_at(world, rules.last_step, 90s);
-        require_clean_history(world, 14);
-    }
-}
-
 TEST_CASE("with old samples all replicas equal those of one machine, and each sample counts once",
           "[averaging][property][sim]") {
     std::uint64_t old = 0;
