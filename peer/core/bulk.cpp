@@ -2,6 +2,8 @@
 // own them until their link has window for them, so a round's chunks always go before donations and
 // an election or heartbeat never queues behind more than a window. Also here: the rates of the
 // links, measured while bulk is under way.
+#include <chrono>
+
 #include "peer/core/core.hpp"
 
 namespace dedloc {
@@ -50,11 +52,18 @@ void Peer::Core::measure() {
     }
 }
 
+bool Peer::Core::is_in_time() const {
+    constexpr Duration kMessages = std::chrono::seconds{1};
+    const wire::Plan* plan = member_.last_plan();
+    if (plan == nullptr || plan->expected == Duration{}) return false;
+    return now_ - planned_at_ <= plan->expected + plan->expected / 4 + kMessages;
+}
+
 /// A round that was cancelled says as much about the links as another one.
-void Peer::Core::round_measured(bool was_cancelled) {
+void Peer::Core::round_measured(progress::LinkRate::Outcome outcome) {
     if (config_.measures_bandwidth) {
-        upload_.end(now_, was_cancelled);
-        download_.end(now_, was_cancelled);
+        upload_.end(now_, outcome);
+        download_.end(now_, outcome);
     }
     bandwidth_measured();
 }

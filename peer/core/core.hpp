@@ -102,7 +102,9 @@ class Peer::Core {
     void pump_to(const PeerKey& peer);
     void pump_released();
     void measure();
-    void round_measured(bool was_cancelled);
+    /// Whether the round that is decided now took no longer than its plan expected.
+    bool is_in_time() const;
+    void round_measured(progress::LinkRate::Outcome outcome);
     void bandwidth_measured();
 
     // --- heartbeats (heartbeats.cpp) ---
@@ -267,6 +269,7 @@ class Peer::Core {
     round::Settlement settlement_;
     state::Donor donor_;
     state::CatchUp catch_up_;
+    TimePoint planned_at_{};  ///< when the last plan came
     progress::LinkRate upload_;
     progress::LinkRate download_;
     StateCertificates certificates_;

@@ -48,6 +48,7 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
     last_decision_ = decision;
     addressed_.clear();
     decided_at_ = now_;
+    const bool was_in_time = is_in_time();
     member_.decided(decision.record, decision.certificate, out_);
     member_.reuse(donor_.keep(decision.record, decision.certificate, average));
     if (config_.role == Role::kBackbone) {
@@ -59,7 +60,8 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
             if (known == nullptr || !known->receives) settlement_.lost(line.peer);
         }
     }
-    round_measured(false);
+    using Outcome = progress::LinkRate::Outcome;
+    round_measured(was_in_time ? Outcome::kInTime : Outcome::kLate);
     head_changed(is_live);
     if (is_live) catch_up_.decided(now_, head().step);
 }

@@ -102,6 +102,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Plan& body) {
     if (!follows(m.sender, body.term)) return;
     if (member_.is_news(m.step, body)) pass_on(body);
     reach_reducers(body);
+    planned_at_ = now_;
     member_.planned(now_, m.step, body, out_);
 }
 
@@ -120,7 +121,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Cancel& body) {
     if (!follows(m.sender, body.term)) return;
     const bool was_planned = member_.plan() != nullptr;
     member_.cancelled(m.step, out_);
-    if (was_planned) round_measured(true);
+    if (was_planned) round_measured(progress::LinkRate::Outcome::kCancelled);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Chunk& body) {

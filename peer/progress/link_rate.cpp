@@ -43,7 +43,7 @@ void LinkRate::pause(TimePoint now) {
     is_busy_ = false;
 }
 
-void LinkRate::end(TimePoint now, bool was_cancelled) {
+void LinkRate::end(TimePoint now, Outcome outcome) {
     pause(now);
     // The round ended before its first window: all of it is one window.
     if (!first_ && bytes_ >= kWindowBytes) close_window();
@@ -53,7 +53,9 @@ void LinkRate::end(TimePoint now, bool was_cancelled) {
     } else if (peak_) {
         const std::uint64_t peak = peak_->value();
         const std::uint64_t rate = rate_->value();
-        const std::uint64_t lowest = was_cancelled ? 0 : rate - rate / 4;
+        std::uint64_t lowest = rate;
+        if (outcome == Outcome::kLate) lowest = rate - rate / 4;
+        if (outcome == Outcome::kCancelled) lowest = 0;
         rate_ = Bandwidth{peak > rate ? rate + (peak - rate) / 2 : std::max(peak, lowest)};
     }
     window_ = {};

@@ -103,12 +103,17 @@ void Coordinator::judge_links() {
         note(sent_at, own_.heard_contribution(peer));
         note(averaged, own_.heard_average(peer));
     }
+    // Its contribution and its averages share its uplink.
+    const auto was_slow_to_send = [&](const PeerKey& peer, Duration took) {
+        const auto average = averaged.find(peer);
+        if (average != averaged.end()) took = std::max(took, average->second - published_at_);
+        const std::uint64_t sent = traffic_of(config_.rules.codec, *plan_, peer).sent;
+        attendances_.links().was_slow_to_send(peer, sent, took);
+    };
     if (const auto last = last_of(sent_at, 3)) {
-        attendances_.links().was_slow_to_send(last->first, bytes, last->second);
+        was_slow_to_send(last->first, last->second);
     } else if (const auto last_average = last_of(averaged, 1)) {
-        const std::uint64_t sent =
-            traffic_of(config_.rules.codec, *plan_, last_average->first).sent;
-        attendances_.links().was_slow_to_send(last_average->first, sent, last_average->second);
+        was_slow_to_send(last_average->first, last_average->second);
     } else if (const auto last_ready = last_of(ready_at_, 3)) {
         attendances_.links().was_slow_to_receive(last_ready->first, bytes, last_ready->second);
     }

@@ -80,7 +80,7 @@ void Member::forget_attempts() {
     average_ = former_ = {};
     told_refused_.clear();
     last_chunk_.clear();
-    last_contribution_.clear();
+    first_slices_.clear();
     last_average_.clear();
     sealed_.clear();
     stall_at_ = kNever;
@@ -263,11 +263,15 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
     if (config_.receives && (step != step_ || phase_ == Phase::kIdle)) return;
     if (!reduction_) begin_reduction();
     last_chunk_[from] = now;
-    (chunk.phase == wire::Phase::kScatter ? last_contribution_ : last_average_)[from] = now;
+    if (chunk.phase == wire::Phase::kScatter) {
+        note_slice(now, from);
+    } else {
+        last_average_[from] = now;
+    }
     const std::size_t offered = reduction_->offered_chunks();
     reduction_->take(from, chunk);
     if (!reduction_->is_following()) return;
-    if (reduction_->offered_chunks() != offered) has_more_ = true;
+    if (reduction_->offered_chunks() != offered || reduction_->take_has_opened()) has_more_ = true;
     report_refused(out);
     check_progress(out);
 }

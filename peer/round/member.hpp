@@ -189,11 +189,9 @@ class Member {
     bool has_state() const {
         return config_.receives && phase_ != Phase::kIdle && phase_ != Phase::kApplying;
     }
-    /// When this peer's last chunk of a contribution came in this round; nothing: none has come.
-    std::optional<TimePoint> heard_contribution(const PeerKey& peer) const {
-        const auto found = last_contribution_.find(peer);
-        return found == last_contribution_.end() ? std::nullopt : std::optional{found->second};
-    }
+    /// When the slices of this peer's contribution for this member's part had come, or would have
+    /// if its window had not kept it from sending them; nothing: none has come in this round.
+    std::optional<TimePoint> heard_contribution(const PeerKey& peer) const;
     /// When this peer's last chunk of an average came in this round; nothing: none has come.
     std::optional<TimePoint> heard_average(const PeerKey& peer) const {
         const auto found = last_average_.find(peer);
@@ -253,6 +251,7 @@ class Member {
     void check_progress(Outbox& out);
     TimePoint release_at() const;
     void report_refused(Outbox& out);
+    void note_slice(TimePoint now, const PeerKey& from);
     Duration stall_timeout_of(std::uint32_t part) const;
 
     const PeerConfig& config_;
@@ -298,13 +297,18 @@ class Member {
     /// The average before it, of an earlier term. That term's coordinator may have voted for it
     /// and told no peer yet. When it comes back it proposes that record, and members need it then.
     Average former_;
-    TimePoint planned_at_{};                          ///< when the present plan arrived
-    std::vector<std::uint32_t> told_refused_;         ///< refused senders reported in this attempt
-    std::map<PeerKey, TimePoint> last_chunk_;         ///< when each peer last sent a chunk
-    std::map<PeerKey, TimePoint> last_contribution_;  ///< and a chunk of its contribution
-    std::map<PeerKey, TimePoint> last_average_;       ///< and a chunk of an average
-    TimePoint stall_at_ = kNever;                     ///< next look for missing members
-    TimePoint last_sent_{};                           ///< when we last sent a chunk
+    /// The slices of a contributor's first window: later ones may have to wait for other peers.
+    struct FirstSlices {
+        std::uint32_t count = 0;
+        TimePoint last;  ///< when the last of them came
+    };
+    TimePoint planned_at_{};                       ///< when the present plan arrived
+    std::vector<std::uint32_t> told_refused_;      ///< refused senders reported in this attempt
+    std::map<PeerKey, TimePoint> last_chunk_;      ///< when each peer last sent a chunk
+    std::map<PeerKey, FirstSlices> first_slices_;  ///< each contributor's
+    std::map<PeerKey, TimePoint> last_average_;    ///< when each last sent a chunk of an average
+    TimePoint stall_at_ = kNever;                  ///< next look for missing members
+    TimePoint last_sent_{};                        ///< when we last sent a chunk
     bool has_more_ = false;
     std::map<std::tuple<std::uint64_t, std::uint32_t, wire::LinkKind>, Frame> sealed_;
 };

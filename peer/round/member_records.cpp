@@ -1,6 +1,7 @@
 // The records of rounds, which a voter votes for and members take from a Commit. A record follows
 // from the plan, so a peer that has the plan makes it itself and compares digests. A record that
 // was accepted in an earlier term comes with the message, because its plan may be unknown here.
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -65,6 +66,28 @@ std::optional<CommitRecord> Member::record_of(const wire::Commit& commit) const 
     }
     if (record && digest_of(*record) != commit.digest) record.reset();
     return record;
+}
+
+// --- when contributions come --------------------------------------------------
+
+void Member::note_slice(TimePoint now, const PeerKey& from) {
+    FirstSlices& slices = first_slices_[from];
+    const std::uint32_t first = reduction_->first_chunks();
+    if (first > 0 && slices.count >= first) return;
+    ++slices.count;
+    slices.last = now;
+}
+
+std::optional<TimePoint> Member::heard_contribution(const PeerKey& peer) const {
+    const auto found = first_slices_.find(peer);
+    if (found == first_slices_.end()) return std::nullopt;
+    const FirstSlices& slices = found->second;
+    const std::uint32_t first = reduction_ ? reduction_->first_chunks() : 0;
+    const bool is_whole = first == 0 || slices.count < first || slices.last < planned_at_;
+    if (is_whole) return slices.last;
+    const double parts = static_cast<double>(reduction_->part_chunks()) / first;
+    const std::chrono::duration<double> took = slices.last - planned_at_;
+    return planned_at_ + std::chrono::duration_cast<Duration>(took * parts);
 }
 
 }  // namespace dedloc::round

@@ -117,6 +117,7 @@ void Reduction::assign(const wire::Plan& plan) {
             owner_[c] = range.member.value();
         }
     }
+    measure_windows(plan);
 }
 
 /// Counts, for each chunk, the slices that the plan wants and that are here already.
@@ -158,6 +159,7 @@ void Reduction::forget_sums() {
 void Reduction::schedule_scatter() {
     scatter_.clear();
     held_.clear();
+    place_windows();
     scatter_chunks_ = scattered_ = 0;
     is_paced_ = true;
     if (own_.contribution().samples == Samples{0}) return;
@@ -215,14 +217,17 @@ std::optional<Due> Reduction::next(const PeerKey& to) {
     const auto scatter = scatter_.find(to);
     if (scatter != scatter_.end() && !scatter->second.due.empty()) {
         const std::uint64_t release = release_of(scatter->second);
-        if (!is_paced_ || release <= scattered_) {
+        if (is_ahead(scatter->second)) {
+            closed_.insert(to);
+        } else if (is_released(release)) {
             const std::uint32_t chunk = scatter->second.due.front();
             scatter->second.due.pop_front();
             scattered_to_[chunk] = to;
             ++scattered_;
             return Due{wire::Phase::kScatter, chunk};
+        } else {
+            held_.emplace(release, to);
         }
-        held_.emplace(release, to);
     }
     const std::uint32_t index = wire::index_of(*plan_, to);
     if (index == plan_->members.size() || !plan_->members[index].receives) return {};
@@ -233,7 +238,7 @@ std::optional<Due> Reduction::next(const PeerKey& to) {
 
 std::vector<PeerKey> Reduction::take_released() {
     std::vector<PeerKey> released;
-    while (!held_.empty() && (!is_paced_ || held_.begin()->first <= scattered_)) {
+    while (!held_.empty() && is_released(held_.begin()->first)) {
         released.push_back(held_.begin()->second);
         held_.erase(held_.begin());
     }
@@ -365,6 +370,7 @@ void Reduction::has_become_known(std::uint32_t chunk) {
     has_average_[chunk] = true;
     --missing_;
     if (receives_) tree_.add(first_of(chunk), size_of(chunk));
+    open_window(chunk);
 }
 
 void Reduction::offer(std::uint32_t chunk) {
@@ -387,25 +393,6 @@ bool Reduction::work_ahead() {
 Digest Reduction::digest() {
     DEDLOC_CHECK(is_complete() && receives_, "the average is whole", missing_);
     return tree_.root(*average_);
-}
-
-std::vector<std::uint32_t> Reduction::missing_senders() const {
-    std::vector<std::uint32_t> missing;
-    if (!plan_ || unreduced_ == 0) return missing;
-    for (const std::uint32_t k : contributors_) {
-        if (k == own_index_) continue;
-        const wire::PlanMember& member = plan_->members[k];
-        const auto kept = kept_.find(member.peer);
-        const bool has_some =
-            kept != kept_.end() && kept->second.contribution_id == member.contribution_id;
-        for (std::uint32_t c = 0; c < chunk_count(); ++c) {
-            if (!is_mine(c) || has_average_[c]) continue;
-            if (has_some && kept->second.chunks.contains(c)) continue;
-            missing.push_back(k);
-            break;
-        }
-    }
-    return missing;
 }
 
 std::vector<std::uint32_t> Reduction::refused_senders() const {

@@ -13,6 +13,9 @@
 //           uplink equally, so otherwise the reducer of a large part would get most of it after the
 //           small parts are done. Chunks become complete in the same order everywhere, so gather
 //           overlaps with scatter.
+// Windows   A contributor sends a reducer no slice that is a window ahead of the first chunk whose
+//           average it lacks (reduction_window.cpp). So one slow contributor does not make the
+//           reducers keep all slices of the others.
 // Memory    The contribution (shared with the trainer), the average (N), the slices of the chunks
 //           reduced here as they were sent, and chunks ahead of their plan: the newest of each
 //           sender, at most 2 N elements and 8 MiB of bookkeeping. Once a chunk is averaged, its
@@ -25,6 +28,7 @@
 //           of that contribution are refused and the sender is reported.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -54,15 +58,29 @@ struct Due {
 /// The data of one round at one member.
 class Reduction {
   public:
+    /// Smallest window of a contributor, in bytes. A gigabyte for 1,000 contributors; below that,
+    /// round trips would slow down fast links.
+    static constexpr std::uint64_t kMinWindowBytes = std::uint64_t{1} << 20;
+
     /// `elements`: N. `kept_bytes`: RoundRules::kept_slice_bytes. `spare`: buffer of an old
-    /// average, used again if nothing else holds it by then; may be null.
+    /// average, used again if nothing else holds it by then; may be null. All members must have the
+    /// same `kept_bytes` and `min_window`: reducers blame no contributor that has filled its
+    /// window.
     Reduction(std::uint64_t elements, Codec codec, const PeerKey& self, std::uint64_t kept_bytes,
-              std::shared_ptr<FloatVector> spare = nullptr)
+              std::shared_ptr<FloatVector> spare = nullptr,
+              std::uint64_t min_window = kMinWindowBytes)
         : elements_(elements),
           codec_(codec),
           self_(self),
           kept_bytes_(kept_bytes),
+          min_window_(min_window),
           average_(std::move(spare)) {}
+
+    /// The chunks of a reducer's part that a contributor to this plan may send ahead of the first
+    /// one whose average it lacks: an equal share of `kept_bytes`, at least `min_window` bytes and
+    /// two chunks.
+    static std::uint32_t window_of(const wire::Plan& plan, Codec codec, std::uint64_t kept_bytes,
+                                   std::uint64_t min_window = kMinWindowBytes);
 
     /// Follows a first or amended plan; `own` is the frozen contribution. Requires a plan that
     /// decode() accepts, over `elements`, with this member and at least one contributor.
@@ -89,7 +107,9 @@ class Reduction {
     bool holds_back() const { return !held_.empty(); }
     /// Ends pacing until the next plan.
     void release_all() { is_paced_ = false; }
-    /// True if there are chunks to send to `to`, now or when pacing allows it.
+    /// True once after an average has opened the window of a reducer.
+    bool take_has_opened() { return std::exchange(has_opened_, false); }
+    /// True if there are chunks to send to `to`, now or when pacing or its window allows it.
     bool has_next(const PeerKey& to) const;
     /// The message for a due chunk.
     wire::Chunk body(const Due& due) const;
@@ -111,7 +131,8 @@ class Reduction {
     /// now.
     /// Cost: eight leaves, 2 MiB.
     bool work_ahead();
-    /// Plan indices of members whose slices, or whose averages, are still missing here.
+    /// Plan indices of members whose slices, or whose averages, are still missing here. Slices that
+    /// are a window ahead are not missing yet.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;
     /// Plan indices of members whose slices were refused here.
@@ -120,6 +141,10 @@ class Reduction {
     bool has_due_chunks() const;
     /// Number of averaged chunks that all receivers should get from here.
     std::size_t offered_chunks() const { return reduced_.size(); }
+    /// Number of chunks that this member reduces, and how many of a contributor's slices of them
+    /// come before any average. 0 before follow().
+    std::uint32_t part_chunks() const;
+    std::uint32_t first_chunks() const { return std::min(window_, part_chunks()); }
     /// Bytes of the slices kept here, without bookkeeping; those of averaged chunks alone.
     std::uint64_t slice_bytes() const;
     std::uint64_t spent_bytes() const { return spent_bytes_; }
@@ -145,6 +170,15 @@ class Reduction {
     void schedule_scatter();
     struct Scatter;
     std::uint64_t release_of(const Scatter& scatter) const;
+    /// A full window ends pacing as well: the others need not keep in step with that reducer.
+    bool is_released(std::uint64_t release) const {
+        return !is_paced_ || !closed_.empty() || release <= scattered_;
+    }
+    void measure_windows(const wire::Plan& plan);
+    void place_windows();
+    void advance_open(std::uint32_t member);
+    bool is_ahead(const Scatter& scatter) const;
+    void open_window(std::uint32_t chunk);
     void replay_early();
     bool place_slice(const PeerKey& from, wire::Chunk& chunk);
     bool place_average(const PeerKey& from, const wire::Chunk& chunk);
@@ -165,6 +199,7 @@ class Reduction {
     const Codec codec_;
     const PeerKey self_;
     const std::uint64_t kept_bytes_;
+    const std::uint64_t min_window_;
     std::optional<wire::Plan> plan_;
     std::uint32_t own_index_ = 0;
     bool receives_ = true;
@@ -173,6 +208,15 @@ class Reduction {
     std::vector<std::uint32_t> contributors_;  ///< indices into the plan, in member order
     std::vector<std::uint64_t> weights_;       ///< their samples
     std::vector<std::uint32_t> owner_;         ///< plan index of each chunk's reducer
+
+    std::uint32_t window_ = 0;         ///< window_of() the plan
+    std::vector<std::uint32_t> rank_;  ///< each chunk's place in its reducer's part
+    /// Members' parts, by plan index: their chunks, ascending, and the place of the first one whose
+    /// average is not known to be here.
+    std::vector<std::vector<std::uint32_t>> parts_;
+    std::vector<std::uint32_t> open_;
+    std::set<PeerKey> closed_;  ///< reducers whose windows are full
+    bool has_opened_ = false;
 
     std::map<PeerKey, Kept> kept_;
     std::map<PeerKey, std::uint32_t> refused_;  ///< contribution id whose slices were refused

@@ -247,7 +247,7 @@ void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
                                .root = offer.record.average,
                                .leaves = offer.leaves,
                                .bytes = sizeof(float) * rules_.elements},
-                          std::as_writable_bytes(std::span{*average}));
+                          std::as_writable_bytes(std::span{*average}), leaf_time_);
     }
     awaited_.erase(from);
     download_->add_donor(now, from);
@@ -375,7 +375,7 @@ void CatchUp::start_state(TimePoint now, StepIndex step, Outbox& out) {
         download_->rebase(std::move(tree));
     } else {
         bytes_ = std::make_shared<Buffer>(static_cast<std::size_t>(tree.bytes));
-        download_.emplace(std::move(tree), *bytes_);
+        download_.emplace(std::move(tree), *bytes_, leaf_time_);
     }
     givers_.clear();
     join_donors(now);
@@ -437,6 +437,7 @@ void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& lea
         if (unpack(rules_.codec, data, values)) data = std::as_bytes(std::span{values});
     }
     const Download::Outcome outcome = download_->received(now, from, leaf.leaf, data);
+    leaf_time_ = download_->leaf_time();
     if (outcome == Download::Outcome::kVerified) {
         ++progress_;
         pace_.received(now, leaf.data.size());

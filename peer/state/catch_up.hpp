@@ -158,7 +158,10 @@ class CatchUp {
 
     // Choice of donors and their failures (catch_up_donors.cpp).
     void ask(TimePoint now, Outbox& out);
-    std::vector<PeerKey> pick_donors();
+    std::vector<DonorCandidate> pick_donors();
+    /// The step of the round or the state that this donor is asked for. While no target is known,
+    /// that is the donor's own: it may still hold a snapshot of an older state.
+    StepIndex wanted_from(const DonorCandidate& donor) const;
     bool could_give(const DonorCandidate& candidate) const;
     void answered(TimePoint now, const PeerKey& from, Outbox& out);
     void lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, Outbox& out);
@@ -239,6 +242,7 @@ class CatchUp {
     TimePoint asked_at_;               ///< when donors were last queried
     TimePoint ask_again_ = kNever;     ///< when donors are queried again
 
+    Duration leaf_time_{};                 ///< Download::leaf_time() of the last download
     std::optional<Download> download_;     ///< fills bytes_ or round_->average
     std::shared_ptr<Buffer> bytes_;        ///< the state being fetched
     StateCertificate target_;              ///< the state that is fetched or loaded

@@ -50,43 +50,49 @@ bool CatchUp::could_give(const DonorCandidate& candidate) const {
     return !has_donors() || candidate.step == target_.step || givers_.contains(candidate.peer);
 }
 
-std::vector<PeerKey> CatchUp::pick_donors() {
-    const StepIndex wanted = bytes_ ? target_.step : goal();
+StepIndex CatchUp::wanted_from(const DonorCandidate& donor) const {
+    if (mode_ == Mode::kRounds) return own_.step;
+    if (bytes_) return target_.step;
+    return aims_.empty() ? std::max(head_, donor.step) : goal();
+}
+
+std::vector<DonorCandidate> CatchUp::pick_donors() {
     // Donors that did not deliver come last, so many of them cannot hide one that would.
-    using Ranked = std::tuple<std::uint32_t, bool, bool, bool, std::uint64_t, PeerKey>;
-    std::vector<Ranked> ranked;
+    using Rank = std::tuple<std::uint32_t, bool, bool, bool, std::uint64_t>;
+    const StepIndex wanted = bytes_ ? target_.step : goal();
+    std::vector<std::pair<Rank, DonorCandidate>> ranked;
     for (const DonorCandidate& c : candidates_()) {
         if (!could_give(c)) continue;
         const auto asked = asked_.find(c.peer);
         // A heartbeat may be a round old, and a fetch may last a round.
         const bool may_drop = mode_ == Mode::kRounds && rounds_to_spare(c) == 0;
-        ranked.emplace_back(asked == asked_.end() ? 0 : asked->second, may_drop, c.is_voter,
-                            c.step != wanted, random_.next(), c.peer);
+        const std::uint32_t queries = asked == asked_.end() ? 0 : asked->second;
+        ranked.emplace_back(Rank{queries, may_drop, c.is_voter, c.step != wanted, random_.next()},
+                            c);
     }
-    std::sort(ranked.begin(), ranked.end());
+    std::ranges::sort(ranked, {}, [](const auto& entry) { return entry.first; });
     const std::size_t free_slots =
         kDonors - std::min(kDonors, download_ ? download_->donor_count() : 0);
     if (ranked.size() > free_slots) ranked.resize(free_slots);
-    std::vector<PeerKey> picked;
-    for (const Ranked& r : ranked) picked.push_back(std::get<PeerKey>(r));
+    std::vector<DonorCandidate> picked;
+    for (auto& [rank, candidate] : ranked) picked.push_back(candidate);
     return picked;
 }
 
 void CatchUp::ask(TimePoint now, Outbox& out) {
     std::erase_if(offers_,
                   [&](const auto& o) { return now - o.second.at >= rules_.failure_timeout; });
-    std::vector<PeerKey> picked = pick_donors();
+    const std::vector<DonorCandidate> picked = pick_donors();
     if (picked.empty() && !has_donors() && now - lied_at_ >= kAmnesty * rules_.failure_timeout) {
         liars_.clear();
     }
     asked_at_ = now;
     awaited_.clear();
     const bool is_round = mode_ == Mode::kRounds;
-    const StepIndex step = is_round ? own_.step : bytes_ ? target_.step : goal();
-    for (const PeerKey& peer : picked) {
-        ++asked_[peer];
-        awaited_.insert(peer);
-        out.send(peer, step, wire::StateQuery{.has_state = is_round});
+    for (const DonorCandidate& donor : picked) {
+        ++asked_[donor.peer];
+        awaited_.insert(donor.peer);
+        out.send(donor.peer, wanted_from(donor), wire::StateQuery{.has_state = is_round});
     }
     ask_again_ =
         now + (picked.empty() && !has_donors() ? rules_.heartbeat : rules_.failure_timeout);

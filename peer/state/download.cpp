@@ -5,6 +5,11 @@
 // A donor's pace is a smoothed time between its answers. When another donor delivers a leaf that
 // this one owes, its pace is raised to at least the time that it has taken so far; this keeps an
 // overtaken donor from looking fast.
+//
+// Where the link of this peer is slower than those of its donors, each of n donors answers after n
+// leaves, and the one whose leaf is last looks slow. A repeated request would add to what is queued
+// at the link. So the time between arrivals from any donors is measured too: while it is not
+// exceeded, the end game waits, and no donor has stalled.
 #include "peer/state/download.hpp"
 
 #include <algorithm>
@@ -35,8 +40,8 @@ constexpr int kSlower = 2;
 
 }  // namespace
 
-Download::Download(Tree tree, std::span<std::byte> target)
-    : tree_(std::move(tree)), target_(target) {
+Download::Download(Tree tree, std::span<std::byte> target, Duration leaf_time)
+    : tree_(std::move(tree)), target_(target), leaf_time_(leaf_time) {
     DEDLOC_CHECK(target_.size() == tree_.bytes, "a download's buffer has the size of the array",
                  target_.size(), tree_.bytes);
     DEDLOC_CHECK(tree_.leaves.size() == kernels::leaf_count(tree_.bytes),
@@ -115,6 +120,7 @@ Download::Outcome Download::received(TimePoint now, const PeerKey& from, std::ui
     if (is_donor && std::erase(found->second.asked, leaf) > 0) {
         Donor& donor = found->second;
         if (--askers_[leaf] == 0) missing_.insert(leaf);
+        arrived(now);
         const Duration gap = std::max(now - donor.since, Duration{1});
         donor.pace = donor.pace == Duration{0} ? gap : (3 * donor.pace + gap) / 4;
         donor.since = now;
@@ -133,8 +139,23 @@ Download::Outcome Download::received(TimePoint now, const PeerKey& from, std::ui
     return Outcome::kVerified;
 }
 
+bool Download::is_owed_any() const {
+    return std::ranges::any_of(donors_, [](const auto& d) { return !d.second.asked.empty(); });
+}
+
+void Download::arrived(TimePoint now) {
+    const Duration gap = std::max(now - waits_since_, Duration{1});
+    leaf_time_ = leaf_time_ == Duration{0} ? gap : (3 * leaf_time_ + gap) / 4;
+    waits_since_ = now;
+}
+
+bool Download::is_arriving(TimePoint now) const {
+    return now - waits_since_ < kSlower * leaf_time_;
+}
+
 void Download::ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32_t leaf,
                    Outbox& out) {
+    if (!is_owed_any()) waits_since_ = now;
     if (donor.asked.empty()) donor.since = now;
     donor.asked.push_back(leaf);
     ++askers_[leaf];
@@ -186,6 +207,7 @@ void Download::request(TimePoint now, Outbox& out) {
     looked_at_ = kNever;
     if (!missing_.empty() || is_complete() || donors_.size() < 2) return;
     looked_at_ = now;
+    if (is_arriving(now)) return;
     for (auto& [peer, donor] : donors_) {
         while (donor.asked.size() < window(donor) && ask_again(now, peer, donor, out)) {
         }
@@ -194,16 +216,23 @@ void Download::request(TimePoint now, Outbox& out) {
 
 std::vector<PeerKey> Download::stalled(TimePoint now, Duration failure_timeout) const {
     std::vector<PeerKey> all;
+    const Duration timeout = stall_timeout(failure_timeout);
     for (const auto& [peer, donor] : donors_) {
-        if (!donor.asked.empty() && now - donor.since >= failure_timeout) all.push_back(peer);
+        if (!donor.asked.empty() && now - donor.since >= timeout) all.push_back(peer);
     }
     return all;
 }
 
+Duration Download::stall_timeout(Duration failure_timeout) const {
+    // Windows above the first one are full of leaves that arrive within kAhead.
+    return failure_timeout + static_cast<int>(kFirstWindow * donors_.size()) * leaf_time_;
+}
+
 TimePoint Download::next_deadline(Duration failure_timeout) const {
     TimePoint next = looked_at_ == kNever ? kNever : looked_at_ + kLook;
+    const Duration timeout = stall_timeout(failure_timeout);
     for (const auto& [peer, donor] : donors_) {
-        if (!donor.asked.empty()) next = std::min(next, donor.since + failure_timeout);
+        if (!donor.asked.empty()) next = std::min(next, donor.since + timeout);
     }
     return next;
 }

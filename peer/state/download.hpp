@@ -5,7 +5,8 @@
 //            arrive. The next missing leaf is requested from any donor whose window is not full, so
 //            fast donors deliver more.
 // End game   When every leaf has been requested, a donor with a free slot is also asked for a leaf
-//            that its present donors are expected to take more than twice as long for.
+//            that its present donors are expected to take more than twice as long for; but not
+//            while leaves keep arriving, since then this peer's own link may be what all wait for.
 // Trust      None: every leaf is checked against the tree when it arrives.
 #pragma once
 
@@ -43,9 +44,10 @@ class Download {
         kGone,      ///< the donor does not hold the array any more
     };
 
-    /// Fills `target`, which must outlive this object. Requires target.size() = tree.bytes and as
-    /// many leaves as an array of that size has (DEDLOC_CHECK).
-    Download(Tree tree, std::span<std::byte> target);
+    /// Fills `target`, which must outlive this object. `leaf_time` is what an earlier download has
+    /// measured; 0: unknown. Requires target.size() = tree.bytes and as many leaves as an array of
+    /// that size has (DEDLOC_CHECK).
+    Download(Tree tree, std::span<std::byte> target, Duration leaf_time = {});
 
     /// Continues with another tree over the same target: keeps the verified leaves that are equal
     /// in both trees and drops all donors.
@@ -69,12 +71,15 @@ class Download {
                      std::span<const std::byte> data);
     /// Sends LeafRequests until every window is full or every leaf has been requested.
     void request(TimePoint now, Outbox& out);
-    /// The donors that owe leaves and have sent none for `failure_timeout`.
+    /// The donors that owe leaves and have sent none for `failure_timeout`, and as long again as
+    /// two leaves of each donor take on this peer's link.
     std::vector<PeerKey> stalled(TimePoint now, Duration failure_timeout) const;
     /// When stalled() or request() may have something to do although no leaf has arrived; kNever if
     /// never.
     TimePoint next_deadline(Duration failure_timeout) const;
 
+    /// Smoothed time between two leaves of any donors while leaves are owed; 0: unknown.
+    Duration leaf_time() const { return leaf_time_; }
     /// The tree that leaves are checked against.
     const Tree& tree() const { return tree_; }
     /// Number of leaves of the tree.
@@ -97,6 +102,14 @@ class Download {
         Duration pace{0};                  ///< smoothed time between answers; 0: unknown
     };
 
+    /// Whether any donor owes a leaf.
+    bool is_owed_any() const;
+    /// A donor that owes leaves and has sent nothing for so long has stalled.
+    Duration stall_timeout(Duration failure_timeout) const;
+    /// A leaf has arrived that a donor owed.
+    void arrived(TimePoint now);
+    /// Whether the last leaf arrived so recently that the next one may be under way.
+    bool is_arriving(TimePoint now) const;
     /// The part of the target that this leaf fills.
     std::span<std::byte> place(std::uint32_t leaf) const;
     /// Marks the leaf as held and cancels its outstanding requests here.
@@ -118,6 +131,8 @@ class Download {
     std::set<std::uint32_t> missing_;  ///< leaves neither held nor requested
     std::map<PeerKey, Donor> donors_;
     TimePoint looked_at_ = kNever;  ///< when the end game was last checked; kNever: not in it
+    Duration leaf_time_;            ///< see leaf_time()
+    TimePoint waits_since_{};       ///< the last arrival, or the request when nothing was owed
 };
 
 }  // namespace dedloc::state

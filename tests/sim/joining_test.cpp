@@ -89,6 +89,12 @@ struct Newcomer {
                    note.find(" samples/s instead of ") != std::string::npos;
         });
     }
+    /// Seconds in which its link carries the state and the averages decided meanwhile, which no
+    /// newcomer can beat; at most 0 if the link does not carry the averages.
+    double least_seconds() const {
+        const auto average = static_cast<double>(state::packed_bytes(join.codec, join.elements));
+        return join.state_bytes() / (join.mbit * 125'000 - average / round_seconds);
+    }
     double states_received() const {
         return static_cast<double>(world.traffic(id).bytes_received) / join.state_bytes();
     }
@@ -150,6 +156,25 @@ TEST_CASE("a newcomer learns from a voter how long rounds take, and rests within
     CHECK(newcomer.states_received() < 0.2);
 }
 
+TEST_CASE("a newcomer on a slow link receives each leaf once where rounds are long",
+          "[state][sim]") {
+    // Averages of 4.2 Mbit every 4.3 s. A leaf of an average takes half a second, so that each of
+    // four donors seems to take two.
+    for (const auto seed : seeds(1)) {
+        INFO("replay: " << replay_command(seed));
+        Newcomer newcomer{seed, {.mbit = 2, .codec = Codec::kFp16, .target_batch = 640}};
+        CHECK(newcomer.round_seconds > 4);
+        const double least = newcomer.least_seconds();
+        require_within(newcomer.world, 60s, "the newcomer's first round",
+                       [&] { return newcomer.rounds().second > 0; });
+        INFO(newcomer.seconds() << " s, " << newcomer.states_received() << " states");
+        CHECK(newcomer.world.loads(newcomer.id) == 1);
+        CHECK(newcomer.seconds() < 1.3 * least);
+        // Its link carries no more than that meanwhile, with all that is not leaves.
+        CHECK(newcomer.states_received() < 1.1 * least * 2 * 125'000 / newcomer.join.state_bytes());
+    }
+}
+
 TEST_CASE("a newcomer whose link carries the averages too narrowly does not drain the donors",
           "[state][sim]") {
     for (const auto seed : seeds(1)) {
@@ -168,16 +193,15 @@ namespace {
 void print_join(const Join& join) {
     Newcomer newcomer{1, join};
     const double round = newcomer.round_seconds;
-    const double average = static_cast<double>(state::packed_bytes(join.codec, join.elements));
     const double link = join.mbit * 125'000;
-    const double spare = link - average / round;
+    const double least = newcomer.least_seconds();
     const bool is_served = newcomer.world.run_until(
         [&] { return newcomer.rounds().second > 0 || newcomer.cannot_follow(); }, 900s);
     const bool takes_part = newcomer.rounds().second > 0;
     const double seconds = newcomer.seconds();
     const double received = newcomer.states_received();
     char bound[32] = "averages do not fit";
-    if (spare > 0) std::snprintf(bound, sizeof bound, "%.1f s", join.state_bytes() / spare);
+    if (least > 0) std::snprintf(bound, sizeof bound, "%.1f s", least);
     char line[200];
     std::snprintf(line, sizeof line,
                   "%-5s %6.1f MB %6.1f s %6.0f  %8.1f s  %-20s %8.1f s %-6s %6.2f\n",

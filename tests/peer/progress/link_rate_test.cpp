@@ -52,6 +52,29 @@ TEST_CASE("a link that got slower is noticed within a few rounds, a faster one t
     CHECK(rate.estimate() < Bandwidth{12'700'000});
 }
 
+TEST_CASE("a link that waits for others in rounds that take as long as planned is not slow",
+          "[progress]") {
+    LinkRate rate{Bandwidth{12'500'000}};
+    TimePoint now{1h};
+    const auto round_of = [&](double bytes_per_second, LinkRate::Outcome outcome) {
+        rate.begin(now);
+        for (int i = 0; i < 60; ++i) {
+            now += std::chrono::duration_cast<Duration>(std::chrono::duration<double>(
+                static_cast<double>(kFrame.value()) / bytes_per_second));
+            rate.carried(now, kFrame);
+        }
+        rate.end(now, outcome);
+    };
+    for (int k = 0; k < 8; ++k) round_of(1e6, LinkRate::Outcome::kInTime);
+    CHECK(rate.estimate() == Bandwidth{12'500'000});
+    round_of(1e6, LinkRate::Outcome::kLate);
+    CHECK(rate.estimate() == Bandwidth{9'375'000});
+    round_of(1e6, LinkRate::Outcome::kCancelled);
+    CHECK(rate.estimate()->value() == Approx(1'000'000).epsilon(0.01));
+    round_of(3e6, LinkRate::Outcome::kInTime);
+    CHECK(rate.estimate()->value() == Approx(2'000'000).epsilon(0.01));
+}
+
 TEST_CASE("too little to measure changes nothing", "[progress]") {
     LinkRate rate{Bandwidth{1'000'000}};
     TimePoint now{1h};

@@ -48,10 +48,12 @@ inline double power_from(double x) {
 class Exchange {
   public:
     Exchange(std::uint64_t seed, std::uint64_t elements, std::size_t members,
-             Codec codec = Codec::kFp32, std::optional<std::uint64_t> kept_bytes = {})
+             Codec codec = Codec::kFp32, std::optional<std::uint64_t> kept_bytes = {},
+             std::optional<std::uint64_t> min_window = {})
         : random_(seed),
           rules_({.elements = elements, .target_batch = {}, .last_step = {}, .codec = codec}),
-          kept_bytes_(kept_bytes.value_or(any_limit())) {
+          kept_bytes_(kept_bytes.value_or(any_limit())),
+          min_window_(min_window.value_or(any_limit())) {
         for (std::size_t k = 0; k < members; ++k) add(k);
         const auto planned =
             make_plan(rules_, {.number = 1, .coordinator = key_of(0)}, 1, {}, seats_, Veterans{});
@@ -68,7 +70,7 @@ class Exchange {
             members.pop_back();
             Reduction& reduction = reductions_
                                        .try_emplace(peer, rules_.elements, rules_.codec, peer,
-                                                    kept_bytes_, old_average())
+                                                    kept_bytes_, old_average(), min_window_)
                                        .first->second;
             reduction.follow(plan, contributions_.at(peer));
             for (auto& [to, query] : reduction.take_queries()) {
@@ -246,7 +248,8 @@ class Exchange {
             }
         }
         if (pairs.empty()) return false;
-        // Pacing may hold back some reducers, but never all.
+        // Pacing may hold back some reducers, but never all. Windows may, while averages are on
+        // their way.
         while (!pairs.empty()) {
             std::swap(pairs[random_.below(pairs.size())], pairs.back());
             const auto [from, to] = pairs.back();
@@ -256,7 +259,7 @@ class Exchange {
             flying_.push_back({from, to, reductions_.at(from).body(*due)});
             return true;
         }
-        FAIL("deadlock: no chunk can be sent");
+        if (flying_.empty()) FAIL("deadlock: no chunk can be sent");
         return false;
     }
 
@@ -274,6 +277,7 @@ class Exchange {
     Random random_;
     const RoundRules rules_;
     const std::uint64_t kept_bytes_;
+    const std::uint64_t min_window_;
     std::vector<Asked> asked_;  ///< queries on their way
     std::size_t query_count_ = 0;
     std::map<PeerKey, Seat> seats_;

@@ -9,6 +9,7 @@
 
 #include "peer/planning/request.hpp"
 #include "peer/round/plan_maker.hpp"
+#include "peer/round/reduction.hpp"
 #include "peer/round/relays.hpp"
 
 using namespace dedloc;
@@ -103,11 +104,19 @@ void print_row(const Fleet& fleet, Kind kind, const char* name) {
         2.0 * static_cast<double>(on_wire.bytes_of(fleet.plan.chunk_elements) * others);
     const double now =
         std::min(all, std::min(all, static_cast<double>(fleet.rules.kept_slice_bytes)) + chunks);
+    // One contributor is far behind: a window of each of the others waits for it.
+    const std::uint64_t window =
+        Reduction::window_of(fleet.plan, fleet.rules.codec, fleet.rules.kept_slice_bytes);
+    const double waiting = static_cast<double>(
+        on_wire.bytes_of(std::min(part, window * fleet.plan.chunk_elements)) * others);
+    const double slowest =
+        std::min(all, std::min(all, static_cast<double>(fleet.rules.kept_slice_bytes)) + waiting);
     const double elements = static_cast<double>(fleet.rules.elements);
-    std::printf("| %s | %zu | %.0f M | %.2f | %.1f %% | %.2f | %.2f |\n", name,
+    std::printf("| %s | %zu | %.0f M | %.2f | %.1f %% | %.2f | %.2f | %.2f |\n", name,
                 fleet.plan.members.size(), elements * 1e-6,
                 4 * elements * vectors_of(kind) / kGigabyte,
-                100 * static_cast<double>(part) / elements, all / kGigabyte, now / kGigabyte);
+                100 * static_cast<double>(part) / elements, all / kGigabyte, now / kGigabyte,
+                slowest / kGigabyte);
 }
 
 }  // namespace
@@ -115,7 +124,7 @@ void print_row(const Fleet& fleet, Kind kind, const char* name) {
 TEST_CASE("memory by role", "[.table]") {
     std::printf(
         "| role | members | elements | vectors, GB | largest part | slices until the "
-        "commit, GB | slices now, GB |\n|---|---|---|---|---|---|---|\n");
+        "commit, GB | slices now, GB | one far behind, GB |\n|---|---|---|---|---|---|---|---|\n");
     const std::pair<Kind, const char*> kinds[] = {{Kind::kTrainer, "trainer"},
                                                   {Kind::kAggregator, "aggregator"},
                                                   {Kind::kCoordinator, "coordinator"}};

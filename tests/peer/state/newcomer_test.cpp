@@ -93,6 +93,23 @@ TEST_CASE("a peer that rested follows once its link is faster", "[state]") {
     CHECK(joining.world.notes.size() == 1);
 }
 
+TEST_CASE("leaves that wait for this peer's own link are requested once", "[state]") {
+    for (const double mbit : {1., 2., 8.}) {
+        INFO(mbit << " Mbit/s");
+        TransferWorld world{kElements, 36};
+        for (int i = 0; i < 4; ++i) world.add_member(k5);
+        world.download = mbit * 125'000;
+        world.aim_at(k5);
+        REQUIRE(world.run_until_current(120s));
+        CHECK(world.leaf_bytes == 12 * kElements);
+        for (std::uint64_t rounds = 1; rounds <= 6; ++rounds) {
+            world.advance();
+            REQUIRE(world.run_until_current(60s));
+            CHECK(world.leaf_bytes == (12 + 4 * rounds) * kElements);
+        }
+    }
+}
+
 TEST_CASE("averages of missed rounds travel in the run's codec", "[state]") {
     for (const Codec codec : {Codec::kFp32, Codec::kBf16}) {
         TransferWorld world{kElements, 32};
@@ -126,6 +143,25 @@ TEST_CASE("a third state is not loaded when a backbone is lost in mid-round", "[
     CHECK_FALSE(world.run_until_current(40s));
     CHECK(world.loads.size() == 2);
     CHECK(world.has_note("has loaded 2 states and is behind again"));
+}
+
+TEST_CASE("a peer that knows no target does not load an old state of which a donor has a snapshot",
+          "[state]") {
+    TransferWorld world{kElements, 37};
+    Member& member = world.add_member(StepIndex{0});
+    world.aim_at(StepIndex{0});
+    REQUIRE(world.run_until_current(5s));
+    for (StepIndex step{1}; step <= StepIndex{8}; step = step.next()) {
+        member.own.step = step;
+        member.own.state = world.history.state_digest(step);
+        world.certify(member, step);
+    }
+    world.own = {};
+    world.catch_up->reset();
+    world.later(0s, [&] { world.catch_up->follow(0, StepIndex{0}); });
+    REQUIRE(world.run_until([&] { return world.loads.size() == 2; }, 5s));
+    CHECK(world.loads[0].step == StepIndex{0});
+    CHECK(world.loads[1].step == StepIndex{8});
 }
 
 TEST_CASE("a peer without a donor asks at the first heartbeat that tells of one", "[state]") {

@@ -400,13 +400,21 @@ void TransferWorld::send_leaves(Member& member) {
     ++member.leaves_sent;
     leaf_bytes += leaf->data.size();
     member.is_sending = true;
-    const double seconds = static_cast<double>(leaf->data.size() + 100) / member.bytes_per_second;
-    const auto time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+    const auto time_at = [&](double bytes_per_second) {
+        const double seconds = static_cast<double>(leaf->data.size() + 100) / bytes_per_second;
+        return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+    };
+    const Duration time = time_at(member.bytes_per_second);
+    TimePoint arrival = now + time + member.latency;
+    if (download > 0) {
+        const TimePoint begin = std::max(now + member.latency, download_free_);
+        arrival = download_free_ = std::max(arrival, begin + time_at(download));
+    }
     later(time, [this, m = &member] {
         m->is_sending = false;
         send_leaves(*m);
     });
-    later(time + member.latency, [this, key = member.key, body = std::move(*leaf)] {
+    later(arrival - now, [this, key = member.key, body = std::move(*leaf)] {
         deliver_back(key, StepIndex{0}, body);
     });
 }

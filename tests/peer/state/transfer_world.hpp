@@ -118,6 +118,7 @@ class TransferWorld {
     History history;
     TimePoint now{};
     std::vector<std::unique_ptr<Member>> members;
+    double download = 0;  ///< bytes per second that the fetcher receives at most; 0: unlimited
     std::unique_ptr<state::CatchUp> catch_up;
     state::Own own;
     SharedBytes own_bytes;
@@ -148,6 +149,7 @@ class TransferWorld {
     std::map<std::pair<TimePoint, std::uint64_t>, std::function<void()>> queue_;
     bool wants_current_ = false;
     bool is_applying_ = false;
+    TimePoint download_free_{};  ///< when the fetcher has received all that was sent to it
     std::uint8_t next_key_ = 1;
 };
 
