@@ -46,4 +46,28 @@ inline void set_up(TcpSocket& socket, const std::string& congestion) {
                static_cast<socklen_t>(congestion.size()));
 }
 
+/// Bounds the bytes of one of a link's several flows that TCP holds and has not sent: another flow
+/// could not send them any more. A write may exceed it, so that most frames are taken as a whole.
+inline void limit_unsent(int descriptor) {
+    const int bytes = 8 << 10;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
+/// Lets the connection fail when its other end has acknowledged nothing for 20 seconds: a link
+/// pings on its first flow only. An idle one asks for a sign of life after 8 seconds, and then
+/// every 3 seconds as long as there is none, so one lost packet does not end it.
+inline void watch_other_end(int descriptor) {
+    const auto set = [&](int level, int option, int value) {
+        setsockopt(descriptor, level, option, &value, sizeof value);
+    };
+    constexpr int kIdle = 8;
+    constexpr int kInterval = 3;
+    constexpr int kProbes = 4;
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, kIdle);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, kInterval);
+    // The system ends the connection at the first probe after this time, however many were lost.
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, 1'000 * (kIdle + kInterval * kProbes));
+}
+
 }  // namespace dedloc::net
