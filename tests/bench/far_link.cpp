@@ -18,6 +18,7 @@
 #include <variant>
 
 #include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
 
@@ -114,6 +115,7 @@ void send(const Endpoint& there, std::size_t links, const TransportOptions& opti
 int main(int count, char** arguments) {
     using namespace dedloc::net;
     const std::string mode = count > 1 ? arguments[1] : "";
+    dedloc::start_log("far_link", dedloc::LogLevel::kWarning);
     try {
         if (mode == "receive" && count == 4) receive({arguments[2], port_of(arguments[3])});
         if (mode == "send" && count == 8) {

@@ -64,9 +64,9 @@ void TcpFlow::write_soon() {
 /// Writes until the socket would block, the turn is over, or `allowed` bytes are written.
 void TcpFlow::write(std::size_t allowed) {
     for (std::size_t turn = 0; !is_over_;) {
-        fill_encoder();
-        is_writing_ = !encoder_->is_empty();
+        is_writing_ = fill_encoder();
         if (!is_writing_) return;
+        if (encoder_->is_empty()) return write_when_possible();
         if (turn >= allowed) return write_when_allowed();
         if (turn >= kTurnBytes) return write_soon();
         std::array<asio::const_buffer, FrameEncoder::kMaxPieces> pieces;
@@ -89,9 +89,9 @@ void TcpFlow::write(std::size_t allowed) {
     }
 }
 
-/// Moves queued frames into the encoder. A frame of the owner enters it alone: what the encoder
-/// holds, no other flow can write.
-void TcpFlow::fill_encoder() {
+/// Moves queued frames into the encoder. A frame of the owner enters it alone, and only when TCP
+/// holds little: what a flow has taken, no other flow can write. False: there is nothing to write.
+bool TcpFlow::fill_encoder() {
     const auto add = [this](OutgoingFrame frame) {
         if (frame.header.kind == FrameKind::kData) numbers_.push_back(frame.header.detail);
         encoder_->add(std::move(frame));
@@ -99,10 +99,10 @@ void TcpFlow::fill_encoder() {
     for (; !queue_.empty() && encoder_->has_space(); queue_.pop_front()) {
         add(std::move(queue_.front()));
     }
-    if (!encoder_->is_empty()) return;
-    if (auto frame = owner_.next_frame()) return add(std::move(*frame));
-    // The owner may have queued a goodbye when its last frame had left.
-    if (!queue_.empty()) fill_encoder();
+    if (!encoder_->is_empty()) return true;
+    if (!owner_.has_frame()) return false;
+    if (!is_full(socket_.native_handle())) add(owner_.next_frame());
+    return true;
 }
 
 void TcpFlow::write_when_possible() {

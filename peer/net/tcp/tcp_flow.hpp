@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
+#include <utility>
 
 #include "peer/net/session/frame_codec.hpp"
 #include "peer/net/tcp/rate_limit.hpp"
@@ -25,8 +25,10 @@ class FlowOwner {
 
     /// Keeps the owner and its flows alive while a handler waits.
     virtual std::shared_ptr<void> hold() = 0;
-    /// The flow has nothing to write: a frame for it, if there is one.
-    virtual std::optional<OutgoingFrame> next_frame() = 0;
+    /// Whether there is a frame that any flow may take.
+    virtual bool has_frame() const = 0;
+    /// The flow takes it. Requires has_frame().
+    virtual OutgoingFrame next_frame() = 0;
     /// The socket has taken the data frame with this number.
     virtual void on_taken(std::uint32_t number) = 0;
     /// The socket has taken frames of this size together, the last of them just now.
@@ -77,7 +79,7 @@ class TcpFlow final {
   private:
     void write_soon();
     void write(std::size_t allowed);
-    void fill_encoder();
+    bool fill_encoder();
     void write_when_allowed();
     void write_when_possible();
     void count_written(std::size_t bytes);

@@ -146,7 +146,7 @@ void TcpLink::add_flow(TcpSocket socket, FrameCodec codec) {
     const auto held = shared_from_this();
     flows_.push_back(
         std::make_unique<TcpFlow>(std::move(socket), std::move(codec), traffic_, *this));
-    for (const auto& flow : flows_) limit_unsent(flow->descriptor());
+    for (const auto& flow : flows_) wait_until_sent(flow->descriptor());
     window_.set_flows(flows_.size());
     if (!flows_.back()->start()) return cut();
     if (!is_closing_) share_queue();
@@ -204,8 +204,11 @@ void TcpLink::fly(std::size_t bytes) {
     flying_bytes_ += bytes;
 }
 
-std::optional<OutgoingFrame> TcpLink::next_frame() {
-    if (shared_.empty() || flying_bytes_ >= limits_.flying_bytes) return {};
+bool TcpLink::has_frame() const {
+    return !shared_.empty() && flying_bytes_ < limits_.flying_bytes;
+}
+
+OutgoingFrame TcpLink::next_frame() {
     OutgoingFrame frame = std::move(shared_.front());
     shared_.pop_front();
     fly(frame.body.size());

@@ -114,7 +114,8 @@ class TcpLink final : public FlowOwner, public std::enable_shared_from_this<TcpL
 
     // FlowOwner
     std::shared_ptr<void> hold() override { return shared_from_this(); }
-    std::optional<OutgoingFrame> next_frame() override;
+    bool has_frame() const override;
+    OutgoingFrame next_frame() override;
     void on_taken(std::uint32_t number) override;
     void on_written(std::size_t frames, std::size_t bytes) override;
     void on_reading() override;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -46,11 +48,20 @@ inline void set_up(TcpSocket& socket, const std::string& congestion) {
                static_cast<socklen_t>(congestion.size()));
 }
 
-/// Bounds the bytes of one of a link's several flows that TCP holds and has not sent: another flow
-/// could not send them any more. A write may exceed it, so that most frames are taken as a whole.
-inline void limit_unsent(int descriptor) {
-    const int bytes = 8 << 10;
-    setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+/// Bytes that TCP may hold unsent before one of a link's several flows takes another frame: no other
+/// flow could send them any more.
+inline constexpr int kMaxUnsent = 8 << 10;
+
+/// Lets asynchronous waits for space end when fewer than kMaxUnsent bytes are unsent.
+inline void wait_until_sent(int descriptor) {
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMaxUnsent, sizeof kMaxUnsent);
+}
+
+/// Whether kMaxUnsent bytes or more are unsent. The system's own limit is no bound: it lets a write
+/// append to a packet that waits.
+inline bool is_full(int descriptor) {
+    int unsent = 0;
+    return ioctl(descriptor, SIOCOUTQNSD, &unsent) == 0 && unsent >= kMaxUnsent;
 }
 
 /// Lets the connection fail when its other end has acknowledged nothing for 20 seconds: a link
