@@ -48,8 +48,8 @@ inline void set_up(TcpSocket& socket, const std::string& congestion) {
                static_cast<socklen_t>(congestion.size()));
 }
 
-/// Bytes that TCP may hold unsent before one of a link's several flows takes another frame: no other
-/// flow could send them any more.
+/// Bytes that TCP may hold unsent before one of a link's several flows takes another frame: no
+/// other flow could send them any more.
 inline constexpr int kMaxUnsent = 8 << 10;
 
 /// Lets asynchronous waits for space end when fewer than kMaxUnsent bytes are unsent.
