@@ -74,6 +74,11 @@ void add_member_options(CLI::App& command, MemberArguments& arguments) {
         .add_option("--congestion", arguments.congestion,
                     "TCP's congestion control, if the system has it and permits it")
         ->capture_default_str();
+    command
+        .add_option("--connections", arguments.connections,
+                    "TCP connections of a link that loss limits; 1: never more than one")
+        ->check(CLI::Range(std::size_t{1}, net::kMaxFlows))
+        ->capture_default_str();
     command.add_flag("--check", arguments.checks,
                      "Verify every average: compute it again from its contributors' keys");
     command.add_flag("--quiet", arguments.is_quiet, "Print no line for each step");
@@ -104,6 +109,7 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const form
                         .maps_port = arguments.maps_port,
                         .max_links = arguments.max_links != 0 ? arguments.max_links : links,
                         .congestion = arguments.congestion,
+                        .connections = arguments.connections,
                         .samples_per_second = arguments.samples_per_second,
                         .upload = bandwidth_of(arguments.upload_mbit),
                         .download = bandwidth_of(arguments.download_mbit),

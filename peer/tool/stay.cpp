@@ -85,6 +85,7 @@ net::TransportOptions Stay::transport_options() const {
     options.listen = options_.listen;
     options.max_links = options_.max_links;
     options.congestion = options_.congestion;
+    options.max_flows = options_.connections;
     if (!options_.ticket) return options;
     options.session = net::SessionOptions{.project = run_.project_key,
                                           .run = formats::run_id(run_),

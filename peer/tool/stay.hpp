@@ -30,15 +30,16 @@ struct StayOptions {
     std::vector<std::string> seeds;  ///< HOST:PORT of DHT seeds; empty: those of the run file
     std::optional<Endpoint> listen;  ///< TCP; nothing: outbound-only
     bool maps_port = false;          ///< asks the router to forward the port
-    std::size_t max_links = net::kMaxLinks;  ///< TransportOptions::max_links
-    std::string congestion{};                ///< TransportOptions::congestion
-    double samples_per_second = 0;           ///< speed of the trainer; 0: computes nothing
-    std::optional<Bandwidth> upload{};       ///< PeerConfig::upload
-    std::optional<Bandwidth> download{};     ///< PeerConfig::download
-    bool measures_bandwidth = true;          ///< false: the two bandwidths are exact
-    bool checks = false;                     ///< verifies every average
-    std::filesystem::path memory;            ///< folder of a backbone's memory; empty: not kept
-    bool is_quiet = false;                   ///< prints no line for each step
+    std::size_t max_links = net::kMaxLinks;    ///< TransportOptions::max_links
+    std::string congestion{};                  ///< TransportOptions::congestion
+    std::size_t connections = net::kMaxFlows;  ///< TransportOptions::max_flows
+    double samples_per_second = 0;             ///< speed of the trainer; 0: computes nothing
+    std::optional<Bandwidth> upload{};         ///< PeerConfig::upload
+    std::optional<Bandwidth> download{};       ///< PeerConfig::download
+    bool measures_bandwidth = true;            ///< false: the two bandwidths are exact
+    bool checks = false;                       ///< verifies every average
+    std::filesystem::path memory;              ///< folder of a backbone's memory; empty: not kept
+    bool is_quiet = false;                     ///< prints no line for each step
     std::optional<formats::SignedTicket> ticket;          ///< nothing: links prove nothing
     std::optional<hostile::Misbehaviour> misbehaviour{};  ///< nothing: honest; not for a backbone
 };

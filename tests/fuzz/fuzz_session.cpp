@@ -1,12 +1,15 @@
 // What a stranger says on a link: handshakes at both ends, tickets that the project did sign, an
-// honest handshake that is changed on its way, and the frames that follow, plain and sealed.
+// honest handshake that is changed on its way, the frames that follow, plain and sealed, and
+// connections that are attached to the link.
 #include <algorithm>
 #include <cstring>
 #include <span>
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
+#include "peer/net/session/flow_handshake.hpp"
 #include "peer/net/session/frame_codec.hpp"
+#include "peer/net/session/frame_order.hpp"
 #include "peer/net/session/link_ticket.hpp"
 #include "tests/fuzz/fixed_randomness.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
@@ -155,13 +158,59 @@ void seal_anything(net::Cipher cipher, std::span<const std::byte> bytes) {
     read_stream(*reader.decoder, std::move(stream).finish());
 }
 
+/// Both ends of the attachment of a flow: what a stranger says to each, and, if the last byte is
+/// even, to a listener that has no such link.
+void attach(std::span<const std::byte> said) {
+    net::FlowSecret secret;
+    secret.key.bytes[0] = std::byte{1};
+    const bool has_link = said.empty() || std::to_integer<unsigned>(said.back()) % 2 == 1;
+    net::FlowHandshake listener([&](const net::FlowToken& token) {
+        const bool is_it = has_link && token == secret.token;
+        return is_it ? net::NamedLink{net::LinkRefusal::kNone, secret} : net::NamedLink{};
+    });
+    net::FlowHandshake dialler(secret);
+    (void)dialler.begin();
+    for (net::FlowHandshake* end : {&listener, &dialler}) {
+        ByteReader in(said);
+        while (end->wants() > 0) {
+            const auto message = in.take(end->wants());
+            if (!message) break;
+            const Buffer answer = end->take(*message);
+            DEDLOC_CHECK(answer.size() <= net::FlowHandshake::kFlowBytes, "answers are short");
+        }
+        DEDLOC_CHECK(!end->is_proven(), "a stranger attaches nothing");
+        if (end->is_refused()) {
+            DEDLOC_CHECK(!end->sentence().empty(), "a refused stranger is told why");
+        }
+    }
+}
+
+/// Numbers of data frames, each with a size: what is delivered is in order, and what waits keeps
+/// the limit.
+void order(std::span<const std::byte> bytes) {
+    constexpr std::size_t kMost = 10'000;
+    net::ReceivedFrames received(kMost);
+    std::uint32_t next = 0;
+    std::size_t waiting = 0;
+    ByteReader in(bytes);
+    while (const auto entry = in.read<std::array<std::uint16_t, 2>>()) {
+        const std::uint32_t number = (*entry)[0];
+        const auto frame = std::make_shared<const Buffer>((*entry)[1] % 2'000);
+        if (!received.take(number, frame)) continue;
+        DEDLOC_CHECK(number >= next, "a frame is taken once");
+        waiting += frame->size();
+        for (; const auto delivered = received.next(); ++next) waiting -= delivered->size();
+        DEDLOC_CHECK(waiting <= kMost, "what waits keeps the limit", waiting);
+    }
+}
+
 }  // namespace
 
 void run(std::span<const std::byte> input) {
     if (input.empty()) return;
     FixedRandomness::begin(0);
     const auto rest = input.subspan(1);
-    constexpr unsigned kCases = 7;
+    constexpr unsigned kCases = 9;
     const auto choice = std::to_integer<unsigned>(input[0]);
     const bool has_aes = choice / kCases % 2 == 1;
     const net::Cipher cipher = has_aes ? net::Cipher::kAes256Gcm : net::Cipher::kXChaCha20;
@@ -178,8 +227,12 @@ void run(std::span<const std::byte> input) {
             return read_stream(*net::make_plain_codec(kLimit).decoder, rest);
         case 5:
             return read_stream(*sealed_codec(cipher, false).decoder, rest);
-        default:
+        case 6:
             return seal_anything(cipher, rest);
+        case 7:
+            return attach(rest);
+        default:
+            return order(rest);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "peer/formats/shard.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/ledger/ledger.hpp"
+#include "peer/net/session/flow_handshake.hpp"
 #include "peer/net/session/link_frame.hpp"
 #include "peer/wire/history.hpp"
 #include "peer/wire/limits.hpp"
@@ -212,6 +213,15 @@ void write_sessions(const std::filesystem::path& root) {
     const Buffer header = std::move(renewal).finish();
     const Buffer shown = formats::encode(formats::sign(later, tests::test_key(net::kProject)));
     add("plain_renewal", 4, {header, shown});
+    net::FlowSecret secret;
+    secret.key.bytes[0] = std::byte{1};
+    FixedRandomness::begin(0);
+    const Buffer attach = net::FlowHandshake(secret).begin();
+    const Buffer guess(net::FlowHandshake::kFlowBytes);
+    const std::byte has_link[] = {std::byte{1}};
+    add("attach", 7, {attach, guess, has_link});
+    const std::uint16_t numbers[] = {2, 100, 0, 1'000, 1, 7, 1, 7, 9, 1'999};
+    add("order", 8, {std::as_bytes(std::span{numbers})});
 }
 
 void write_ledgers(const std::filesystem::path& root) {

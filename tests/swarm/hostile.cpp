@@ -158,8 +158,9 @@ void InsiderLink::show(const formats::SignedTicket& ticket) {
 void InsiderLink::write_frame(net::FrameKind kind, SharedBytes body, std::size_t at_most) {
     if (!is_open_) return;
     const auto size = static_cast<std::uint32_t>(body->size());
+    const std::uint32_t detail = kind == net::FrameKind::kData ? data_frames_++ : 0;
     codec_.encoder->add(
-        {.header = {.magic = net::kFrameMagic, .kind = kind, .length = size, .detail = 0},
+        {.header = {.magic = net::kFrameMagic, .kind = kind, .length = size, .detail = detail},
          .body = std::move(body)});
     while (is_open_ && at_most > 0 && !codec_.encoder->is_empty()) {
         std::size_t written = 0;

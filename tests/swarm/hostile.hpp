@@ -79,6 +79,7 @@ class InsiderLink final {
     std::optional<wire::Call> call_;
     bool is_introduced_ = false;
     bool is_open_ = false;
+    std::uint32_t data_frames_ = 0;  ///< sent so far
 };
 
 }  // namespace dedloc::test

@@ -33,8 +33,11 @@ constexpr std::uint64_t kDiallerKey = 1;
 constexpr std::uint64_t kListenerKey = 2;
 constexpr char kHandshakeKeys[crypto_kdf_CONTEXTBYTES + 1] = "DDLshake";
 constexpr char kLinkKeys[crypto_kdf_CONTEXTBYTES + 1] = "DDLframe";
+constexpr std::uint64_t kFlowProofs = 1;
+constexpr std::uint64_t kFlowToken = 2;
+constexpr char kFlowSecret[crypto_kdf_CONTEXTBYTES + 1] = "DDLflows";
 
-static_assert(crypto_kdf_KEYBYTES == 32 && crypto_scalarmult_BYTES == 32);
+static_assert(crypto_scalarmult_BYTES == 32);
 static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES == 32);
 static_assert(crypto_aead_xchacha20poly1305_ietf_ABYTES == 16);
 static_assert(Handshake::kSealedBytes > wire::kTicketBytes + wire::kSignatureBytes);
@@ -45,22 +48,6 @@ template <class Byte>
 auto* raw(Byte* bytes) {
     using Raw = std::conditional_t<std::is_const_v<Byte>, const unsigned char, unsigned char>;
     return reinterpret_cast<Raw*>(bytes);
-}
-
-/// Derives the key `number` of this context from `root`.
-SecretKey subkey(const SecretKey& root, std::uint64_t number, const char* context) {
-    SecretKey key;
-    crypto_kdf_derive_from_key(raw(key.bytes.data()), key.bytes.size(), number, context,
-                               raw(root.bytes.data()));
-    return key;
-}
-
-/// Keyed BLAKE2b: two ends get the same hash only if they share the key and the text.
-SecretKey keyed_hash(const SecretKey& key, std::span<const std::byte> text) {
-    SecretKey hash;
-    crypto_generichash_blake2b(raw(hash.bytes.data()), hash.bytes.size(), raw(text.data()),
-                               text.size(), raw(key.bytes.data()), key.bytes.size());
-    return hash;
 }
 
 /// The bytes that a proof signs: the signer's role, the transcript and the ticket.
@@ -87,10 +74,6 @@ Side other(Side side) {
 }
 
 }  // namespace
-
-SecretKey::~SecretKey() {
-    sodium_memzero(bytes.data(), bytes.size());
-}
 
 /// The project's signature is checked first: the ticket's fields count only if it is valid.
 LinkRefusal judge(const std::optional<formats::SignedTicket>& ticket, const SessionOptions& session,
@@ -215,8 +198,8 @@ bool Handshake::derive_keys(std::span<const std::byte, 32> other_ephemeral) {
     ephemeral_ = SecretKey{};
     if (status != 0) return false;
     root_ = keyed_hash(shared, transcript_.bytes);
-    send_ = subkey(root_, is_dialler() ? kDiallerKey : kListenerKey, kHandshakeKeys);
-    receive_ = subkey(root_, is_dialler() ? kListenerKey : kDiallerKey, kHandshakeKeys);
+    send_ = derive_key(root_, is_dialler() ? kDiallerKey : kListenerKey, kHandshakeKeys);
+    receive_ = derive_key(root_, is_dialler() ? kListenerKey : kDiallerKey, kHandshakeKeys);
     return true;
 }
 
@@ -299,11 +282,16 @@ Buffer Handshake::take_verdict(std::span<const std::byte> message) {
     return {};
 }
 
-/// Derives the keys of the link's frames from the root key and the transcript with both proofs.
+/// Derives the keys of the link's frames, and the secret of its flows, from the root key and the
+/// transcript with both proofs.
 void Handshake::derive_link_keys() {
     const SecretKey root = keyed_hash(root_, transcript_.bytes);
-    proven_.send = subkey(root, is_dialler() ? kDiallerKey : kListenerKey, kLinkKeys);
-    proven_.receive = subkey(root, is_dialler() ? kListenerKey : kDiallerKey, kLinkKeys);
+    proven_.send = derive_key(root, is_dialler() ? kDiallerKey : kListenerKey, kLinkKeys);
+    proven_.receive = derive_key(root, is_dialler() ? kListenerKey : kDiallerKey, kLinkKeys);
+    proven_.flows.key = derive_key(root, kFlowProofs, kFlowSecret);
+    const SecretKey token = derive_key(root, kFlowToken, kFlowSecret);
+    FlowToken& name = proven_.flows.token;
+    std::copy_n(token.bytes.begin(), name.bytes.size(), name.bytes.begin());
 }
 
 Buffer Handshake::refuse(LinkRefusal refusal) {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/net/session/link_refusal.hpp"
+#include "peer/net/session/secret_key.hpp"
 #include "peer/net/session/stream_cipher.hpp"
 #include "peer/wire/limits.hpp"
 
@@ -46,10 +48,11 @@ struct SessionOptions {
 
 /// Range of supported versions of the handshake and of the frames after it; a new kind of frame is
 /// a new version. Version 1 had no receipt and ticket frames, and its pings did not announce the
-/// next ping. Tickets of version 2 did not say how fast the seat's device trains.
+/// next ping. Tickets of version 2 did not say how fast the seat's device trains. Version 3 did not
+/// number its data frames and had one connection for each link.
 struct LinkVersions {
-    std::uint16_t oldest = 3;  ///< at least 1
-    std::uint16_t newest = 3;  ///< the highest version in both ranges is used
+    std::uint16_t oldest = 4;  ///< at least 1
+    std::uint16_t newest = 4;  ///< the highest version in both ranges is used
 };
 
 /// kNone if the ticket is valid in this run now, else the reason. This does not prove that the
@@ -60,13 +63,17 @@ LinkRefusal judge(const std::optional<formats::SignedTicket>& ticket, const Sess
 /// Role in a handshake; part of the signed bytes.
 enum class Side : std::uint8_t { kDialler = 0, kListener = 1 };
 
-/// A key whose memory is wiped by the destructor.
-struct SecretKey {
-    SecretKey() = default;
-    SecretKey(const SecretKey&) = default;
-    SecretKey& operator=(const SecretKey&) = default;
-    ~SecretKey();
-    std::array<std::byte, 32> bytes{};  ///< all zero until derived
+/// Names a link to its two ends when a connection is attached to it. Visible on the wire.
+struct FlowToken {
+    std::array<std::byte, 16> bytes{};  ///< derived from the link's keys
+    auto operator<=>(const FlowToken&) const = default;
+};
+
+/// What the two ends of a link know, and no other peer: it lets them attach flows to the link
+/// (flow_handshake.hpp).
+struct FlowSecret {
+    FlowToken token{};  ///< no secret
+    SecretKey key{};    ///< for proofs and for the keys of flows
 };
 
 /// The result of a completed handshake.
@@ -78,6 +85,7 @@ struct Proven {
     Cipher cipher = Cipher::kXChaCha20;  ///< seals them; AES-256-GCM if both ends have it
     SecretKey send;                      ///< seals the frames that this end sends
     SecretKey receive;                   ///< opens the frames that this end receives
+    FlowSecret flows;                    ///< attaches more connections to the link
 
     /// What a sealed codec needs; as long as this lives.
     LinkKeys keys() const {

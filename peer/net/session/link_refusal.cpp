@@ -37,6 +37,9 @@ constexpr std::array<Sentences, static_cast<std::size_t>(kLastLinkRefusal) + 1> 
     {"too many connections have not proven their keys yet",
      "too many connections to it have not proven their keys yet"},
     {"this peer has as many links as it may have", "it has as many links as it may have"},
+    {"it named a link that this peer does not have", "it does not have the link that we named"},
+    {"its link has as many connections as it may have",
+     "our link has as many connections as it may have"},
     {"it gave a reason that this version does not know",
      "it gave a reason that this version does not know"},
 }};

@@ -26,7 +26,9 @@ enum class LinkRefusal : std::uint8_t {
     kTooSlow = 15,         ///< the handshake exceeded its deadline
     kCrowded = 16,         ///< evicted: too many pending links at once
     kFull = 17,            ///< it has as many links as it may have
-    kUnknown = 18,         ///< a code of a later version
+    kNoSuchLink = 18,      ///< it attaches a connection to a link that is not there
+    kFlowsTaken = 19,      ///< the link has as many connections as it may have
+    kUnknown = 20,         ///< a code of a later version
 };
 /// The highest known code.
 inline constexpr LinkRefusal kLastLinkRefusal = LinkRefusal::kUnknown;

@@ -49,10 +49,15 @@ bool LinkWindow::confirm(Time now, std::size_t frames) {
     const Duration took = std::max(now - last.taken_at, Duration{1});
     round_trip_ = std::min(round_trip_, took);
     const auto delivered = static_cast<double>(confirmed_bytes_ - last.confirmed_before);
-    const Duration ahead = round_trip_ + kOtherWork;
+    const Duration ahead = (flows_ > 1 ? kFlowRoundTrips : 1) * round_trip_ + kOtherWork;
     const double part = static_cast<double>(ahead.count()) / static_cast<double>(took.count());
     path_holds_ = std::min(max_early_, static_cast<std::size_t>(delivered * part));
     return true;
+}
+
+/// Whether fewer frames than the link has flows were reported early; false if it has one flow.
+bool LinkWindow::has_free_flow() const {
+    return flows_ > 1 && large_written_ - large_confirmed_ < flows_;
 }
 
 std::size_t LinkWindow::count_written() {
@@ -61,7 +66,7 @@ std::size_t LinkWindow::count_written() {
         const std::size_t bytes = unwritten_.front();
         if (is_large(bytes)) {
             const bool is_confirmed = large_written_ < large_confirmed_;
-            if (!is_confirmed && early_ >= path_holds_) break;
+            if (!is_confirmed && early_ >= path_holds_ && !has_free_flow()) break;
             if (!is_confirmed) early_ += bytes;
             ++large_written_;
         }

@@ -14,6 +14,10 @@
 // control", 2016). The rate is what was confirmed while a frame was in flight, so it adapts within
 // one round trip when the path is shared. The round trip is the shortest one seen, in the
 // handshake or from a large frame to its receipt. After a pause the estimate restarts at zero.
+//
+// A frame of a link with several flows takes longer than a round trip, because its flow is slow and
+// because it waits at the receiver for frames that were lost on other flows. So that no flow runs
+// out of data, kFlowRoundTrips count then instead of one, and a frame for each flow besides.
 #pragma once
 
 #include <chrono>
@@ -37,9 +41,15 @@ class LinkWindow {
     /// a chunk, or the time slice of another process.
     static constexpr std::chrono::milliseconds kOtherWork{5};
 
-    /// At most `max_early` bytes plus one frame are reported before they are confirmed.
-    /// `round_trip` is the round trip of a small message, if it is known.
+    /// Round trips of which the bytes are sent early on a link with several flows.
+    static constexpr int kFlowRoundTrips = 3;
+
+    /// At most `max_early` bytes plus one frame (with several flows: one for each) are reported
+    /// before they are confirmed. `round_trip`: the round trip of a small message, if it is known.
     explicit LinkWindow(std::size_t max_early, Duration round_trip = kMaxRoundTrip);
+
+    /// The link has so many flows from now on.
+    void set_flows(std::size_t flows) { flows_ = flows; }
 
     /// A frame of `bytes` bytes waits for the socket.
     void queue(Time now, std::size_t bytes);
@@ -59,6 +69,8 @@ class LinkWindow {
         std::uint64_t confirmed_before = 0;  ///< confirmed_bytes_ when the socket took it
     };
 
+    bool has_free_flow() const;
+
     const std::size_t max_early_;
     Duration round_trip_;                ///< the shortest one seen
     std::deque<std::size_t> unwritten_;  ///< sizes of frames not yet reported
@@ -70,6 +82,7 @@ class LinkWindow {
     std::uint64_t large_confirmed_ = 0;
     std::uint64_t confirmed_bytes_ = 0;
     Time confirmed_at_{};
+    std::size_t flows_ = 1;
     std::size_t early_ = 0;       ///< bytes reported as written and not confirmed
     std::size_t path_holds_ = 0;  ///< estimated capacity of the path, in bytes
 };

@@ -18,11 +18,13 @@ constexpr std::chrono::seconds kEnoughTime{1};
 }  // namespace
 
 PendingLinks::PendingLinks(const TransportOptions& options, const SocketPlaces& places,
-                           const formats::Revocations& revoked, HasPlace has_place, OnOver on_over)
+                           const formats::Revocations& revoked, HasPlace has_place,
+                           FlowHandshake::FindLink find_link, OnOver on_over)
     : deadline_(options.handshakes.deadline),
       places_(places),
       revoked_(revoked),
       has_place_(std::move(has_place)),
+      find_link_(std::move(find_link)),
       on_over_(std::move(on_over)),
       session_(std::make_shared<const SessionOptions>(*options.session)) {}
 
@@ -34,18 +36,28 @@ void PendingLinks::present(const formats::SignedTicket& ticket) {
 
 void PendingLinks::begin_handshake(TcpSocket socket, const Endpoint& remote, Side side,
                                    const std::optional<PeerKey>& expected) {
+    begin(std::move(socket), remote, {session_, side, expected, {}, deadline_});
+}
+
+void PendingLinks::begin_flow(TcpSocket socket, const Endpoint& remote, const FlowSecret& link) {
+    begin(std::move(socket), remote, {session_, Side::kDialler, {}, link, deadline_});
+}
+
+void PendingLinks::begin(TcpSocket socket, const Endpoint& remote,
+                         const TcpHandshake::Terms& terms) {
     const Number number = ++last_number_;
-    if (side == Side::kListener) {
+    if (terms.side == Side::kListener) {
         const std::string neighbourhood = neighbourhood_of(remote.host);
         evict(silent_, neighbourhood);
         silent_.add(number, neighbourhood);
     }
     const auto handshake = std::make_shared<TcpHandshake>(
-        std::move(socket), TcpHandshake::Terms{session_, side, expected, deadline_}, revoked_,
+        std::move(socket), terms, revoked_,
         TcpHandshake::Owner{.on_hello = [this, number] { on_hello(number); },
                             .has_place = has_place_,
+                            .find_link = find_link_,
                             .on_over = [this, number](TcpHandshake&) { over(number); }});
-    pending_links_.emplace(number, Stranger{remote, side, Clock::now(), handshake});
+    pending_links_.emplace(number, Stranger{remote, terms.side, Clock::now(), handshake});
     handshake->start();
 }
 

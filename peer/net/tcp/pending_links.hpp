@@ -36,13 +36,18 @@ class PendingLinks final {
 
     /// Requires options.session. `revoked` must outlive the transport's thread.
     PendingLinks(const TransportOptions& options, const SocketPlaces& places,
-                 const formats::Revocations& revoked, HasPlace has_place, OnOver on_over);
+                 const formats::Revocations& revoked, HasPlace has_place,
+                 FlowHandshake::FindLink find_link, OnOver on_over);
     PendingLinks(const PendingLinks&) = delete;
     PendingLinks& operator=(const PendingLinks&) = delete;
 
-    /// Begins a handshake; on_over is called once for it, later.
+    /// Begins the handshake of a link; on_over is called once for it, later. An incoming connection
+    /// may be a flow of a link as well.
     void begin_handshake(TcpSocket socket, const Endpoint& remote, Side side,
                          const std::optional<PeerKey>& expected);
+    /// Begins the handshake of one more flow of this link, as its dialler; on_over is called once
+    /// for it, later.
+    void begin_flow(TcpSocket socket, const Endpoint& remote, const FlowSecret& link);
     /// Sets the ticket that later handshakes prove.
     void present(const formats::SignedTicket& ticket);
 
@@ -62,6 +67,7 @@ class PendingLinks final {
         std::shared_ptr<TcpHandshake> handshake{};
     };
 
+    void begin(TcpSocket socket, const Endpoint& remote, const TcpHandshake::Terms& terms);
     void evict(const AddressGroups& kind, const std::string& neighbourhood);
     void on_hello(Number number);
     void over(Number number);
@@ -70,6 +76,7 @@ class PendingLinks final {
     const SocketPlaces places_;
     const formats::Revocations& revoked_;
     const HasPlace has_place_;
+    const FlowHandshake::FindLink find_link_;
     const OnOver on_over_;
     std::shared_ptr<const SessionOptions> session_;  ///< replaced as a whole, never modified
     std::map<Number, Stranger> pending_links_;

@@ -8,8 +8,21 @@ namespace dedloc::net {
 
 void RefusalLog::refused(const Endpoint& remote, const std::string& why) {
     if (const auto number = count(why)) {
-        const std::string name = logs_addresses_ ? remote.text() : "a peer";
-        log_info("no link with {}: {} ({} so far)", name, why, *number);
+        log_info("no link with {}: {} ({} so far)", name_of(remote), why, *number);
+    }
+}
+
+void RefusalLog::widened(const Endpoint& remote) {
+    if (const auto number = count("widened")) {
+        log_info("loss limits the link with {}: it gets more connections ({} so far)",
+                 name_of(remote), *number);
+    }
+}
+
+void RefusalLog::not_widened(const Endpoint& remote, const std::string& why) {
+    if (const auto number = count(why)) {
+        log_info("no further connection for the link with {}: {} ({} so far)", name_of(remote), why,
+                 *number);
     }
 }
 
@@ -18,6 +31,10 @@ void RefusalLog::accept_failed(const std::string& why) {
         log_warning("no connection can be accepted: {}; trying again ({} times so far)", why,
                     *number);
     }
+}
+
+std::string RefusalLog::name_of(const Endpoint& remote) const {
+    return logs_addresses_ ? remote.text() : "a peer";
 }
 
 std::optional<std::uint64_t> RefusalLog::count(const std::string& why) {

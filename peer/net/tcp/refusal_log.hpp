@@ -21,10 +21,15 @@ class RefusalLog final {
     /// A connection with `remote` was refused. `why` must be one of a small set of sentences, since
     /// the limit counts per sentence.
     void refused(const Endpoint& remote, const std::string& why);
+    /// Loss limits the link with `remote`, so more connections are attached to it.
+    void widened(const Endpoint& remote);
+    /// A connection could not be attached to the link with `remote`; `why` as above.
+    void not_widened(const Endpoint& remote, const std::string& why);
     /// Accepting failed for all incoming connections; `why` as above.
     void accept_failed(const std::string& why);
 
   private:
+    std::string name_of(const Endpoint& remote) const;
     std::optional<std::uint64_t> count(const std::string& why);
 
     const bool logs_addresses_;

@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kLinkPart = 2;
 constexpr std::size_t kDialPart = 4;
 constexpr std::size_t kHandshakePart = 8;
+/// What flows beyond the first get of the places of links: one part in this many.
+constexpr std::size_t kMoreFlowsPart = 4;
 
 }  // namespace
 
@@ -26,6 +28,7 @@ SocketPlaces divide_sockets(const TransportOptions& options, std::size_t sockets
     const std::size_t handshakes = share(kHandshakePart, options.handshakes.together);
     return {.links = links,
             .dials = share(kDialPart, options.max_dials),
+            .more_flows = links / kMoreFlowsPart,
             .from_one_address = std::min(handshakes, options.handshakes.from_one_address),
             .handshakes = handshakes,
             .unproven_from_one_address = std::max<std::size_t>(1, links / 2)};

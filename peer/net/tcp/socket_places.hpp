@@ -11,8 +11,10 @@ namespace dedloc::net {
 
 /// Maximum numbers of sockets of each kind.
 struct SocketPlaces {
-    std::size_t links = 0;  ///< at this number, incoming connections are closed
+    std::size_t links = 0;  ///< and their flows; at this number, incoming connections are closed
     std::size_t dials = 0;  ///< dials in progress, and dialled links beyond `links`
+    /// Flows beyond the first of each link: of the places of links, a quarter at most.
+    std::size_t more_flows = 0;
     /// Incoming handshakes from one address and in total, for each of PendingLinks' two kinds.
     std::size_t from_one_address = 0;
     std::size_t handshakes = 0;

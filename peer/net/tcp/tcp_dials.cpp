@@ -30,10 +30,10 @@ std::string sentence_of(const error_code& error) {
 
 /// One dial, owned by the handlers of its deadline and its connect operation.
 struct TcpDials::Dialling {
-    Dialling(asio::io_context& context, const Endpoint& to, const std::optional<PeerKey>& peer)
-        : remote(to), expected(peer), socket(context), deadline(context) {}
+    Dialling(asio::io_context& context, const Endpoint& to, const DialPurpose& what_for)
+        : remote(to), purpose(what_for), socket(context), deadline(context) {}
     const Endpoint remote;
-    const std::optional<PeerKey> expected;
+    const DialPurpose purpose;
     TcpSocket socket;
     Timer deadline;
 };
@@ -45,17 +45,16 @@ TcpDials::TcpDials(asio::io_context& context, std::chrono::milliseconds deadline
       congestion_(std::move(congestion)),
       owner_(std::move(owner)) {}
 
-void TcpDials::dial(const Endpoint& remote, const std::optional<PeerKey>& expected,
-                    bool has_place) {
+void TcpDials::dial(const Endpoint& remote, const DialPurpose& purpose, bool has_place) {
     if (!is_numeric_host(remote.host) || remote.port == 0) {
-        return owner_.on_failed(remote, "its address cannot be dialled");
+        return owner_.on_failed(remote, purpose, "its address cannot be dialled");
     }
-    if (!has_place) return owner_.on_failed(remote, "too many dials and links at once");
+    if (!has_place) return owner_.on_failed(remote, purpose, "too many dials and links at once");
     const tcp::endpoint there(asio::ip::make_address(remote.host), remote.port);
-    const auto dialling = std::make_shared<Dialling>(context_, remote, expected);
+    const auto dialling = std::make_shared<Dialling>(context_, remote, purpose);
     error_code error;
     dialling->socket.open(there.protocol(), error);
-    if (error) return owner_.on_failed(remote, sentence_of(error));
+    if (error) return owner_.on_failed(remote, purpose, sentence_of(error));
     set_up(dialling->socket, is_loopback_host(remote.host) ? "" : congestion_);
     ++count_;
     dialling->deadline.expires_after(deadline_);
@@ -71,9 +70,9 @@ void TcpDials::finish(Dialling& dialling, const error_code& error) {
     --count_;
     dialling.deadline.cancel();
     if (!error && dialling.socket.is_open()) {
-        owner_.on_connected(std::move(dialling.socket), dialling.remote, dialling.expected);
+        owner_.on_connected(std::move(dialling.socket), dialling.remote, dialling.purpose);
     } else {
-        owner_.on_failed(dialling.remote, sentence_of(error));
+        owner_.on_failed(dialling.remote, dialling.purpose, sentence_of(error));
     }
 }
 

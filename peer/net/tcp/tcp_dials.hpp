@@ -12,15 +12,21 @@
 
 namespace dedloc::net {
 
+/// What a connection is dialled for.
+struct DialPurpose {
+    std::optional<PeerKey> expected{};  ///< a new link, with this peer if given
+    std::optional<LinkId> link{};       ///< one more flow of this link
+};
+
 /// Starts dials and reports their results. Thread: the transport's.
 class TcpDials final {
   public:
     /// Callbacks to the owner: one of them is called once for each dial.
     struct Owner {
-        /// The connected socket, its address, and the key that dial() was given.
-        std::function<void(TcpSocket, const Endpoint&, const std::optional<PeerKey>&)> on_connected;
+        /// The connected socket, its address, and the purpose that dial() was given.
+        std::function<void(TcpSocket, const Endpoint&, const DialPurpose&)> on_connected;
         /// `why` is one of a small set of sentences without a full stop.
-        std::function<void(const Endpoint&, const std::string& why)> on_failed;
+        std::function<void(const Endpoint&, const DialPurpose&, const std::string& why)> on_failed;
     };
 
     /// `context` must outlive the last callback. `congestion`: TransportOptions::congestion.
@@ -30,8 +36,8 @@ class TcpDials final {
     TcpDials& operator=(const TcpDials&) = delete;
 
     /// Dials `remote`. Exactly one callback follows, maybe before this returns. `has_place` false:
-    /// the dial fails at once. `expected` is only passed on to on_connected.
-    void dial(const Endpoint& remote, const std::optional<PeerKey>& expected, bool has_place);
+    /// the dial fails at once. `purpose` is only passed on to the callback.
+    void dial(const Endpoint& remote, const DialPurpose& purpose, bool has_place);
     /// Number of dials in progress.
     std::size_t count() const { return count_; }
 

@@ -14,14 +14,18 @@
 namespace dedloc::net {
 
 static_assert(Handshake::kHelloBytes <= Handshake::kSealedBytes);
+static_assert(FlowHandshake::kAttachBytes == Handshake::kHelloBytes);
+static_assert(FlowHandshake::kFlowBytes <= Handshake::kSealedBytes);
 
 TcpHandshake::TcpHandshake(TcpSocket socket, const Terms& terms,
                            const formats::Revocations& revoked, Owner owner)
     : session_(terms.session),
+      side_(terms.side),
       timeout_(terms.deadline),
       revoked_(revoked),
       owner_(std::move(owner)),
       handshake_(*session_, terms.side, terms.expected),
+      flow_(terms.link ? std::make_unique<FlowHandshake>(*terms.link) : nullptr),
       socket_(std::move(socket)),
       deadline_(socket_.get_executor()) {}
 
@@ -30,7 +34,7 @@ void TcpHandshake::start() {
     deadline_.async_wait([self = shared_from_this()](const error_code& error) {
         if (!error) self->failed(LinkRefusal::kTooSlow);
     });
-    out_ = handshake_.begin();
+    out_ = flow_ ? flow_->begin() : handshake_.begin();
     proceed();
 }
 
@@ -42,7 +46,7 @@ void TcpHandshake::cut(LinkRefusal why) {
 
 std::string TcpHandshake::sentence() const {
     if (why_ != LinkRefusal::kNone) return describe(why_);
-    return handshake_.sentence();
+    return flow_ ? flow_->sentence() : handshake_.sentence();
 }
 
 /// Writes the pending answer, else reads the next message, else ends the handshake.
@@ -55,8 +59,8 @@ void TcpHandshake::proceed() {
                               self->out_.clear();
                               self->proceed();
                           });
-    } else if (handshake_.wants() > 0) {
-        asio::async_read(socket_, asio::buffer(in_.data(), handshake_.wants()),
+    } else if (wants() > 0) {
+        asio::async_read(socket_, asio::buffer(in_.data(), wants()),
                          [self = shared_from_this()](const error_code& error, std::size_t) {
                              if (!self->goes_on(error)) return;
                              self->take_in();
@@ -74,7 +78,7 @@ bool TcpHandshake::goes_on(const error_code& error) {
 
 /// Ends the handshake; its own refusal takes precedence over `why`.
 void TcpHandshake::failed(LinkRefusal why) {
-    cut(handshake_.is_refused() ? LinkRefusal::kNone : why);
+    cut(is_refused() ? LinkRefusal::kNone : why);
 }
 
 void TcpHandshake::over() {
@@ -91,9 +95,14 @@ void TcpHandshake::take_in() {
     if (asked_at_) {
         round_trip_ = std::min<std::chrono::nanoseconds>(round_trip_, Clock::now() - *asked_at_);
     }
-    out_ = handshake_.take(std::span{in_}.first(handshake_.wants()), platform::utc_now(), revoked_,
-                           owner_.has_place());
-    if (!handshake_.is_refused() && !std::exchange(has_hello_, true)) owner_.on_hello();
+    const auto message = std::span{in_}.first(wants());
+    const bool is_first = !std::exchange(has_message_, true);
+    if (is_first && side_ == Side::kListener && FlowHandshake::is_attach(message)) {
+        flow_ = std::make_unique<FlowHandshake>(owner_.find_link);
+    }
+    out_ = flow_ ? flow_->take(message)
+                 : handshake_.take(message, platform::utc_now(), revoked_, owner_.has_place());
+    if (!is_refused() && is_first) owner_.on_hello();
 }
 
 }  // namespace dedloc::net

@@ -1,5 +1,6 @@
-// Runs the handshake of one pending link over its socket, with a deadline. It ends with the proven
-// socket or with the reason of the failure.
+// Runs the handshake of one pending link, or of one more flow of a link, over its socket, with a
+// deadline. It ends with the proven socket or with the reason of the failure. The first message of
+// an incoming connection decides which of the two it is.
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "peer/net/session/flow_handshake.hpp"
 #include "peer/net/session/handshake.hpp"
 #include "peer/net/tcp/tcp_socket.hpp"
 
@@ -24,15 +26,18 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
         std::shared_ptr<const SessionOptions> session;  ///< credentials of this end
         Side side = Side::kListener;                    ///< the role of this end
         std::optional<PeerKey> expected;                ///< refuse an end that proves another key
+        std::optional<FlowSecret> link;                 ///< the connection is a flow of this link
         std::chrono::milliseconds deadline;             ///< for the whole handshake, from start()
     };
 
     /// Callbacks to the owner.
     struct Owner {
-        /// The other end's Hello is valid. The callback must not end this handshake.
+        /// The other end's Hello or Attach is valid. The callback must not end this handshake.
         std::function<void()> on_hello;
         /// Whether one more incoming link may be opened now.
         std::function<bool()> has_place;
+        /// Looks up the link that an incoming flow is for.
+        FlowHandshake::FindLink find_link;
         /// The handshake is over. Called exactly once after start(), never from within it. The
         /// connection is closed by then unless is_proven().
         std::function<void(TcpHandshake&)> on_over;
@@ -52,11 +57,16 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     // The result, for Owner::on_over.
 
     /// Both ends have proven their keys.
-    bool is_proven() const { return handshake_.is_proven() && why_ == LinkRefusal::kNone; }
+    bool is_proven() const {
+        const bool is_done = flow_ ? flow_->is_proven() : handshake_.is_proven();
+        return is_done && why_ == LinkRefusal::kNone;
+    }
+    /// The handshake of a flow; null if this is a new link.
+    const FlowHandshake* flow() const { return flow_.get(); }
     /// The shortest time from writing a message to the end of the answer; the highest value if
     /// there was no answer.
     std::chrono::nanoseconds round_trip() const { return round_trip_; }
-    /// The other end and the session keys. Requires is_proven().
+    /// The other end and the session keys. Requires is_proven() and no flow().
     const Proven& proven() const { return handshake_.proven(); }
     /// Moves the connected socket out.
     TcpSocket take_socket() { return std::move(socket_); }
@@ -76,12 +86,16 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     void failed(LinkRefusal why);
     void over();
     void take_in();
+    std::size_t wants() const { return flow_ ? flow_->wants() : handshake_.wants(); }
+    bool is_refused() const { return flow_ ? flow_->is_refused() : handshake_.is_refused(); }
 
     const std::shared_ptr<const SessionOptions> session_;
+    const Side side_;
     const std::chrono::milliseconds timeout_;
     const formats::Revocations& revoked_;
     const Owner owner_;
     Handshake handshake_;
+    std::unique_ptr<FlowHandshake> flow_;  ///< instead of handshake_
     TcpSocket socket_;
     Timer deadline_;
 
@@ -89,7 +103,7 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     std::chrono::nanoseconds round_trip_ = std::chrono::nanoseconds::max();
     Buffer out_;
     std::array<std::byte, Handshake::kSealedBytes> in_{};
-    bool has_hello_ = false;
+    bool has_message_ = false;  ///< one of the other end
     bool is_over_ = false;
     LinkRefusal why_ = LinkRefusal::kNone;  ///< a reason outside the handshake, such as a timeout
 };

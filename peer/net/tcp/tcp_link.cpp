@@ -1,14 +1,13 @@
-// Reading and writing try the socket directly and wait for Asio only when it would block; after
-// kTurnBytes other links get their turn. Frames queued in one turn are written after it, together.
 // Callbacks of the owner and the sink may cut the link, so is_over_ is checked after each of them.
 // One timer serves pings, the silence timeout and the farewell: call tick_again() whenever one of
 // these times becomes earlier. cut() is the only end of a link and happens once.
+//
+// As long as there is one flow, all frames wait in its queue. With several, large frames wait in
+// shared_ and count as flying from the moment at which a flow takes them until they are confirmed.
+// What flies is bounded, and so is what the receiver must keep until earlier frames arrive.
 #include "peer/net/tcp/tcp_link.hpp"
 
 #include <algorithm>
-#include <array>
-#include <boost/asio/post.hpp>
-#include <new>
 #include <utility>
 
 #include "peer/base/check.hpp"
@@ -20,8 +19,8 @@ namespace {
 /// Added to the size of each queued frame, so that the number of empty frames is bounded too.
 constexpr std::size_t kQueueOverhead = 64;
 
-/// After reading or writing this many bytes, other links get their turn.
-constexpr std::size_t kTurnBytes = std::size_t{1} << 20;
+/// A link that has sent nothing for this time is not limited by loss.
+constexpr std::chrono::seconds kRecently{2};
 
 /// Pings become rarer this many ping intervals after the last frame.
 constexpr int kLively = 3;
@@ -35,37 +34,47 @@ TcpLink::TcpLink(LinkId id, Connection connection, const LinkLimits& limits, Lin
       traffic_(traffic),
       sink_(sink),
       owner_(std::move(owner)),
-      decoder_(std::move(connection.codec.decoder)),
-      deliver_([this](const FrameHeader& header, SharedBytes body) {
-          deliver(header, std::move(body));
-      }),
-      encoder_(std::move(connection.codec.encoder)),
-      socket_(std::move(connection.socket)),
-      tick_(socket_.get_executor()),
+      may_widen_(connection.may_widen),
+      tick_(connection.socket.get_executor()),
       window_(std::move(connection.window)),
+      // Small frames may fly as well, and the last frame to fly may exceed the limit.
+      received_(may_widen_ ? 2 * limits.flying_bytes + limits.frame_bytes : 0),
       pause_(limits.ping_interval),
       promised_(limits.ping_interval),
       sent_at_(Clock::now()),
-      lively_until_(sent_at_ + kLively * limits.ping_interval) {}
+      lively_until_(sent_at_ + kLively * limits.ping_interval) {
+    flows_.push_back(std::make_unique<TcpFlow>(std::move(connection.socket),
+                                               std::move(connection.codec), traffic_, *this));
+}
 
 void TcpLink::start() {
-    error_code error;
-    socket_.non_blocking(true, error);
-    if (error) return cut();
-    read_more();
+    if (!first().start()) return cut();
     tick_again();
 }
 
 void TcpLink::send(Frame frame) {
     if (is_over_ || is_closing_) return;
-    if (!queue_.empty() && queue_bytes_ + frame.size() > limits_.queue_bytes) return cut();
-    window_.queue(Clock::now(), frame.size());
-    enqueue(FrameKind::kData, std::move(frame));
+    const bool has_queue = first().last_queued() != nullptr || !shared_.empty();
+    if (has_queue && queue_bytes_ + frame.size() > limits_.queue_bytes) return cut();
+    const std::size_t size = frame.size();
+    window_.queue(Clock::now(), size);
+    OutgoingFrame outgoing = make_frame(FrameKind::kData, std::move(frame), sent_.add());
+    if (is_large(size) && flows_.size() > 1) {
+        shared_.push_back(std::move(outgoing));
+        write_more();
+    } else {
+        if (is_large(size)) fly(size);
+        first().enqueue(std::move(outgoing));
+    }
     liven();
 }
 
 void TcpLink::show(SharedBytes ticket) {
-    if (!is_over_ && !is_closing_) enqueue(FrameKind::kTicket, std::move(ticket));
+    if (!is_over_ && !is_closing_) enqueue(first(), FrameKind::kTicket, std::move(ticket));
+}
+
+void TcpLink::ask_to_widen() {
+    if (!is_over_ && !is_closing_) enqueue(first(), FrameKind::kWiden, {});
 }
 
 void TcpLink::close() {
@@ -75,24 +84,35 @@ void TcpLink::close() {
 void TcpLink::refuse(LinkRefusal why) {
     if (is_over_ || is_closing_) return;
     why_ = describe(why);
-    for (const OutgoingFrame& frame : queue_) queue_bytes_ -= frame.size() + kQueueOverhead;
-    queue_.clear();
+    const auto drop = [this](const std::deque<OutgoingFrame>& frames) {
+        for (const OutgoingFrame& frame : frames) queue_bytes_ -= frame.size() + kQueueOverhead;
+    };
+    drop(first().take_queue());
+    drop(std::exchange(shared_, {}));
     say_goodbye(why);
 }
 
 void TcpLink::say_goodbye(LinkRefusal reason) {
     if (is_over_ || is_closing_) return;
     is_closing_ = true;
+    goodbye_ = reason;
     close_by_ = Clock::now() + limits_.farewell;
-    enqueue(FrameKind::kGoodbye, {}, static_cast<std::uint32_t>(reason));
+    if (shared_.empty()) queue_goodbyes();
     tick_again();
     hold_back(false);
 }
 
+/// Queues the last frame of each flow.
+void TcpLink::queue_goodbyes() {
+    const auto reason = static_cast<std::uint8_t>(goodbye_);
+    for (const auto& flow : flows_) {
+        enqueue(*flow, FrameKind::kGoodbye, {}, goodbye_detail(reason, flows_.size()));
+    }
+}
+
 void TcpLink::cut() {
     if (std::exchange(is_over_, true)) return;
-    error_code ignored;
-    socket_.close(ignored);
+    for (const auto& flow : flows_) flow->stop();
     tick_.cancel();
     hold_back(false);
     sink_(event::LinkClosed{id_, std::move(why_)});
@@ -103,83 +123,105 @@ void TcpLink::taken() {
     if (untaken_.empty()) return;
     untaken_bytes_ -= untaken_.front();
     untaken_.pop_front();
-    if (!holds_back()) hold_back(false);
+    if (!is_full()) hold_back(false);
 }
 
-bool TcpLink::holds_back() const {
+bool TcpLink::is_full() const {
     return untaken_.size() >= limits_.untaken_frames || untaken_bytes_ >= limits_.untaken_bytes;
 }
 
-/// True: stops reading. False: resumes it if it had stopped.
+/// True: flows stop reading. False: they resume it if they had stopped.
 void TcpLink::hold_back(bool now) {
     if (now == std::exchange(is_held_back_, now)) return;
     owner_.on_held_back(now);
-    if (!now && !is_over_) read_more();
+    if (now || is_over_) return;
+    for (const auto& flow : flows_) flow->resume();
+}
+
+// --- flows -------------------------------------------------------------------
+
+void TcpLink::add_flow(TcpSocket socket, FrameCodec codec) {
+    DEDLOC_CHECK(may_widen_, "this link never gets more flows");
+    if (is_over_) return;
+    const auto held = shared_from_this();
+    flows_.push_back(
+        std::make_unique<TcpFlow>(std::move(socket), std::move(codec), traffic_, *this));
+    for (const auto& flow : flows_) wait_until_sent(flow->descriptor());
+    window_.set_flows(flows_.size());
+    if (!flows_.back()->start()) return cut();
+    if (!is_closing_) share_queue();
+    write_more();
+}
+
+/// Moves the large frames that wait in the first flow to where every flow can take them.
+void TcpLink::share_queue() {
+    std::deque<OutgoingFrame> large;
+    for (OutgoingFrame& frame : first().take_queue()) {
+        const bool is_bulk = frame.header.kind == FrameKind::kData && is_large(frame.body.size());
+        if (!is_bulk) {
+            first().enqueue(std::move(frame));
+            continue;
+        }
+        flying_bytes_ -= flying_.back();
+        flying_.pop_back();
+        large.push_back(std::move(frame));
+    }
+    // Frames in shared_ are younger: the first flow got none since there are several.
+    shared_.insert(shared_.begin(), std::make_move_iterator(large.begin()),
+                   std::make_move_iterator(large.end()));
+}
+
+void TcpLink::write_more() {
+    for (const auto& flow : flows_) flow->write_more();
+}
+
+bool TcpLink::is_limited_by_loss(const FlowProbe& probe) {
+    if (is_over_ || is_closing_ || !may_widen_ || flows_.size() > 1) return false;
+    const auto now = Clock::now();
+    std::optional<FlowSample> sample;
+    if (queue_bytes_ > 0 || now < sent_at_ + kRecently) sample = probe(first().descriptor());
+    if (sample && queue_bytes_ > 0) sample->has_more = true;
+    return loss_.check(now, sample);
 }
 
 // --- writing -----------------------------------------------------------------
 
-void TcpLink::enqueue(FrameKind kind, Frame body, std::uint32_t detail) {
+OutgoingFrame TcpLink::make_frame(FrameKind kind, Frame body, std::uint32_t detail) {
     const auto length = static_cast<std::uint32_t>(body.size());
     sent_at_ = Clock::now();
-    queue_.push_back({{kFrameMagic, kind, length, detail}, std::move(body)});
-    queue_bytes_ += queue_.back().size() + kQueueOverhead;
-    if (!std::exchange(is_writing_, true)) write_soon();
+    OutgoingFrame frame{{kFrameMagic, kind, length, detail}, std::move(body)};
+    queue_bytes_ += frame.size() + kQueueOverhead;
+    return frame;
 }
 
-/// Posted, so that frames queued by the current handler are written together.
-void TcpLink::write_soon() {
-    asio::post(socket_.get_executor(),
-               [self = shared_from_this()] { self->write(self->traffic_.upload.allowance()); });
+void TcpLink::enqueue(TcpFlow& flow, FrameKind kind, Frame body, std::uint32_t detail) {
+    flow.enqueue(make_frame(kind, std::move(body), detail));
 }
 
-/// Writes until the socket would block, the turn is over, or `allowed` bytes are written.
-void TcpLink::write(std::size_t allowed) {
-    for (std::size_t turn = 0; !is_over_;) {
-        while (!queue_.empty() && encoder_->has_space()) {
-            encoder_->add(std::move(queue_.front()));
-            queue_.pop_front();
-        }
-        is_writing_ = !encoder_->is_empty();
-        if (!is_writing_) return;
-        if (turn >= allowed) return write_when_allowed();
-        if (turn >= kTurnBytes) return write_soon();
-        std::array<asio::const_buffer, FrameEncoder::kMaxPieces> pieces;
-        std::size_t count = 0;
-        std::size_t offered = 0;
-        for (const auto& piece : encoder_->next()) {
-            const std::size_t size = std::min(piece.size(), allowed - turn - offered);
-            if (size == 0) break;
-            pieces[count++] = asio::const_buffer(piece.data(), size);
-            offered += size;
-        }
-        error_code error;
-        const std::size_t written = socket_.write_some(std::span{pieces}.first(count), error);
-        if (error && error != asio::error::would_block) return cut();
-        turn += written;
-        traffic_.sent += written;
-        traffic_.upload.spend(written);
-        if (written > 0) count_written(written);
-        if (written < offered) return write_when_possible();
-    }
+/// A large frame of so many bytes is a flow's now.
+void TcpLink::fly(std::size_t bytes) {
+    flying_.push_back(bytes);
+    flying_bytes_ += bytes;
 }
 
-void TcpLink::write_when_possible() {
-    socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](const error_code&) {
-        self->write(self->traffic_.upload.allowance());
-    });
+bool TcpLink::has_frame() const {
+    return !shared_.empty() && flying_bytes_ < limits_.flying_bytes;
 }
 
-void TcpLink::write_when_allowed() {
-    traffic_.upload.when_allowed(
-        [self = shared_from_this()](std::size_t allowed) { self->write(allowed); });
+OutgoingFrame TcpLink::next_frame() {
+    OutgoingFrame frame = std::move(shared_.front());
+    shared_.pop_front();
+    fly(frame.body.size());
+    if (is_closing_ && shared_.empty()) queue_goodbyes();
+    return frame;
 }
 
-/// Accounts for the frames that the last write has completed.
-void TcpLink::count_written(std::size_t bytes) {
-    const FrameEncoder::Written written = encoder_->written(bytes);
-    queue_bytes_ -= written.bytes + written.frames * kQueueOverhead;
-    window_.take(Clock::now(), written.data_frames);
+void TcpLink::on_taken(std::uint32_t number) {
+    window_.take(Clock::now(), sent_.take(number));
+}
+
+void TcpLink::on_written(std::size_t frames, std::size_t bytes) {
+    queue_bytes_ -= bytes + frames * kQueueOverhead;
     tell_written();
 }
 
@@ -191,86 +233,72 @@ void TcpLink::tell_written() {
 
 // --- reading -----------------------------------------------------------------
 
-std::array<asio::mutable_buffer, 2> TcpLink::places(std::size_t allowed) {
-    const FrameDecoder::Places places = decoder_->next();
-    const std::size_t first = std::min(places[0].size(), allowed);
-    const std::size_t second = std::min(places[1].size(), allowed - first);
-    wanted_ = first + second;
-    return {asio::mutable_buffer(places[0].data(), first),
-            asio::mutable_buffer(places[1].data(), second)};
-}
-
-/// Reads as soon as data is there and may be read.
-void TcpLink::read_more() {
-    const std::size_t allowed = traffic_.download.allowance();
-    if (allowed > 0) return read(allowed);
-    awaits_allowance_ = true;
-    traffic_.download.when_allowed([self = shared_from_this()](std::size_t later) {
-        self->awaits_allowance_ = false;
-        if (!self->is_over_) self->read(later);
-    });
-}
-
-/// Reads at most so many bytes as soon as data is there, and restarts the silence timeout.
-void TcpLink::read(std::size_t allowed) {
+/// A flow begins to read: restarts the silence timeout.
+void TcpLink::on_reading() {
     // A link that carries frames makes both ends ping often: the earlier announcement is void.
     const auto next = pause_ == limits_.ping_interval ? pause_ : promised_;
     silent_at_ = Clock::now() + next + (limits_.silence_timeout - limits_.ping_interval);
-    socket_.async_read_some(
-        places(allowed), [self = shared_from_this()](const error_code& error, std::size_t bytes) {
-            self->received(error, bytes);
-        });
 }
 
-void TcpLink::received(error_code error, std::size_t bytes) {
-    for (std::size_t turn = bytes; !is_over_; turn += bytes) {
-        if (error == asio::error::would_block) return read_more();
-        traffic_.received += bytes;
-        traffic_.download.spend(bytes);
-        if (error || !decode(bytes)) return cut();
-        if (decoder_->is_in_frame()) liven();
-        if (!is_closing_ && holds_back()) return hold_back(true);
-        if (bytes < wanted_ || turn >= kTurnBytes) return read_more();
-        const std::size_t allowed = traffic_.download.allowance();
-        if (allowed == 0) return read_more();
-        bytes = socket_.read_some(places(allowed), error);
-    }
+bool TcpLink::is_reading() const {
+    return !is_held_back_ &&
+           std::ranges::none_of(flows_, &TcpFlow::awaits_allowance,
+                                [](const auto& flow) -> const TcpFlow& { return *flow; });
 }
 
-/// False: the link must end.
-bool TcpLink::decode(std::size_t bytes) {
-    try {
-        return decoder_->read(bytes, deliver_) && !is_read_to_end_;
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
+bool TcpLink::holds_back() {
+    if (is_closing_ || !is_full()) return false;
+    hold_back(true);
+    return true;
 }
 
-void TcpLink::deliver(const FrameHeader& header, SharedBytes body) {
+bool TcpLink::on_frame(TcpFlow& flow, const FrameHeader& header, SharedBytes body) {
+    const bool may_be_on_any =
+        header.kind == FrameKind::kData || header.kind == FrameKind::kGoodbye;
+    if (!may_be_on_any && &flow != &first()) return false;
     switch (header.kind) {
         case FrameKind::kData:
-            return take_frame(std::move(body));
+            return take_data(header.detail, std::move(body));
         case FrameKind::kPing:
             promised_ = std::clamp(std::chrono::milliseconds{header.detail}, limits_.ping_interval,
                                    limits_.longest_ping_interval);
-            return;
+            return true;
         case FrameKind::kReceipt:
             return take_receipts(header.detail);
         case FrameKind::kGoodbye:
-            return take_goodbye(static_cast<std::uint8_t>(header.detail));
+            take_goodbye(header.detail);
+            return true;
         case FrameKind::kTicket:
-            return take_ticket(*body);
+            take_ticket(*body);
+            return true;
+        case FrameKind::kWiden:
+            if (!is_closing_) owner_.on_widen(id_);
+            return true;
     }
+    return false;
 }
 
-void TcpLink::take_receipts(std::size_t count) {
-    is_read_to_end_ = !window_.confirm(Clock::now(), count);
-    if (!is_read_to_end_) tell_written();
+bool TcpLink::take_receipts(std::size_t count) {
+    if (count > flying_.size() || !window_.confirm(Clock::now(), count)) return false;
+    for (; count > 0; --count) {
+        flying_bytes_ -= flying_.front();
+        flying_.pop_front();
+    }
+    if (!shared_.empty()) write_more();
+    tell_written();
+    return true;
 }
 
-void TcpLink::take_goodbye(std::uint8_t reason) {
-    is_read_to_end_ = true;
+void TcpLink::take_goodbye(std::uint32_t detail) {
+    ++goodbyes_;
+    if (awaited_goodbyes_ == 0) awaited_goodbyes_ = goodbye_flows(detail);
+    const std::uint8_t reason = goodbye_reason(detail);
     if (reason != 0 && why_.empty()) why_ = describe_told(refusal_of(reason));
+}
+
+/// A flow has brought its last frame; the link ends with the last one of all flows.
+void TcpLink::on_read_to_end() {
+    if (goodbyes_ >= awaited_goodbyes_) cut();
 }
 
 void TcpLink::take_ticket(const Buffer& ticket) {
@@ -279,8 +307,19 @@ void TcpLink::take_ticket(const Buffer& ticket) {
     if (refusal != LinkRefusal::kNone) refuse(refusal);
 }
 
-void TcpLink::take_frame(SharedBytes frame) {
-    if (is_closing_) return;
+/// Delivers the frame, and those that have waited for it, or lets it wait for earlier ones.
+bool TcpLink::take_data(std::uint32_t number, SharedBytes frame) {
+    if (is_closing_) return true;
+    if (!received_.take(number, std::move(frame))) return false;
+    while (!is_over_) {
+        SharedBytes next = received_.next();
+        if (!next) break;
+        deliver(std::move(next));
+    }
+    return true;
+}
+
+void TcpLink::deliver(SharedBytes frame) {
     if (!std::exchange(has_taken_frame_, true)) owner_.on_first_frame(id_);
     untaken_.push_back(frame->size());
     untaken_bytes_ += frame->size();
@@ -292,10 +331,11 @@ void TcpLink::take_frame(SharedBytes frame) {
 /// Confirms a large frame. Consecutive receipts in the queue are merged into one, also when the
 /// other end reads nothing.
 void TcpLink::confirm() {
-    if (!queue_.empty() && queue_.back().header.kind == FrameKind::kReceipt) {
-        ++queue_.back().header.detail;
+    FrameHeader* const last = first().last_queued();
+    if (last != nullptr && last->kind == FrameKind::kReceipt) {
+        ++last->detail;
     } else {
-        enqueue(FrameKind::kReceipt, {}, 1);
+        enqueue(first(), FrameKind::kReceipt, {}, 1);
     }
 }
 
@@ -316,8 +356,8 @@ void TcpLink::ping() {
     pause_ =
         is_lively ? limits_.ping_interval : std::min(2 * pause_, limits_.longest_ping_interval);
     // A queued frame shows as well that this end is alive.
-    if (queue_.empty()) {
-        enqueue(FrameKind::kPing, {}, static_cast<std::uint32_t>(pause_.count()));
+    if (first().last_queued() == nullptr) {
+        enqueue(first(), FrameKind::kPing, {}, static_cast<std::uint32_t>(pause_.count()));
     } else {
         sent_at_ = Clock::now();
     }

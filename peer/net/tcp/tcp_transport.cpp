@@ -9,28 +9,15 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <functional>
-#include <mutex>
-#include <thread>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
-#include "peer/net/session/link_ticket.hpp"
-#include "peer/net/tcp/address_groups.hpp"
 #include "peer/net/tcp/listening.hpp"
-#include "peer/net/tcp/pending_links.hpp"
-#include "peer/net/tcp/refusal_log.hpp"
-#include "peer/net/tcp/socket_places.hpp"
-#include "peer/net/tcp/tcp_dials.hpp"
-#include "peer/net/tcp/tcp_link.hpp"
+#include "peer/net/tcp/tcp_transport_impl.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/signals_blocked.hpp"
@@ -44,11 +31,6 @@ constexpr std::chrono::milliseconds kAcceptPause{100};
 /// Pause between two accepts while there are too many pending links: 16 of one address then have
 /// 16 ms to send a Hello, and 1,000 in the system's queue delay another connection by one second.
 constexpr std::chrono::milliseconds kCrowdedPause{1};
-/// Buffers that are kept for large frames, enough for a round of 36 MB: a new buffer would be
-/// zeroed first (tests/bench/README.md, net_bench).
-constexpr std::size_t kPoolBytes = std::size_t{64} << 20;
-/// Interval of the check for expired tickets.
-constexpr std::chrono::seconds kLookEvery{1};
 constexpr const char* kLinksTaken = "the limit of links is reached";
 
 Endpoint remote_of(const TcpSocket& socket) {
@@ -66,110 +48,14 @@ Endpoint remote_of(const TcpSocket& socket) {
 
 }  // namespace
 
-class TcpTransport::Impl {
-  public:
-    Impl(const TransportOptions& options, EventSink sink);
-    ~Impl();
-
-    // Thread: any.
-    using Task = std::function<void()>;
-    enum class Wake { kNow, kIfReadingWaits };
-    /// Runs `task` on the thread, in the order of the calls. With kIfReadingWaits it may be delayed
-    /// until the next call that wakes the thread.
-    void submit(Task task, Wake wake = Wake::kNow);
-    std::size_t frame_limit() const { return options_.limits.frame_bytes; }
-    std::uint16_t port() const { return port_; }
-    std::uint16_t bound_port() const { return bound_port_; }
-    void set_port(std::uint16_t port) { port_ = port; }
-    const LinkTraffic& traffic() const { return traffic_; }
-
-    // On the thread.
-    void dial(const Endpoint& remote, const std::optional<PeerKey>& expected);
-    void present(const formats::SignedTicket& ticket);
-    void revoke(const formats::Revocations& latest);
-    void limit(std::optional<Bandwidth> upload, std::optional<Bandwidth> download) {
-        traffic_.upload.set(upload);
-        traffic_.download.set(download);
-    }
-    std::shared_ptr<TcpLink> find(LinkId id) const;
-
-  private:
-    struct Entry {
-        std::shared_ptr<TcpLink> link;
-        std::optional<LinkTicket> ticket;  ///< the other end's; nothing if links prove nothing
-        bool is_dialled = false;
-        Endpoint remote;
-    };
-
-    void run();
-    void drain();
-    void stop();
-    void accept();
-    void accept_after(std::chrono::milliseconds pause);
-    void accepted(TcpSocket socket);
-    void connected(TcpSocket socket, const Endpoint& remote, Side side,
-                   const std::optional<PeerKey>& expected);
-    void greeted(const Endpoint& remote, Side side, TcpHandshake& handshake);
-    void adopt(TcpSocket socket, const Endpoint& remote, Side side, const Proven* proven,
-               LinkWindow::Duration round_trip = LinkWindow::kMaxRoundTrip);
-    void evict_for(const PeerKey& peer, const Endpoint& remote);
-    bool evict_for_unproven(const Endpoint& remote);
-    /// Whether one more incoming link may be opened now.
-    bool has_place() const { return links_.size() < places_.links; }
-    void over(LinkId id);
-    LinkRefusal renewed(LinkId id, std::span<const std::byte> ticket);
-    void held_back(bool now);
-    void look_again();
-    void end_expired();
-
-    const TransportOptions options_;
-    const SocketPlaces places_;
-    const EventSink sink_;
-    const BufferPool pool_{kPoolBytes};
-    std::atomic<std::uint16_t> port_ = 0;
-    std::uint16_t bound_port_ = 0;  ///< constant after construction
-
-    std::mutex mutex_;  ///< guards the members up to context_
-    std::vector<Task> inbox_;
-    bool is_drain_due_ = false;
-    std::size_t waiting_links_ = 0;  ///< links whose reading waits for taken()
-
-    // Used by the thread only.
-    asio::io_context context_{1};  ///< outlives the members below, which use it
-    asio::executor_work_guard<Executor> work_{context_.get_executor()};
-    LinkTraffic traffic_{RateLimit{context_.get_executor()}, RateLimit{context_.get_executor()}};
-    std::vector<Task> tasks_;  ///< taken from the inbox by drain()
-    std::unordered_map<LinkId, Entry> links_;
-    AddressGroups unproven_;  ///< incoming links that prove nothing, by LinkId
-    AddressGroups silent_;    ///< those of unproven_ on which no frame has arrived
-    formats::Revocations revoked_;
-    std::optional<formats::SignedTicket> presented_;  ///< last ticket given to present()
-    std::uint64_t last_id_ = 0;
-    RefusalLog refusals_{options_.logs_addresses};
-    std::optional<PendingLinks> pending_links_;  ///< nothing if links prove nothing
-    TcpDials dials_{context_,
-                    options_.dial_deadline,
-                    options_.congestion,
-                    {.on_connected =
-                         [this](TcpSocket socket, const Endpoint& remote, const auto& expected) {
-                             connected(std::move(socket), remote, Side::kDialler, expected);
-                         },
-                     .on_failed =
-                         [this](const Endpoint& remote, const auto& why) {
-                             sink_(event::DialFailed{remote, why});
-                         }}};
-    TcpAcceptor acceptor_{context_};
-    Timer accept_pause_{context_};
-    Timer next_look_{context_};
-    std::thread thread_;
-};
-
 TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
     : options_(options),
       places_(divide_sockets(options, options.sockets.value_or(
                                           platform::socket_budget(platform::descriptor_limit())))),
       sink_(std::move(sink)) {
     DEDLOC_CHECK(options_.limits.frame_bytes <= kMaxFrameLimit, "the frame limit is too large");
+    DEDLOC_CHECK(options_.max_flows >= 1 && options_.max_flows <= kMaxFlows,
+                 "a link has between one and kMaxFlows flows", options_.max_flows);
     if (places_.links < options_.max_links) {
         log_info("{}", describe_places(options_, places_, platform::descriptor_limit()));
     }
@@ -177,6 +63,7 @@ TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
         revoked_ = options_.session->revocations;
         pending_links_.emplace(
             options_, places_, revoked_, [this] { return has_place(); },
+            [this](const FlowToken& token) { return find_link(token); },
             [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
                 greeted(remote, side, handshake);
             });
@@ -265,24 +152,42 @@ void TcpTransport::Impl::accepted(TcpSocket socket) {
     connected(std::move(socket), remote, Side::kListener, {});
 }
 
-void TcpTransport::Impl::dial(const Endpoint& remote, const std::optional<PeerKey>& expected) {
+/// Whether one more dial may begin now.
+bool TcpTransport::Impl::has_dial_place() const {
     const std::size_t dials = dials_.count() + (pending_links_ ? pending_links_->dialled() : 0);
-    const bool has_place =
-        dials < places_.dials && links_.size() + dials < places_.links + places_.dials;
-    dials_.dial(remote, expected, has_place);
+    return dials < places_.dials &&
+           links_.size() + more_flows_ + dials < places_.links + places_.dials;
+}
+
+void TcpTransport::Impl::dial(const Endpoint& remote, const std::optional<PeerKey>& expected) {
+    dials_.dial(remote, {.expected = expected}, has_dial_place());
+}
+
+void TcpTransport::Impl::dial_failed(const Endpoint& remote, const DialPurpose& purpose,
+                                     const std::string& why) {
+    if (purpose.link) return refusals_.not_widened(remote, why);
+    sink_(event::DialFailed{remote, why});
 }
 
 void TcpTransport::Impl::connected(TcpSocket socket, const Endpoint& remote, Side side,
-                                   const std::optional<PeerKey>& expected) {
-    if (pending_links_) {
-        pending_links_->begin_handshake(std::move(socket), remote, side, expected);
+                                   const DialPurpose& purpose) {
+    if (purpose.link) {
+        const auto link = links_.find(*purpose.link);
+        if (link == links_.end()) return;
+        pending_links_->begin_flow(std::move(socket), remote, link->second.flows);
+    } else if (pending_links_) {
+        pending_links_->begin_handshake(std::move(socket), remote, side, purpose.expected);
     } else {
         adopt(std::move(socket), remote, side, nullptr);
     }
 }
 
 void TcpTransport::Impl::greeted(const Endpoint& remote, Side side, TcpHandshake& handshake) {
-    if (handshake.is_proven()) {
+    if (handshake.flow() != nullptr) {
+        if (handshake.is_proven()) return attach(remote, handshake);
+        if (side == Side::kDialler) return refusals_.not_widened(remote, handshake.sentence());
+        refusals_.refused(remote, handshake.sentence());
+    } else if (handshake.is_proven()) {
         adopt(handshake.take_socket(), remote, side, &handshake.proven(), handshake.round_trip());
     } else if (side == Side::kDialler) {
         sink_(event::DialFailed{remote, handshake.sentence(), handshake.is_self()});
@@ -319,9 +224,10 @@ void TcpTransport::Impl::revoke(const formats::Revocations& latest) {
 }
 
 void TcpTransport::Impl::look_again() {
-    next_look_.expires_after(kLookEvery);
+    next_look_.expires_after(options_.check_interval);
     next_look_.async_wait([this](const error_code&) {
         end_expired();
+        widen_limited();
         look_again();
     });
 }
@@ -355,14 +261,24 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
     }
     const auto link = std::make_shared<TcpLink>(
         opened.link,
-        TcpLink::Connection{std::move(socket), std::move(codec),
-                            LinkWindow{options_.limits.path_bytes, round_trip}},
+        TcpLink::Connection{.socket = std::move(socket),
+                            .codec = std::move(codec),
+                            .window = LinkWindow{options_.limits.path_bytes, round_trip},
+                            .may_widen = proven != nullptr},
         options_.limits, traffic_, sink_,
         TcpLink::Owner{.on_ticket = [this](LinkId id, auto shown) { return renewed(id, shown); },
                        .on_held_back = [this](bool now) { held_back(now); },
                        .on_first_frame = [this](LinkId id) { silent_.remove(id.value()); },
+                       .on_widen = [this](LinkId id) { asked_to_widen(id); },
                        .on_over = [this](LinkId id) { over(id); }});
-    links_.emplace(opened.link, Entry{link, ticket, is_dialled, remote});
+    Entry entry{link, ticket, is_dialled, remote};
+    if (proven != nullptr) {
+        entry.flows = proven->flows;
+        entry.cipher = proven->cipher;
+        entry.is_sealed = is_sealed;
+        by_token_.emplace(proven->flows.token, opened.link);
+    }
+    links_.emplace(opened.link, std::move(entry));
     if (!is_dialled && !ticket) {
         unproven_.add(opened.link.value(), neighbourhood_of(remote.host));
         silent_.add(opened.link.value(), neighbourhood_of(remote.host));
@@ -410,7 +326,10 @@ bool TcpTransport::Impl::evict_for_unproven(const Endpoint& remote) {
 }
 
 void TcpTransport::Impl::over(LinkId id) {
-    links_.erase(id);
+    const auto found = links_.find(id);
+    more_flows_ -= found->second.link->flows() - 1;
+    by_token_.erase(found->second.flows.token);
+    links_.erase(found);
     unproven_.remove(id.value());
     silent_.remove(id.value());
 }

@@ -9,19 +9,25 @@
 
 #include "peer/events.hpp"
 #include "peer/net/session/handshake.hpp"
+#include "peer/net/session/link_frame.hpp"
+#include "peer/net/tcp/flow_probe.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::net {
 
-/// Limits of one link. Its memory is at most queue_bytes + untaken_bytes + 2 frames + 2 sealed
-/// pieces.
+/// Limits of one link. Its memory is at most queue_bytes + untaken_bytes, and 2 frames and 2 sealed
+/// pieces for each flow; with several flows also 2 · flying_bytes + 1 frame.
 struct LinkLimits {
     std::size_t frame_bytes = wire::kMaxFrameBytes;  ///< largest frame, sent or received
     /// Bytes that wait to be written; above this the link is cut.
     std::size_t queue_bytes = std::size_t{256} << 20;
     /// Bytes in flight beyond the sender's window, if the path holds so much (link_window.hpp).
     std::size_t path_bytes = std::size_t{8} << 20;
+    /// Bytes of large frames that the flows of a link have taken and the other end has not
+    /// confirmed, if there are several flows. Twice as many received ones may wait for earlier
+    /// ones.
+    std::size_t flying_bytes = std::size_t{8} << 20;
     /// Received bytes and frames that wait for the driver; at either number reading stops.
     std::size_t untaken_bytes = std::size_t{8} << 20;
     std::size_t untaken_frames = 64;
@@ -60,6 +66,12 @@ struct TransportOptions {
     /// loopback: the system's own. BBR sends at the rate that it has measured, also where packets
     /// are lost (../README.md).
     std::string congestion = "bbr";
+    /// TCP connections of a proven link that is limited by loss; 1: links are never widened. At
+    /// most kMaxFlows.
+    std::size_t max_flows = kMaxFlows;
+    FlowProbe probe = probe_flow;  ///< measures flows; tests have their own
+    /// Interval of the checks for loss and for expired tickets.
+    std::chrono::milliseconds check_interval{1000};
     /// Sockets for links, dials and handshakes together; nothing: socket_budget() of
     /// descriptor_limit(). If there are few, the limits below are lower (socket_places.hpp).
     std::optional<std::size_t> sockets{};

@@ -278,6 +278,9 @@ TEST_CASE("a sealed frame that is too large or of an unknown kind ends the link"
           FrameHeader{kFrameMagic, FrameKind::kTicket, 0, 0},
           FrameHeader{kFrameMagic, FrameKind::kTicket, kLimit, 0},
           FrameHeader{kFrameMagic, FrameKind::kTicket, wire::kTicketBytes, 1},
+          FrameHeader{kFrameMagic, FrameKind::kWiden, 1, 0},
+          FrameHeader{kFrameMagic, FrameKind::kWiden, 0, 1},
+          FrameHeader{kFrameMagic, FrameKind::kGoodbye, 0, kMaxFlows << 8},
           FrameHeader{kFrameMagic ^ 1, FrameKind::kPing, 0, 0}}) {
         const FrameCodec here = codec(cipher, true);
         const FrameCodec there = codec(cipher, false);

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <deque>
 #include <optional>
+#include <vector>
 
+#include "peer/base/random.hpp"
 #include "peer/net/session/link_window.hpp"
 
 namespace dedloc::net {
@@ -122,6 +124,68 @@ TEST_CASE("a receiver that delays its receipts has a bounded queue in flight", "
     path.run(40s);
     const double a_round_trip = static_cast<double>(path.confirmed() - before) / 10;
     CHECK(a_round_trip <= 1.1 * kWindow + 2 * kFrame);
+}
+
+/// A driver that keeps two small chunks waiting, a link, and flows that carry a frame each at a
+/// time. A part of the frames is lost and sent again, and a frame is confirmed after those before
+/// it.
+class Flows {
+  public:
+    static constexpr std::size_t kChunk = std::size_t{16} << 10;
+    static constexpr double kRate = 80e3;  ///< bytes a second of each flow
+    static constexpr Duration kRoundTrip = 200ms;
+
+    Flows(std::size_t flows, double loss) : loss_(loss), free_at_(flows, now_) {
+        window_.set_flows(flows);
+    }
+
+    /// Returns the confirmed bytes.
+    std::size_t run(Duration time) {
+        std::size_t confirmed = 0;
+        for (const Time end = now_ + time; now_ < end; now_ += 1ms) {
+            for (; unwritten_ < 2; ++unwritten_, ++waiting_) window_.queue(now_, kChunk);
+            for (Time& free_at : free_at_) {
+                if (waiting_ == 0 || free_at > now_) continue;
+                --waiting_;
+                window_.take(now_, 1);
+                free_at = now_ + std::chrono::duration_cast<Duration>(
+                                     std::chrono::duration<double>{kChunk / kRate});
+                const auto late = random_.uniform() < loss_ ? kRoundTrip : Duration{0};
+                last_ = std::max(last_, free_at + kRoundTrip + late);
+                receipts_.push_back(last_);
+            }
+            for (; !receipts_.empty() && receipts_.front() <= now_; receipts_.pop_front()) {
+                REQUIRE(window_.confirm(now_, 1));
+                confirmed += kChunk;
+            }
+            unwritten_ -= window_.count_written();
+        }
+        return confirmed;
+    }
+    /// Frames that no flow has taken or that are not confirmed.
+    std::size_t outstanding() const { return waiting_ + receipts_.size(); }
+
+  private:
+    const double loss_;
+    Time now_{1h};
+    std::vector<Time> free_at_;
+    LinkWindow window_{kMost, kRoundTrip};
+    Random random_{1};
+    Time last_{};
+    std::deque<Time> receipts_;
+    std::size_t waiting_ = 0;
+    std::size_t unwritten_ = 0;
+};
+
+TEST_CASE("several flows are kept busy, also where frames wait for lost ones", "[net]") {
+    const double loss = GENERATE(0.0, 0.1, 0.3);
+    CAPTURE(loss);
+    Flows flows(4, loss);
+    (void)flows.run(10s);
+    CHECK(static_cast<double>(flows.run(60s)) >= 0.95 * 60 * 4 * Flows::kRate);
+    // What is sent early lasts for three round trips, and each flow has a frame.
+    const double early = 4 * Flows::kRate * 0.605 + 4 * Flows::kChunk;
+    CHECK(static_cast<double>(flows.outstanding() * Flows::kChunk) <= early + 3 * Flows::kChunk);
 }
 
 TEST_CASE("small frames are written when they are taken, in send order", "[net]") {

@@ -50,6 +50,12 @@ class BareSocket {
         }
         return bytes;
     }
+    /// True as soon as there is something to read, or the other end has hung up; false after so
+    /// many milliseconds.
+    bool has_more(int milliseconds) const {
+        pollfd wait{descriptor_, POLLIN, 0};
+        return ::poll(&wait, 1, milliseconds) == 1;
+    }
     /// Reads and drops everything; true when the other end has hung up.
     bool is_hung_up() const {
         std::byte byte{};

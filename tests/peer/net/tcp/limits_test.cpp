@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -75,6 +76,7 @@ TEST_CASE("a transport's sockets leave descriptors for the rest of the process",
         const SocketPlaces places = divide_sockets({}, sockets);
         CHECK(places.links + places.dials + 2 * places.handshakes <= sockets);
         CHECK(places.from_one_address <= places.handshakes);
+        CHECK(places.more_flows <= places.links / 4);
     }
     const TransportOptions options;
     const SocketPlaces places = divide_sockets(options, platform::socket_budget(65'536));
@@ -261,8 +263,9 @@ TEST_CASE("silent links without proofs are evicted, links with frames are not", 
         return socket;
     };
     // A frame with an empty body counts.
+    std::map<const BareSocket*, std::uint32_t> numbers;
     const auto say = [&](const BareSocket& socket) {
-        const FrameHeader header{kFrameMagic, FrameKind::kData, 0, 0};
+        const FrameHeader header{kFrameMagic, FrameKind::kData, 0, numbers[&socket]++};
         socket.write(&header, sizeof header);
         REQUIRE(inbox.next<event::FrameReceived>());
     };

@@ -6,7 +6,6 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "peer/base/random.hpp"
 #include "peer/net/session/frame_codec.hpp"
 #include "tests/peer/net/tcp/bare_socket.hpp"
+#include "tests/peer/net/tcp/descriptors_of.hpp"
 #include "tests/peer/net/tcp/proven_ends.hpp"
 
 namespace dedloc::net {
@@ -21,24 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using tests::test_key;
-
-/// This process's descriptors of the listener on this port or, if `connected`, of both ends of its
-/// connections.
-std::vector<int> descriptors_of(std::uint16_t port, bool connected) {
-    std::vector<int> result;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-        const int descriptor = std::stoi(entry.path().filename());
-        sockaddr_in own{}, other{};
-        socklen_t own_size = sizeof own, other_size = sizeof other;
-        if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_size) != 0) continue;
-        const bool is_connected =
-            getpeername(descriptor, reinterpret_cast<sockaddr*>(&other), &other_size) == 0;
-        if (is_connected != connected || own.sin_family != AF_INET) continue;
-        if (ntohs(own.sin_port) != port && ntohs(other.sin_port) != port) continue;
-        result.push_back(descriptor);
-    }
-    return result;
-}
 
 /// True if Nagle's algorithm delays small data until earlier data is acknowledged.
 bool holds_small_data_back(int descriptor) {

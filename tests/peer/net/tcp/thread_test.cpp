@@ -45,9 +45,9 @@ TEST_CASE("large frames that arrive together are confirmed with one receipt", "[
     TcpTransport transport(on_loopback(), inbox.sink());
     const BareSocket socket(transport.listening_port());
     REQUIRE(inbox.next<event::LinkOpened>());
-    const FrameHeader header{kFrameMagic, FrameKind::kData, kBytes, 0};
+    FrameHeader header{kFrameMagic, FrameKind::kData, kBytes, 0};
     Buffer frames(kFrames * (sizeof header + kBytes));
-    for (std::size_t i = 0; i < kFrames; ++i) {
+    for (std::size_t i = 0; i < kFrames; ++i, ++header.detail) {
         std::memcpy(frames.data() + i * (sizeof header + kBytes), &header, sizeof header);
     }
     socket.write(frames);
