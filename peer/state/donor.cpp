@@ -60,7 +60,12 @@ SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certific
     DEDLOC_CHECK(average->size() == rules_.elements, "an average has one element per parameter",
                  average->size(), rules_.elements);
     if (!rounds_.empty() && rounds_.back().record.step >= record.step) return nullptr;
-    rounds_.push_back({record, certificate, std::move(average), {}, {}});
+    rounds_.push_back({.record = record,
+                       .certificate = certificate,
+                       .average = std::move(average),
+                       .leaves = {},
+                       .packed = {},
+                       .list = {}});
     SharedFloats freed;
     if (rounds_.size() > rules_.kept_averages) {
         Round& oldest = rounds_[rounds_.size() - 1 - rules_.kept_averages];
@@ -68,6 +73,10 @@ SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certific
     }
     if (rounds_.size() > retained_) rounds_.pop_front();
     return freed;
+}
+
+std::optional<LeafList> Donor::list_if_long(std::span<const Digest> leaves) const {
+    return leaves.size() > offered_leaves_ ? std::optional{list_of(leaves)} : std::nullopt;
 }
 
 bool Donor::digest_round(Round& round) const {
@@ -164,14 +173,6 @@ bool Donor::may_ask(TimePoint now, const PeerKey& from) {
 
 void Donor::take(TimePoint now, Outbox& out) {
     if (taking_since_ && now - *taking_since_ < 2 * rules_.failure_timeout) return;
-    if (rules_.state_bytes() > wire::kMaxLeaves * wire::kLeafBytes) {
-        if (!std::exchange(has_told_size_, true)) {
-            out.note("newcomers cannot load this run's state: it has " +
-                     std::to_string(rules_.state_bytes()) + " bytes, and one offer can name " +
-                     std::to_string(wire::kMaxLeaves * wire::kLeafBytes) + " at most");
-        }
-        return;
-    }
     taking_since_ = now;
     out.act(action::TakeSnapshot{});
 }
@@ -190,21 +191,23 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, Outbox& out) {
         rounds_.erase(round);
         return false;
     }
-    out.send(
-        to, step,
-        wire::RoundOffer{
-            .record = round->record, .certificate = round->certificate, .leaves = round->leaves});
+    if (!round->list) round->list = list_if_long(round->leaves);
+    out.send(to, step,
+             wire::RoundOffer{.record = round->record,
+                              .certificate = round->certificate,
+                              .leaves = round->list ? round->list->pages : round->leaves});
     return true;
 }
 
 void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, Outbox& out) {
     waiting_.erase(to);
     fetching_.try_emplace(to, Turn{.since = now}).first->second.used_at = now;
-    out.send(to, snapshot.state.step,
-             wire::StateOffer{.bytes = snapshot.state.bytes->size(),
-                              .leaves = snapshot.state.leaves,
-                              .record = snapshot.proof->record,
-                              .votes = snapshot.proof->votes});
+    out.send(
+        to, snapshot.state.step,
+        wire::StateOffer{.bytes = snapshot.state.bytes->size(),
+                         .leaves = snapshot.list ? snapshot.list->pages : snapshot.state.leaves,
+                         .record = snapshot.proof->record,
+                         .votes = snapshot.proof->votes});
 }
 
 // --- snapshots ---------------------------------------------------------------
@@ -235,7 +238,8 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
     if (!snapshot_at(snapshot.step) && free_snapshot(now)) {
         snapshots_.push_back({.state = snapshot,
                               .proof = proof ? std::optional{*proof} : std::nullopt,
-                              .last_used = now});
+                              .last_used = now,
+                              .list = list_if_long(snapshot.leaves)});
     }
     if (!snapshots_.empty()) serve_waiting(now, own, out, &snapshots_.back());
 }
@@ -249,7 +253,7 @@ Donor::Snapshot* Donor::snapshot_at(StepIndex step) {
 
 Donor::Snapshot* Donor::snapshot_named(const Digest& root) {
     for (Snapshot& snapshot : snapshots_) {
-        if (snapshot.state.digest == root) return &snapshot;
+        if (snapshot.is_named(root)) return &snapshot;
     }
     return nullptr;
 }
@@ -257,9 +261,8 @@ Donor::Snapshot* Donor::snapshot_named(const Digest& root) {
 bool Donor::is_busy(const Snapshot& snapshot, TimePoint now, Duration timeout) const {
     if (now - snapshot.last_used < timeout) return true;
     return std::any_of(queues_.begin(), queues_.end(), [&](const auto& queue) {
-        return std::any_of(queue.second.begin(), queue.second.end(), [&](const auto& request) {
-            return request.root == snapshot.state.digest;
-        });
+        return std::any_of(queue.second.begin(), queue.second.end(),
+                           [&](const auto& request) { return snapshot.is_named(request.root); });
     });
 }
 
@@ -298,6 +301,9 @@ Buffer Donor::leaf_of(const Round& round, std::uint32_t leaf) const {
 Buffer Donor::leaf_named(TimePoint now, const wire::LeafRequest& request) {
     if (Snapshot* snapshot = snapshot_named(request.root)) {
         snapshot->last_used = now;
+        if (request.root != snapshot->state.digest) {
+            return page_of(snapshot->state.leaves, request.leaf);
+        }
         const std::span<const std::byte> state{*snapshot->state.bytes};
         if (request.leaf >= kernels::leaf_count(state.size())) return {};
         const std::size_t first = std::size_t{request.leaf} * kernels::kLeafBytes;
@@ -307,6 +313,9 @@ Buffer Donor::leaf_named(TimePoint now, const wire::LeafRequest& request) {
     }
     for (const Round& round : rounds_) {
         if (round.record.average == request.root) return leaf_of(round, request.leaf);
+        if (round.list && round.list->root == request.root) {
+            return page_of(round.leaves, request.leaf);
+        }
     }
     return {};
 }
@@ -314,13 +323,15 @@ Buffer Donor::leaf_named(TimePoint now, const wire::LeafRequest& request) {
 std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
     const auto queue = queues_.find(to);
     if (queue == queues_.end()) return std::nullopt;
-    if (const auto found = fetching_.find(to); found != fetching_.end()) {
-        found->second.used_at = now;
-        ++found->second.leaves;
-    }
     const wire::LeafRequest request = queue->second.front();
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);
+    if (const auto found = fetching_.find(to); found != fetching_.end()) {
+        const bool is_page = std::ranges::any_of(
+            snapshots_, [&](const Snapshot& s) { return s.list && s.list->root == request.root; });
+        found->second.used_at = now;
+        if (!is_page) ++found->second.leaves;
+    }
     return wire::Leaf{.root = request.root, .leaf = request.leaf, .data = leaf_named(now, request)};
 }
 

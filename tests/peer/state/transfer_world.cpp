@@ -153,7 +153,7 @@ TransferWorld::~TransferWorld() = default;
 Member& TransferWorld::add_member(StepIndex step, bool is_voter) {
     PeerKey key;
     key.bytes[0] = std::byte{next_key_++};
-    members.push_back(std::make_unique<Member>(key, rules));
+    members.push_back(std::make_unique<Member>(key, rules, offered_leaves));
     Member& member = *members.back();
     member.is_voter = is_voter;
     member.donor.begin(0);
