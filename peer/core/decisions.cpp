@@ -48,6 +48,7 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
     last_decision_ = decision;
     addressed_.clear();
     decided_at_ = now_;
+    donor_.state_changes(now_);
     member_.decided(decision.record, decision.certificate, out_);
     member_.reuse(donor_.keep(decision.record, decision.certificate, average));
     if (config_.role == Role::kBackbone) {

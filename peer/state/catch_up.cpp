@@ -357,9 +357,9 @@ void CatchUp::own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot, 
     std::uint32_t first = 0;
     for (std::uint32_t leaf = 0; leaf < download_->leaf_count(); ++leaf) {
         if (snapshot.leaves[leaf] == wanted[leaf]) {
-            const std::size_t begin = std::size_t{leaf} * kernels::kLeafBytes;
-            download_->adopt(leaf,
-                             std::span{*snapshot.bytes}.subspan(begin, download_->leaf_size(leaf)));
+            Buffer data(download_->leaf_size(leaf));
+            snapshot.bytes->read(std::uint64_t{leaf} * kernels::kLeafBytes, data);
+            download_->adopt(leaf, data);
         } else if (differing++ == 0) {
             first = leaf;
         }

@@ -177,6 +177,11 @@ void Donor::take(TimePoint now, Outbox& out) {
     out.act(action::TakeSnapshot{});
 }
 
+void Donor::state_changes(TimePoint now) {
+    std::erase_if(snapshots_,
+                  [&](const Snapshot& s) { return !is_busy(s, now, rules_.failure_timeout); });
+}
+
 void Donor::reached(TimePoint now, const Own& own, Outbox& out) {
     if (own.has_state && !waiting_.empty()) serve_waiting(now, own, out);
 }
@@ -304,12 +309,12 @@ Buffer Donor::leaf_named(TimePoint now, const wire::LeafRequest& request) {
         if (request.root != snapshot->state.digest) {
             return page_of(snapshot->state.leaves, request.leaf);
         }
-        const std::span<const std::byte> state{*snapshot->state.bytes};
+        const StableBytes& state = *snapshot->state.bytes;
         if (request.leaf >= kernels::leaf_count(state.size())) return {};
-        const std::size_t first = std::size_t{request.leaf} * kernels::kLeafBytes;
-        const auto bytes =
-            state.subspan(first, std::min(kernels::kLeafBytes, state.size() - first));
-        return {bytes.begin(), bytes.end()};
+        const std::uint64_t first = std::uint64_t{request.leaf} * kernels::kLeafBytes;
+        Buffer leaf(std::min<std::uint64_t>(kernels::kLeafBytes, state.size() - first));
+        state.read(first, leaf);
+        return leaf;
     }
     for (const Round& round : rounds_) {
         if (round.record.average == request.root) return leaf_of(round, request.leaf);

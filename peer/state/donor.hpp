@@ -1,8 +1,10 @@
 // Donor serves whole states and retained averages to peers that catch up.
 //
 // States     A snapshot is taken when a peer asks for a state, and is kept while a peer fetches it,
-//            however many steps pass meanwhile. At most two exist, which bounds memory. A snapshot
-//            is offered together with its certificate, so not before the certificate is known.
+//            however many steps pass meanwhile. At most two exist, which bounds memory: a snapshot
+//            costs a copy of the state once the trainer has changed it. Every update changes every
+//            number, so what a slow peer still has to fetch exists nowhere else. A snapshot is
+//            offered together with its certificate, so not before the certificate is known.
 // Rounds     The averages of the last RoundRules::kept_averages decided rounds, for peers that are
 //            a few steps behind. They are shared with the trainer, not copied. A backbone also
 //            keeps earlier ones, packed, for newcomers that have just loaded a state.
@@ -76,6 +78,9 @@ class Donor {
     /// that is not a state of this history.
     void snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, const Own& own,
                         Outbox& out);
+    /// The trainer is about to change its state. Drops snapshots that no peer has used for a
+    /// failure timeout: it would have to copy the state for them.
+    void state_changes(TimePoint now);
     /// Call after event::StateReached: serves peers that asked while an update was being applied.
     void reached(TimePoint now, const Own& own, Outbox& out);
 

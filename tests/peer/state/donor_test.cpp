@@ -167,6 +167,23 @@ TEST_CASE("states of more than 6 GiB are given too, up to the largest", "[state]
     CHECK(desk.is_taking());
 }
 
+TEST_CASE("a snapshot that no peer uses is dropped before the state changes", "[state]") {
+    Desk desk;
+    desk.snapshot(kAsker);
+    const Digest root = desk.own.state;
+    desk.now += desk.rules.failure_timeout - 1ms;
+    desk.donor.state_changes(desk.now);
+    CHECK_FALSE(desk.leaf(root, 0)->data.empty());
+    desk.now += desk.rules.failure_timeout - 1ms;
+    desk.donor.requested(desk.now, kAsker, {.root = root, .leaf = 1});
+    desk.now += desk.rules.failure_timeout;
+    desk.donor.state_changes(desk.now);  // a request waits
+    CHECK_FALSE(desk.donor.next(desk.now, kAsker)->data.empty());
+    desk.now += desk.rules.failure_timeout;
+    desk.donor.state_changes(desk.now);
+    CHECK(desk.leaf(root, 0)->data.empty());
+}
+
 TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);

@@ -112,7 +112,8 @@ Certificate History::certificate() {
 
 event::SnapshotTaken History::snapshot(StepIndex step) {
     const Step& s = at(step);
-    return {.step = step, .digest = s.state_digest, .bytes = s.state, .leaves = s.leaves};
+    return {
+        .step = step, .digest = s.state_digest, .bytes = stable_bytes(s.state), .leaves = s.leaves};
 }
 
 // --- world -------------------------------------------------------------------
@@ -297,8 +298,10 @@ void TransferWorld::flush() {
         }
         if (!std::holds_alternative<action::TakeSnapshot>(action)) continue;
         later(5ms, [this] {
-            event::SnapshotTaken taken{
-                .step = own.step, .digest = own.state, .bytes = own_bytes, .leaves = {}};
+            event::SnapshotTaken taken{.step = own.step,
+                                       .digest = own.state,
+                                       .bytes = stable_bytes(own_bytes),
+                                       .leaves = {}};
             for (auto& leaf : kernels::leaf_digests(*own_bytes)) taken.leaves.push_back({leaf});
             catch_up->own_snapshot(now, taken, out_);
         });
