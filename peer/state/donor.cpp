@@ -26,7 +26,14 @@ constexpr std::size_t kFetching = 4;  // max. peers that fetch a state at once
 constexpr std::uint64_t kMinBytesPerSecond = 2 * wire::kLeafBytes;  // upload for each of them
 constexpr std::size_t kMaxRequests = 16;  // per peer: twice what an honest peer requests
 constexpr std::uint32_t kMaxQueries = 4;  // per peer and heartbeat, plus one for each kept round
-constexpr std::size_t kMaxProofs = 8;     // a snapshot never arrives that many steps late
+// States that one peer is given at once, the time after which it may have another one, and how many
+// peers are remembered: more than a run has members.
+constexpr std::uint64_t kStatesOfOne = 16;
+constexpr Duration kStateEvery = std::chrono::minutes{16};
+constexpr std::size_t kMaxAllowances = 4 * wire::kMaxMembers;
+constexpr std::uint64_t kAveragesOfOne = 2;   // times that one peer is given the same average
+constexpr std::uint64_t kMinLeavesOfOne = 4;  // the least, if an average is short
+constexpr std::size_t kMaxProofs = 8;         // a snapshot never arrives that many steps late
 
 }  // namespace
 
@@ -111,6 +118,7 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
         if (offer_round(from, step, out) || own.step <= step) return;
     }
     if (own.has_state && own.generation != generation_) return;
+    if (allowance_of(now, from).leaves == 0) return;
     const StepIndex wanted = query.has_state ? own.step : step;
     const auto known = waiting_.find(from);
     const TimePoint since = known == waiting_.end() ? now : known->second.since;
@@ -132,6 +140,42 @@ TimePoint Donor::end_of_turn(const PeerKey& peer) const {
     const bool has_all = turn.leaves >= kernels::leaf_count(rules_.state_bytes());
     const auto leaf = std::chrono::milliseconds{1'000 * wire::kLeafBytes / each};
     return std::min(limit, has_all ? turn.used_at : turn.used_at + rules_.heartbeat + leaf);
+}
+
+Donor::Allowance& Donor::allowance_of(TimePoint now, const PeerKey& peer) {
+    const std::uint64_t state = kernels::leaf_count(rules_.state_bytes());
+    const std::uint64_t most = kStatesOfOne * state;
+    const auto [entry, is_new] = allowances_.try_emplace(peer, Allowance{most, now});
+    Allowance& its = entry->second;
+    // Whole intervals only, so that frequent calls lose nothing to rounding.
+    const std::int64_t intervals = (now - its.since) / kStateEvery;
+    its.since += intervals * kStateEvery;
+    const auto states = std::min(static_cast<std::uint64_t>(intervals), kStatesOfOne);
+    its.leaves = std::min(most, its.leaves + states * state);
+    if (is_new && allowances_.size() > kMaxAllowances) {
+        // The peer that has been given least loses nothing by it.
+        auto fullest = allowances_.end();
+        for (auto it = allowances_.begin(); it != allowances_.end(); ++it) {
+            const bool is_fuller =
+                fullest == allowances_.end() || it->second.leaves > fullest->second.leaves;
+            if (it != entry && is_fuller) fullest = it;
+        }
+        allowances_.erase(fullest);
+    }
+    return its;
+}
+
+bool Donor::may_have(TimePoint now, const PeerKey& peer, const wire::LeafRequest& request) {
+    if (snapshot_named(request.root) != nullptr) {
+        std::uint64_t& left = allowance_of(now, peer).leaves;
+        return left > 0 && left-- > 0;
+    }
+    for (Round& round : rounds_) {
+        if (!round.is_named(request.root)) continue;
+        const std::uint64_t most = std::max(kAveragesOfOne * round.leaves.size(), kMinLeavesOfOne);
+        return ++round.given[peer] <= most;
+    }
+    return true;  // nothing that is held
 }
 
 std::size_t Donor::places() const {
@@ -337,7 +381,9 @@ std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
         found->second.used_at = now;
         if (!is_page) ++found->second.leaves;
     }
-    return wire::Leaf{.root = request.root, .leaf = request.leaf, .data = leaf_named(now, request)};
+    return wire::Leaf{.root = request.root,
+                      .leaf = request.leaf,
+                      .data = may_have(now, to, request) ? leaf_named(now, request) : Buffer{}};
 }
 
 // --- time --------------------------------------------------------------------
@@ -388,6 +434,8 @@ void Donor::check_invariants() const {
         DEDLOC_CHECK(!snapshot.proof || snapshot.proof->state == snapshot.state.digest,
                      "a snapshot's certificate is of the same state", snapshot.state.step.value());
     }
+    DEDLOC_CHECK(allowances_.size() <= kMaxAllowances, "the number of allowances is bounded",
+                 allowances_.size());
     DEDLOC_CHECK(fetching_.size() <= kFetching, "the number of peers that fetch is bounded",
                  fetching_.size());
     for (const auto& [peer, queue] : queues_) {

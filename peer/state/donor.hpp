@@ -12,6 +12,9 @@
 //            there are too many (leaf_list.hpp). So do those of an average.
 // Leaves     A leaf leaves its queue only when the link can send it and no round data waits there,
 //            so donations never delay a round.
+// Allowance  What one peer is given is bounded, however often it asks: 16 states, and another one
+//            every 16 minutes; the average of a round twice. An honest peer that cannot follow the
+//            swarm rests before (CatchUp).
 // Turns      A state is served to one to four peers at once; the others wait in the order of their
 //            queries. Each served peer can serve others, so the number of donors grows, and a slow
 //            uplink is never shared by so many that each of them times out on every leaf.
@@ -134,6 +137,11 @@ class Donor {
         TimePoint used_at{};     ///< the last offer, leaf request or leaf
         std::size_t leaves = 0;  ///< number of leaves sent to it
     };
+    /// What a peer may still be given of states. It outlives the link.
+    struct Allowance {
+        std::uint64_t leaves = 0;  ///< at `since`
+        TimePoint since;
+    };
     /// Counts a peer's queries within a heartbeat.
     struct Asked {
         TimePoint since;
@@ -146,8 +154,18 @@ class Donor {
         std::vector<Digest> leaves;    ///< empty until the round is first offered or packed
         std::vector<Buffer> packed;    ///< data of each wire::Leaf, once packed
         std::optional<LeafList> list;  ///< the list of `leaves`, once offered, if it is needed
+        std::map<PeerKey, std::uint64_t> given{};  ///< leaves and pages sent to each peer
+
+        /// Whether requests for the average's leaves, or for pages of their list, name this root.
+        bool is_named(const Digest& root) const {
+            return record.average == root || (list && list->root == root);
+        }
     };
 
+    /// Brings the peer's allowance up to date. A new peer has all of it.
+    Allowance& allowance_of(TimePoint now, const PeerKey& peer);
+    /// Whether the peer may have this leaf; if so, takes it off the peer's allowance.
+    bool may_have(TimePoint now, const PeerKey& peer, const wire::LeafRequest& request);
     /// Counts the query; false: too many from this peer.
     bool may_ask(TimePoint now, const PeerKey& from);
     /// Offers snapshots to waiting peers while fewer than places() peers fetch one. `taken` is the
@@ -190,6 +208,7 @@ class Donor {
     std::map<PeerKey, Waiting> waiting_;            ///< peers without an offer
     std::map<PeerKey, Turn> fetching_;              ///< peers that fetch a state
     std::optional<TimePoint> taking_since_;         ///< when the pending snapshot was requested
+    std::map<PeerKey, Allowance> allowances_;       ///< peers that may ask for states
     std::map<PeerKey, Asked> asked_;                ///< counts queries
     std::map<PeerKey, std::deque<wire::LeafRequest>> queues_;  ///< none is empty
 };
