@@ -29,7 +29,7 @@ constexpr std::uint32_t kMaxQueries = 4;  // per peer and heartbeat, plus one fo
 // States that one peer is given at once, the time after which it may have another one, and how many
 // peers are remembered: more than a run has members.
 constexpr std::uint64_t kStatesOfOne = 16;
-constexpr Duration kStateEvery = std::chrono::minutes{16};
+constexpr Duration kStateEvery = std::chrono::minutes{8};
 constexpr std::size_t kMaxAllowances = 4 * wire::kMaxMembers;
 constexpr std::uint64_t kAveragesOfOne = 2;   // times that one peer is given the same average
 constexpr std::uint64_t kMinLeavesOfOne = 4;  // the least, if an average is short

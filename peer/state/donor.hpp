@@ -13,7 +13,7 @@
 // Leaves     A leaf leaves its queue only when the link can send it and no round data waits there,
 //            so donations never delay a round.
 // Allowance  What one peer is given is bounded, however often it asks: 16 states, and another one
-//            every 16 minutes; the average of a round twice. An honest peer that cannot follow the
+//            every 8 minutes; the average of a round twice. An honest peer that cannot follow the
 //            swarm rests before (CatchUp).
 // Turns      A state is served to one to four peers at once; the others wait in the order of their
 //            queries. Each served peer can serve others, so the number of donors grows, and a slow

@@ -37,17 +37,16 @@ TEST_CASE("a peer that asks again and again is given sixteen states", "[state]")
     CHECK(leaves_given(desk, kAsker, root, 3) == 0);
 }
 
-TEST_CASE("a peer that was given sixteen states gets another one every sixteen minutes",
-          "[state]") {
+TEST_CASE("a peer that was given sixteen states gets another one every eight minutes", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);
     CHECK(leaves_given(desk, kAsker, desk.own.state, 3) == 16 * 3);
-    for (const std::chrono::minutes wait : {15min, 2min, 16min, 48min, 1440min}) {
+    for (const std::chrono::minutes wait : {7min, 2min, 8min, 24min, 1440min}) {
         desk.now += wait;
         desk.keep(desk.own.step);
         desk.query(kAsker, desk.own.step);
-        const std::uint64_t states = wait == 15min     ? 0
-                                     : wait == 48min   ? 3
+        const std::uint64_t states = wait == 7min      ? 0
+                                     : wait == 24min   ? 3
                                      : wait == 1440min ? 16
                                                        : 1;
         CHECK(desk.is_taking() == (states > 0));
