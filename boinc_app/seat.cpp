@@ -280,7 +280,7 @@ std::unique_ptr<SeatSaver> Seat::make_saver() {
                      .bytes = formats::state_bytes(run_),
                      .ask_for_copy =
                          [this] {
-                             worker_->copy_state([this](std::optional<CopiedState> copy) {
+                             worker_->copy_state([this](std::optional<StateToSave> copy) {
                                  saver_->take(std::move(copy));
                              });
                          },

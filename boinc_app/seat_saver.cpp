@@ -81,7 +81,7 @@ void SeatSaver::generation_begun(std::uint64_t generation, StepIndex first) {
     platform::remove_or_warn(options_.path);
 }
 
-void SeatSaver::take(std::optional<CopiedState> state) {
+void SeatSaver::take(std::optional<StateToSave> state) {
     {
         const std::lock_guard lock(mutex_);
         copy_ = std::move(state);
@@ -133,7 +133,7 @@ void SeatSaver::run() {
             lock.lock();
             continue;
         }
-        const CopiedState state = *std::exchange(copy_, std::nullopt);
+        const StateToSave state = *std::exchange(copy_, std::nullopt);
         lock.unlock();
         write(state);
         lock.lock();
@@ -142,7 +142,7 @@ void SeatSaver::run() {
     }
 }
 
-void SeatSaver::write(const CopiedState& state) {
+void SeatSaver::write(const StateToSave& state) {
     const auto place = options_.place_of(state.head.step);
     if (!place) return;
     try {

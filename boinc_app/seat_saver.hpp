@@ -38,8 +38,9 @@ struct ExportNews {
 /// are written. (A disk is made for some tens of gigabytes a day.)
 std::chrono::seconds save_interval(std::uint64_t bytes, std::chrono::seconds wanted);
 
-/// Saves states. Memory: one copy of the state, between the worker's answer and the end of the
-/// write. Thread: main, and one of its own, which writes.
+/// Saves states. Memory: one copy of the state at most, between the worker's answer and the end of
+/// the write; with a trainer on processors none, unless the state changes meanwhile. Thread: main,
+/// and one of its own, which writes.
 class SeatSaver {
   public:
     using Clock = std::chrono::steady_clock;
@@ -66,7 +67,7 @@ class SeatSaver {
     /// A generation has begun at `first`. Deletes a file of a state that it has made void.
     void generation_begun(std::uint64_t generation, StepIndex first);
     /// The worker's answer, nothing if it holds no state; its thread.
-    void take(std::optional<CopiedState> state);
+    void take(std::optional<StateToSave> state);
     /// Whether a state was saved since the last call.
     bool take_saved();
 
@@ -74,7 +75,7 @@ class SeatSaver {
     bool is_due(Clock::time_point now, StepIndex step, std::chrono::seconds interval);
     void ask(Clock::time_point now);
     void run();
-    void write(const CopiedState& state);
+    void write(const StateToSave& state);
     void write_export(const std::filesystem::path& to);
     bool has_export() const { return export_to_ && step_ && !is_busy_; }
 
@@ -82,7 +83,7 @@ class SeatSaver {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     // Guarded by mutex_.
-    std::optional<CopiedState> copy_;  ///< to write
+    std::optional<StateToSave> copy_;  ///< to write
     bool is_busy_ = false;             ///< a copy was asked for and is not written yet
     bool is_stopping_ = false;
     std::optional<Clock::time_point> last_;  ///< when the last write was asked for

@@ -146,7 +146,7 @@ std::uint64_t max_state_file_bytes(const formats::RunFile& run) {
 }
 
 void write_state_file(const std::filesystem::path& path, const RunId& run, const StatePlace& place,
-                      const CopiedState& state) {
+                      const StateToSave& state) {
     DEDLOC_CHECK(place.step() == state.head.step, "a decision leads to the state that is saved",
                  place.step().value(), state.head.step.value());
     std::filesystem::path unfinished = path;
@@ -154,9 +154,12 @@ void write_state_file(const std::filesystem::path& path, const RunId& run, const
     write_whole(unfinished, path, [&](platform::FileWriter& file) {
         file.write(place_bytes(place));
         file.write(formats::encode_checkpoint_head(run, state.head));
-        const std::span<const std::byte> bytes{*state.bytes};
-        for (std::size_t done = 0; done < bytes.size(); done += kPieceBytes) {
-            file.write(bytes.subspan(done, std::min(kPieceBytes, bytes.size() - done)));
+        Buffer piece(kPieceBytes);
+        const std::uint64_t size = state.bytes->size();
+        for (std::uint64_t done = 0; done < size; done += kPieceBytes) {
+            piece.resize(std::min<std::uint64_t>(kPieceBytes, size - done));
+            state.bytes->read(done, piece);
+            file.write(piece);
         }
     });
 }

@@ -16,6 +16,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
+#include "peer/base/stable_bytes.hpp"
 #include "peer/formats/checkpoint_head.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/wire/types.hpp"
@@ -32,7 +33,13 @@ struct StatePlace {
     StepIndex step() const { return decision.record.step.next(); }
 };
 
-/// A copy of a trainer's state, in host memory.
+/// A trainer's state that is to be saved. It stays as it is while the trainer goes on.
+struct StateToSave {
+    formats::CheckpointHead head;  ///< step and digest of the bytes
+    SharedStableBytes bytes;       ///< parameters and moments
+};
+
+/// A trainer's state, in host memory.
 struct CopiedState {
     formats::CheckpointHead head;  ///< step and digest of the bytes
     SharedBytes bytes;             ///< parameters and moments
@@ -52,7 +59,7 @@ std::uint64_t max_state_file_bytes(const formats::RunFile& run);
 /// state.head.step.
 /// Errors  IoError (disk full, …): the former contents remain
 void write_state_file(const std::filesystem::path& path, const RunId& run, const StatePlace& place,
-                      const CopiedState& state);
+                      const StateToSave& state);
 
 /// Writes the state of such a file to `unfinished`, in the project's format of checkpoints
 /// (peer/formats/checkpoint_head.hpp), then moves it to `checkpoint`. Both are on one filesystem.

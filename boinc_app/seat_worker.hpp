@@ -17,8 +17,8 @@
 
 namespace dedloc {
 
-/// Takes a copy of a worker's state, or nothing if it holds none. Thread: the worker's.
-using TakeState = std::function<void(std::optional<CopiedState>)>;
+/// Takes a worker's state, to save it, or nothing if it holds none. Thread: the worker's.
+using TakeState = std::function<void(std::optional<StateToSave>)>;
 
 /// The work of one seat. It outlives the network thread, which calls trainer().
 class SeatWorker {

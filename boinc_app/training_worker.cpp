@@ -35,7 +35,7 @@ std::string TrainingWorker::memory_line(std::uint32_t kept_averages) const {
 void TrainingWorker::copy_state(TakeState take) {
     trainer_.copy([this, take = std::move(take)](std::optional<event::SnapshotTaken> copy) {
         if (!copy) return take(std::nullopt);
-        take(CopiedState{.head = {.step = copy->step,
+        take(StateToSave{.head = {.step = copy->step,
                                   .digest = copy->digest,
                                   .elements = formats::element_count(run_),
                                   .vectors = formats::state_vectors(run_.optimizer.name)},

@@ -13,6 +13,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/frame.hpp"
+#include "peer/base/stable_bytes.hpp"
 #include "peer/base/units.hpp"
 #include "peer/wire/types.hpp"
 
@@ -115,11 +116,11 @@ struct StateReached {
 struct StateRefused {
     StepIndex step;  ///< as in action::Load
 };
-/// The answer to action::TakeSnapshot: a copy of the whole state.
+/// The answer to action::TakeSnapshot: the whole state, which stays as it is while it is held.
 struct SnapshotTaken {
     StepIndex step;              ///< updates that the state has seen
     Digest digest;               ///< root of the digest tree over `bytes`
-    SharedBytes bytes;           ///< parameters ‖ m ‖ v, 12 N bytes
+    SharedStableBytes bytes;     ///< parameters ‖ m ‖ v, 12 N bytes
     std::vector<Digest> leaves;  ///< leaves of that tree (ModelState::leaf_digests)
 };
 
@@ -220,7 +221,7 @@ struct Apply {
     SharedFloats average;   ///< the round's averaged gradient, N elements
     UpdateScalars scalars;  ///< the optimizer's scalars for this update, from the record
 };
-/// Copy the state (Trainer::snapshot): event::SnapshotTaken follows.
+/// Share the state (Trainer::snapshot): event::SnapshotTaken follows.
 struct TakeSnapshot {};
 /// Replace the state: event::StateReached or event::StateRefused follows.
 struct Load {

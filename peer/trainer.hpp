@@ -40,7 +40,7 @@ class Trainer {
     /// that is being computed ends on the old state and counts, or is dropped. The sum is kept, and
     /// work() goes on with it on the new state. Requires that the trainer holds `step`.
     virtual void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) = 0;
-    /// Copies the whole state: event::SnapshotTaken.
+    /// Shares the whole state, as it is now: event::SnapshotTaken.
     virtual void snapshot() = 0;
     /// Drops the sum and replaces the state: event::StateReached, or event::StateRefused if the
     /// bytes do not have this digest.

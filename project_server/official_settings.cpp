@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -34,16 +35,33 @@ class Elements {
     }
     std::uint16_t port(const char* name, std::uint16_t least) const {
         const std::string text = required(name);
-        std::uint16_t value = 0;
-        const char* const end = text.data() + text.size();
-        const auto [stop, failure] = std::from_chars(text.data(), end, value);
-        if (failure != std::errc{} || stop != end || value < least) {
+        const auto value = number<std::uint16_t>(text);
+        if (!value || *value < least) {
             throw InputError(fmt::format("<{0}>{1}</{0}> in {2} is no port", name, text, file_));
         }
-        return value;
+        return *value;
+    }
+    std::size_t links(const char* name) const {
+        const std::string text = optional(name);
+        if (text.empty()) return kDefaultLinks;
+        const auto value = number<std::size_t>(text);
+        if (!value || *value < 1 || *value > kMostLinks) {
+            throw InputError(fmt::format("<{0}>{1}</{0}> in {2} must be a number from 1 to {3}",
+                                         name, text, file_, kMostLinks));
+        }
+        return *value;
     }
 
   private:
+    template <class Number>
+    static std::optional<Number> number(const std::string& text) {
+        Number value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stop, failure] = std::from_chars(text.data(), end, value);
+        if (failure != std::errc{} || stop != end) return std::nullopt;
+        return value;
+    }
+
     const std::string file_;
     XmlChild config_;
 };
@@ -57,6 +75,7 @@ Settings read_official_settings(const std::filesystem::path& config) {
                       .peer_listen = elements.required(kPeerListenElement),
                       .peer_address = elements.optional(kPeerAddressElement),
                       .peer_port = elements.port(kPeerPortElement, 0),
+                      .max_links = elements.links(kMaxLinksElement),
                       .gateway_port = elements.port(kGatewayPortElement, 1)};
     const std::string listen = elements.optional(kGatewayListenElement);
     const std::string proxy = elements.optional(kGatewayProxyElement);

@@ -15,6 +15,7 @@ inline constexpr const char* kGatewayProxyElement = "dedloc_gateway_proxy";
 inline constexpr const char* kPeerListenElement = "dedloc_peer_listen";
 inline constexpr const char* kPeerAddressElement = "dedloc_peer_address";
 inline constexpr const char* kPeerPortElement = "dedloc_peer_port";
+inline constexpr const char* kMaxLinksElement = "dedloc_max_links";
 
 /// Reads them, <long_name> and <master_url>. Errors: InputError (no such file, not well-formed XML,
 /// or the name of the element that is absent or invalid).

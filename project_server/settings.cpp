@@ -241,6 +241,9 @@ Settings read_settings(const std::filesystem::path& project) {
     if (fields.has("keep_days")) {
         settings.keep_days = static_cast<int>(fields.integer("keep_days", 1, kMaxDays));
     }
+    if (fields.has("max_links")) {
+        settings.max_links = static_cast<std::size_t>(fields.integer("max_links", 1, kMostLinks));
+    }
     fields.finish();
     check_settings(settings);
     return settings;
@@ -269,6 +272,8 @@ void write_settings(const std::filesystem::path& project, const Settings& settin
     }
     writer.Key("keep_days");
     writer.Int(settings.keep_days);
+    writer.Key("max_links");
+    writer.Uint64(settings.max_links);
     put(writer, "mail_from", settings.mail_from);
     put(writer, "mail_relay", settings.mail_relay);
     put(writer, "mail_credentials", settings.mail_credentials.string());

@@ -2,6 +2,7 @@
 // BOINC server's project has them in config.xml.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -10,6 +11,10 @@
 #include "peer/platform/ports.hpp"
 
 namespace dedloc::server {
+
+/// Links of a backbone: the default, and the most that may be set.
+inline constexpr std::size_t kDefaultLinks = 10'000;
+inline constexpr std::size_t kMostLinks = 32'000;
 
 /// What `dedloc project create` writes, and an administrator may change while the project is
 /// stopped. The URL is the exception: volunteers' clients and peers know the project by it.
@@ -29,6 +34,8 @@ struct Settings {
         peer_address{};  ///< numeric, where members dial them; empty: that of the URL's host
     /// Each run takes two ports from here on: n for the DHT (UDP), n + 1 for members (TCP). 0: any.
     std::uint16_t peer_port = 0;
+    /// Peers that may be linked to a run's backbone at once; 1 to kMostLinks.
+    std::size_t max_links = kDefaultLinks;
     std::uint16_t server_port = 0;    ///< dedloc-server, loopback only
     std::uint16_t gateway_port = 0;   ///< dedloc-gateway
     std::uint16_t database_port = 0;  ///< mariadbd, loopback only

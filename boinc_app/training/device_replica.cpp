@@ -204,4 +204,10 @@ StateCopy DeviceReplica::copy() {
     return copy;
 }
 
+SharedState DeviceReplica::share() {
+    StateCopy now = copy();
+    return {.bytes = stable_bytes(std::make_shared<const Buffer>(std::move(now.bytes))),
+            .leaves = std::move(now.leaves)};
+}
+
 }  // namespace dedloc::training

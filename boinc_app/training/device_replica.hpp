@@ -42,6 +42,7 @@ class DeviceReplica final : public Replica {
                               const UpdateScalars& scalars) override;
     Digest digest() override;
     StateCopy copy() override;
+    SharedState share() override;
     void release() override;
 
   private:

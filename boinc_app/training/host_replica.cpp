@@ -17,10 +17,12 @@ std::size_t HostReplica::element_count() const {
 }
 
 void HostReplica::initialise(std::span<const float> parameters) {
+    shares_.before_write();
     state_.initialise(parameters);
 }
 
 bool HostReplica::load(StepIndex step, std::span<const std::byte> bytes, const Digest& expected) {
+    shares_.before_write();
     return state_.restore(step, bytes, expected, workers_);
 }
 
@@ -43,6 +45,7 @@ void HostReplica::drop_sum() {
 
 state::UpdateReport HostReplica::apply(std::span<const float> average,
                                        const UpdateScalars& scalars) {
+    shares_.before_write();
     return state_.apply(average, scalars, workers_);
 }
 
@@ -53,6 +56,10 @@ Digest HostReplica::digest() {
 StateCopy HostReplica::copy() {
     const auto bytes = state_.bytes();
     return {.bytes = Buffer(bytes.begin(), bytes.end()), .leaves = state_.leaf_digests(workers_)};
+}
+
+SharedState HostReplica::share() {
+    return {.bytes = shares_.share(), .leaves = state_.leaf_digests(workers_)};
 }
 
 }  // namespace dedloc::training

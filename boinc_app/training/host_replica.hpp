@@ -5,10 +5,12 @@
 #include "boinc_app/training/replica.hpp"
 #include "kernels/workers.hpp"
 #include "peer/formats/run_file.hpp"
+#include "peer/platform/copy_on_write.hpp"
 
 namespace dedloc::training {
 
-/// Memory   12 N bytes state (8 N with SGD); 4 N sum, while there is one; what Albert needs.
+/// Memory   12 N bytes state (8 N with SGD); 4 N sum, while there is one; what Albert needs;
+///          another state for each one that is shared and has changed since
 class HostReplica final : public Replica {
   public:
     /// `workers` must outlive it; they update and digest the state. The model uses the compute
@@ -30,11 +32,13 @@ class HostReplica final : public Replica {
                               const UpdateScalars& scalars) override;
     Digest digest() override;
     StateCopy copy() override;
+    SharedState share() override;
     void release() override { drop_sum(); }
 
   private:
     const kernels::Workers& workers_;
     state::ModelState state_;
+    platform::CopyOnWrite shares_{state_.bytes()};
     Albert model_;     // reads the parameters of state_
     FloatVector sum_;  // N elements, or none
 };

@@ -12,6 +12,7 @@
 #include "boinc_app/training/computation.hpp"
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
+#include "peer/base/stable_bytes.hpp"
 #include "peer/base/units.hpp"
 #include "peer/state/model_state.hpp"
 #include "peer/state/update_scalars.hpp"
@@ -27,6 +28,12 @@ struct GradientSum {
 /// A copy of a state, in host memory.
 struct StateCopy {
     Buffer bytes;                ///< as ModelState::bytes
+    std::vector<Digest> leaves;  ///< as ModelState::leaf_digests
+};
+
+/// A state that stays as it is while it is held, whatever becomes of the replica.
+struct SharedState {
+    SharedStableBytes bytes;     ///< as ModelState::bytes
     std::vector<Digest> leaves;  ///< as ModelState::leaf_digests
 };
 
@@ -76,6 +83,9 @@ class Replica {
     virtual Digest digest() = 0;
     /// Copies the whole state.
     virtual StateCopy copy() = 0;
+    /// Shares the whole state with other threads. A device's state is copied to host memory now,
+    /// one in host memory only if it is still held when the state changes.
+    virtual SharedState share() = 0;
 
     /// Ends the sum and gives the memory of a device that other programs may want (a GPU) back. The
     /// state is kept, and the next call that needs the memory takes it again.

@@ -123,14 +123,14 @@ class SwarmTrainer::Worker {
     }
 
   private:
-    /// A copy of the state; nothing if there is none.
+    /// The state, which the network's thread may read; nothing if there is none.
     std::optional<event::SnapshotTaken> snapshot() {
         if (!has_state_) return std::nullopt;
-        StateCopy copy = replica_.copy();
-        const Digest digest = state::state_digest(replica_.step(), copy.leaves, copy.bytes.size());
-        return event::SnapshotTaken{replica_.step(), digest,
-                                    std::make_shared<const Buffer>(std::move(copy.bytes)),
-                                    std::move(copy.leaves)};
+        SharedState shared = replica_.share();
+        const Digest digest =
+            state::state_digest(replica_.step(), shared.leaves, shared.bytes->size());
+        return event::SnapshotTaken{replica_.step(), digest, std::move(shared.bytes),
+                                    std::move(shared.leaves)};
     }
 
     /// Begins a sum, or goes on with the present one, until it has `most` samples.

@@ -49,6 +49,7 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
     addressed_.clear();
     decided_at_ = now_;
     const bool was_in_time = is_in_time();
+    donor_.state_changes(now_);
     member_.decided(decision.record, decision.certificate, out_);
     member_.reuse(donor_.keep(decision.record, decision.certificate, average));
     if (config_.role == Role::kBackbone) {

@@ -222,7 +222,8 @@ void read_lists(JsonFields& fields, RunFile& run) {
         run.tensors.push_back(read_tensor(tensor));
         elements += run.tensors.back().padded_count();
         if (elements > wire::kMaxElements)
-            fields.refuse("tensors", "have too many elements together");
+            fields.refuse("tensors",
+                          fmt::format("have more than {} elements together", wire::kMaxElements));
     }
     refuse_repeated_names(run.shards, fields, "shards");
     refuse_repeated_names(run.tensors, fields, "tensors");

@@ -20,6 +20,9 @@ namespace {
 constexpr std::uint64_t kFarAhead = 1'000;
 constexpr std::uint64_t kHeartbeatsBetweenDials = 5;
 constexpr std::uint64_t kForgedStateBytes = 100'000;
+constexpr std::uint64_t kLateHeartbeats = 4;  // so many seconds late
+constexpr int kRepetitions = 20;              // every query so often, each second on each link
+constexpr std::uint32_t kLeavesAsked = 16;    // as many as a donor queues
 
 }  // namespace
 
@@ -73,6 +76,11 @@ Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& 
     }
     if (settings_.misbehaviour == Misbehaviour::kNeverReady) {
         return std::holds_alternative<wire::Ready>(message.body) ? Verdict::kDrop : Verdict::kKeep;
+    }
+    if (settings_.misbehaviour == Misbehaviour::kLateReady) {
+        if (!std::holds_alternative<wire::Ready>(message.body)) return Verdict::kKeep;
+        hold_ready(link, message);
+        return Verdict::kDrop;
     }
     if (settings_.misbehaviour != Misbehaviour::kForgedHead) return Verdict::kKeep;
     if (std::holds_alternative<wire::StateOffer>(message.body)) {
@@ -205,6 +213,10 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
         case Misbehaviour::kWhisper:
             if (coordinator_ == link) complain(link, actions);
             return;
+        case Misbehaviour::kLateReady:
+            return release_ready(link, actions);
+        case Misbehaviour::kRepeatedQueries:
+            return query_everything(link, actions);
         default:
             return;
     }
@@ -238,6 +250,55 @@ void Adversary::complain(LinkId link, Actions& actions) {
     }
     (turn == 0 ? stalled.senders : turn == 1 ? stalled.reducers : stalled.refused) = std::move(all);
     add(link, plan_step_, std::move(stalled), actions);
+}
+
+void Adversary::hold_ready(LinkId link, const wire::Message& message) {
+    held_ready_ = HeldReady{.link = link,
+                            .step = message.step,
+                            .ready = std::get<wire::Ready>(message.body),
+                            .due = heartbeats_ + kLateHeartbeats};
+}
+
+void Adversary::release_ready(LinkId link, Actions& actions) {
+    if (!held_ready_ || held_ready_->link != link || heartbeats_ < held_ready_->due) return;
+    add(link, held_ready_->step, held_ready_->ready, actions);
+    held_ready_.reset();
+}
+
+/// Remembers what the other end can be asked for.
+void Adversary::note_roots(LinkId link, const wire::Message& message) {
+    Link& from = links_.at(link);
+    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
+        from.state = heartbeat->state;
+    } else if (const auto* offer = std::get_if<wire::RoundOffer>(&message.body)) {
+        from.average = offer->record.average;
+    }
+}
+
+/// Asks for everything that a member may ask for, many times.
+void Adversary::query_everything(LinkId link, Actions& actions) {
+    const StepIndex step = standing_.step;
+    const StepIndex before{step.value() - std::min<std::uint64_t>(step.value(), 1)};
+    for (int i = 0; i < kRepetitions; ++i) {
+        add(link, step, wire::StateQuery{.has_state = false}, actions);
+        add(link, before, wire::StateQuery{.has_state = true}, actions);
+        add(link, StepIndex{0}, wire::CommitQuery{}, actions);
+        if (!plan_) continue;
+        add(link, plan_step_, wire::PlanQuery{.term = plan_->term, .attempt = plan_->attempt},
+            actions);
+        add(link, plan_step_,
+            wire::SliceQuery{
+                .sum_id = wire::sum_id_of(*plan_),
+                .chunk_elements = plan_->chunk_elements,
+                .chunks = {{.first_chunk = 0, .last_chunk = std::uint32_t{wire::kMaxChunks}}}},
+            actions);
+    }
+    for (std::uint32_t i = 0; i < kLeavesAsked; ++i) {
+        Link& to = links_.at(link);
+        const std::uint32_t leaf = to.leaf++ % kLeavesAsked;
+        add(link, step, wire::LeafRequest{.root = to.state, .leaf = leaf}, actions);
+        add(link, step, wire::LeafRequest{.root = to.average, .leaf = leaf}, actions);
+    }
 }
 
 // --- events for the peer -----------------------------------------------------
@@ -284,6 +345,7 @@ void Adversary::tell_of_dropped(std::vector<Event>& events) {
 }
 
 void Adversary::react(LinkId link, const wire::Message& message, Actions& actions) {
+    note_roots(link, message);
     if (const auto* plan = std::get_if<wire::Plan>(&message.body)) {
         if (wire::index_of(*plan, self_) == plan->members.size()) return;
         plan_ = *plan;

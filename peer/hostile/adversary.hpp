@@ -72,6 +72,9 @@ class Adversary final {
         Endpoint remote;
         bool dialled = false;
         std::deque<Fate> frames{};  ///< frames that are not written yet, in order
+        Digest state{};             ///< the state in its last heartbeat
+        Digest average{};           ///< the last one that it has offered
+        std::uint32_t leaf = 0;     ///< the next one to request
     };
 
     void note_own(TimePoint now, const wire::Message& message);
@@ -82,6 +85,10 @@ class Adversary final {
     void add_after_heartbeat(LinkId link, Actions& actions);
     void react(LinkId link, const wire::Message& message, Actions& actions);
     void complain(LinkId link, Actions& actions);
+    void hold_ready(LinkId link, const wire::Message& message);
+    void release_ready(LinkId link, Actions& actions);
+    void note_roots(LinkId link, const wire::Message& message);
+    void query_everything(LinkId link, Actions& actions);
     void hang_up_and_dial(LinkId link, Actions& actions);
     void add(LinkId link, StepIndex step, wire::Body body, Actions& actions);
     void written(const event::FrameWritten& event, std::vector<Event>& events);
@@ -104,6 +111,14 @@ class Adversary final {
     std::optional<wire::Plan> plan_;     ///< the last plan that names the peer
     StepIndex plan_step_;                ///< the step of plan_
     std::optional<LinkId> coordinator_;  ///< the link on which plan_ arrived
+    /// A Ready of the peer that is not sent yet.
+    struct HeldReady {
+        LinkId link;
+        StepIndex step;
+        wire::Ready ready;
+        std::uint64_t due;  ///< heartbeats_ at which it is sent
+    };
+    std::optional<HeldReady> held_ready_;
     std::set<StepIndex> garbled_steps_;
 };
 

@@ -26,15 +26,24 @@ enum class Misbehaviour : std::uint8_t {
     kSlander,             ///< complains about all other members in every round
     kWhisper,             ///< complains about one other member in every round, in turn
     kNeverReady,          ///< never says that it has the average
+    kLateReady,           ///< says that it has the average seconds after it has it
+    kRepeatedQueries,     ///< asks every member again and again for slices, plans, states,
+                          ///< averages, leaves and commits
+    kClosedWindow,        ///< acknowledges no byte: its senders' windows stay full
 };
 /// Number of misbehaviours.
-inline constexpr std::size_t kMisbehaviours = 12;
+inline constexpr std::size_t kMisbehaviours = 15;
 
 /// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
-    "forged-promise",  "forged-head", "overclaim-join", "overclaim-heartbeat",
-    "dial-storm",      "nan",         "exponent",       "silent-after-join",
-    "garbage-average", "slander",     "whisper",        "never-ready"};
+    "forged-promise",  "forged-head",
+    "overclaim-join",  "overclaim-heartbeat",
+    "dial-storm",      "nan",
+    "exponent",        "silent-after-join",
+    "garbage-average", "slander",
+    "whisper",         "never-ready",
+    "late-ready",      "repeated-queries",
+    "closed-window"};
 
 /// The name of one.
 inline const char* name_of(Misbehaviour misbehaviour) {

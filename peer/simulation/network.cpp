@@ -275,7 +275,7 @@ void Network::downlink_done(NodeId id, LinkId link) {
     const bool was_cut = from.arrived.is_empty();
     if (!was_cut) {
         frame = from.arrived.pop();
-        if (frame != nullptr && !from.is_unacknowledged) {
+        if (frame != nullptr && !from.is_unacknowledged && node.acknowledges) {
             from.under_way -= std::min<std::uint64_t>(from.under_way, frame->size());
         }
         offer_downlink(link);

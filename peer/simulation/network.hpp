@@ -117,6 +117,8 @@ class Network {
     /// While blocked, frames from `from` to `to` are lost, and links that exist at the beginning
     /// stay dead in that direction for good.
     void set_blocked(NodeId from, NodeId to, bool is_blocked);
+    /// This machine acknowledges no frame that it receives from now on: windows to it stay full.
+    void never_acknowledge(NodeId node) { nodes_[node].acknowledges = false; }
     /// Changes the bandwidths, in bytes per second, for frames that start from now on. Requires
     /// values above 0 (DEDLOC_CHECK).
     void set_bandwidth(NodeId node, double upload, double download);
@@ -197,6 +199,7 @@ class Network {
         bool is_up = false;      ///< the process runs
         bool is_gone = false;    ///< the machine is gone, not only the process
         bool reads = true;
+        bool acknowledges = true;
         std::uint32_t group = 0;
         Lane up, down;
         std::set<LinkId> links;

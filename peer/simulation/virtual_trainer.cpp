@@ -145,10 +145,11 @@ void VirtualTrainer::snapshot() {
         return;
     }
     const auto bytes = state_.bytes();
-    answer(event::SnapshotTaken{.step = state_.step(),
-                                .digest = digest_,
-                                .bytes = std::make_shared<Buffer>(bytes.begin(), bytes.end()),
-                                .leaves = state_.leaf_digests()});
+    answer(event::SnapshotTaken{
+        .step = state_.step(),
+        .digest = digest_,
+        .bytes = stable_bytes(std::make_shared<Buffer>(bytes.begin(), bytes.end())),
+        .leaves = state_.leaf_digests()});
 }
 
 void VirtualTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {

@@ -208,6 +208,8 @@ class World final : private NetworkSink {
     std::optional<Id> coordinator() const;
     /// What the host has sent and received.
     const Traffic& traffic(Id id) const { return network_.traffic(id); }
+    /// Bytes that the host has given to its links and that have not been sent yet.
+    std::uint64_t queued_bytes(Id id) const;
     /// The invariants and everything that they know of the swarm.
     const Checkers& checkers() const { return checkers_; }
     /// What the swarm learns.

@@ -424,6 +424,12 @@ bool World::is_paused(Id id) const {
 Attendance World::attendance(Id id) const {
     return node(id).attendance;
 }
+std::uint64_t World::queued_bytes(Id id) const {
+    std::uint64_t bytes = 0;
+    for (const LinkId link : network_.links_of(id)) bytes += network_.queued_bytes(link);
+    return bytes;
+}
+
 std::uint64_t World::loads(Id id) const {
     return node(id).loads;
 }

@@ -16,6 +16,7 @@ World::Id World::add_hostile(hostile::Misbehaviour misbehaviour, const Profile& 
     const Id id = add(Role::kTrainer, profile);
     node(id).misbehaviour = misbehaviour;
     checkers_.set_hostile(key(id), max_samples_per_second(id));
+    if (misbehaviour == hostile::Misbehaviour::kClosedWindow) network_.never_acknowledge(id);
     start(id);
     return id;
 }

@@ -25,7 +25,6 @@ namespace dedloc::state {
 namespace {
 
 constexpr std::size_t kRememberedTargets = 32;
-constexpr std::size_t kMaxOffers = 8;
 constexpr std::uint32_t kMaxLoaded = 2;  // states loaded in one attempt to reach the goal
 constexpr std::uint64_t kMaxStates = 6;  // bytes received in one attempt
 constexpr Duration kFirstRest = std::chrono::minutes{1};
@@ -136,6 +135,7 @@ void CatchUp::proceed(TimePoint now, Outbox& out) {
 
 void CatchUp::enter(TimePoint now, Mode mode, Outbox& out) {
     round_.reset();
+    listing_.reset();
     if (!bytes_) download_.reset();
     givers_.clear();
     mode_ = mode;
@@ -150,6 +150,7 @@ void CatchUp::forget_fetch() {
     givers_.clear();
     ask_again_ = kNever;
     own_leaves_until_ = kNever;
+    listing_.reset();
     download_.reset();
     round_.reset();
     bytes_.reset();
@@ -220,56 +221,6 @@ void CatchUp::refused(TimePoint now, Outbox& out) {
     enter(now, Mode::kState, out);
 }
 
-// --- rounds ------------------------------------------------------------------
-
-bool CatchUp::is_usable(const wire::RoundOffer& offer) const {
-    const std::uint64_t bytes = sizeof(float) * rules_.elements;
-    return offer.leaves.size() == kernels::leaf_count(bytes) &&
-           tree_root(offer.leaves, bytes) == offer.record.average &&
-           is_decided_(offer.record, offer.certificate);
-}
-
-void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
-                      const wire::RoundOffer& offer, Outbox& out) {
-    if (mode_ != Mode::kRounds || !asked_.contains(from) || liars_.contains(from)) return;
-    const bool is_wanted = step == own_.step && offer.record.step == own_.step &&
-                           offer.record.generation == own_.generation;
-    if (!is_wanted) return;  // a late answer for a round that is complete
-    if (round_ ? round_->record != offer.record : !is_usable(offer)) {
-        out.note(from.brief() + " offers a round of step " + text(step) +
-                 " that is not the decided round");
-        return answered(now, from, out);
-    }
-    if (!round_) {
-        auto average = std::make_shared<FloatVector>(static_cast<std::size_t>(rules_.elements));
-        round_ = Round{offer.record, offer.certificate, average};
-        download_.emplace(Tree{.step = step,
-                               .root = offer.record.average,
-                               .leaves = offer.leaves,
-                               .bytes = sizeof(float) * rules_.elements},
-                          std::as_writable_bytes(std::span{*average}), leaf_time_);
-    }
-    awaited_.erase(from);
-    download_->add_donor(now, from);
-    go_on(now, out);
-}
-
-void CatchUp::finish_round(TimePoint now) {
-    own_.step = own_.step.next();
-    ++progress_;
-    knows_own_state_ = false;
-    fetched_ = FetchedRound{std::move(round_->record), std::move(round_->certificate),
-                            std::move(round_->average)};
-    forget_fetch();
-    if (is_at_aim()) return finish();
-    mode_ = wants_rounds() ? Mode::kRounds : Mode::kState;
-    ask_again_ = now;  // advance() waits until this round is taken
-}
-
-std::optional<FetchedRound> CatchUp::take_round() {
-    return std::exchange(fetched_, std::nullopt);
-}
-
 // --- whole states ------------------------------------------------------------
 
 bool CatchUp::is_aimed(const Offer& offer) const {
@@ -298,16 +249,24 @@ void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
                       const wire::StateOffer& offer, Outbox& out) {
     if (!is_asking() || !asked_.contains(from) || liars_.contains(from)) return;
     if (download_ && download_->has_donor(from)) return;
+    const bool is_listed = has_pages(offer.leaves, offer.bytes);
     if (offer.bytes != rules_.state_bytes() ||
-        offer.leaves.size() != kernels::leaf_count(offer.bytes)) {
+        (!is_listed && offer.leaves.size() != kernels::leaf_count(offer.bytes))) {
         out.note(from.brief() + " offers a state of another model");
         return answered(now, from, out);
     }
     if (!is_news(step)) return answered(now, from, out);
+    if (is_listed) {
+        // While rounds may be had, no list of a state is fetched.
+        if (mode_ == Mode::kState) list_first(now, from, step, offer, offer.leaves, offer.bytes);
+        answered(now, from, out);
+        return go_on(now, out);
+    }
     Offer entry{.at = now,
                 .step = step,
                 .state = offer,
-                .root = state_digest(step, offer.leaves, offer.bytes)};
+                .root = state_digest(step, offer.leaves, offer.bytes),
+                .list = {}};
     if (offers_.size() < kMaxOffers && is_proven(from, entry, out)) {
         offers_.insert_or_assign(from, std::move(entry));
     }
@@ -377,6 +336,7 @@ void CatchUp::start_state(TimePoint now, StepIndex step, Outbox& out) {
         bytes_ = std::make_shared<Buffer>(static_cast<std::size_t>(tree.bytes));
         download_.emplace(std::move(tree), *bytes_, leaf_time_);
     }
+    list_ = offer.list;
     givers_.clear();
     join_donors(now);
     own_leaves_until_ = kNever;
@@ -397,9 +357,9 @@ void CatchUp::own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot, 
     std::uint32_t first = 0;
     for (std::uint32_t leaf = 0; leaf < download_->leaf_count(); ++leaf) {
         if (snapshot.leaves[leaf] == wanted[leaf]) {
-            const std::size_t begin = std::size_t{leaf} * kernels::kLeafBytes;
-            download_->adopt(leaf,
-                             std::span{*snapshot.bytes}.subspan(begin, download_->leaf_size(leaf)));
+            Buffer data(download_->leaf_size(leaf));
+            snapshot.bytes->read(std::uint64_t{leaf} * kernels::kLeafBytes, data);
+            download_->adopt(leaf, data);
         } else if (differing++ == 0) {
             first = leaf;
         }
@@ -421,6 +381,7 @@ void CatchUp::finish_state(Outbox& out) {
 // --- leaves ------------------------------------------------------------------
 
 void CatchUp::go_on(TimePoint now, Outbox& out) {
+    if (listing_) listing_->download.request(now, out);
     if (!download_ || own_leaves_until_ != kNever) return;
     if (!download_->is_complete()) return download_->request(now, out);
     if (mode_ == Mode::kRounds) return finish_round(now);
@@ -428,6 +389,9 @@ void CatchUp::go_on(TimePoint now, Outbox& out) {
 }
 
 void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf, Outbox& out) {
+    if (listing_ && leaf.root == listing_->download.tree().root) {
+        return received_page(now, from, leaf, out);
+    }
     if (!download_ || leaf.root != download_->tree().root) return;
     std::span<const std::byte> data{leaf.data};
     FloatVector values;
@@ -474,6 +438,8 @@ void CatchUp::check_invariants() const {
     for (const auto& [peer, offer] : offers_) {
         DEDLOC_CHECK(asked_.contains(peer), "an offer comes from a queried donor", peer.brief());
     }
+    DEDLOC_CHECK(!listing_ || is_asking(), "a list belongs to a fetch");
+    if (listing_) listing_->download.check_invariants();
     if (!download_) return;
     for (const PeerKey& peer : download_->donors()) {
         DEDLOC_CHECK(!liars_.contains(peer), "a donor that sent a wrong leaf is dropped",

@@ -9,6 +9,9 @@
 // State      Any other peer fetches a whole state. Its leaves come from all donors that hold the
 //            same state (download.hpp). Leaves of this peer's own state of that step are reused if
 //            their digests match.
+// Lists      An array with too many leaves for one offer is offered with the digests of the pages
+//            of their list (leaf_list.hpp). The list is fetched first; if it does not lead to the
+//            certified or decided root, the donors that offered it have lied.
 // Rest       A peer whose link cannot follow the swarm (pace.hpp), or that has received six times
 //            the bytes of a state or two whole states without having reached the swarm's, notes
 //            that and rests: a minute at first, then twice as long each time, up to 16 minutes. So
@@ -136,6 +139,8 @@ class CatchUp {
     void check_invariants() const;
 
   private:
+    static constexpr std::size_t kMaxOffers = 8;  ///< in offers_
+
     enum class Mode : std::uint8_t {
         kIdle,    ///< no fetch
         kRounds,  ///< fetching the average of the round at own_.step
@@ -148,6 +153,14 @@ class CatchUp {
         StepIndex step;
         wire::StateOffer state;
         Digest root;  ///< the state's digest, computed from the offered leaves
+        Digest list;  ///< root of the list that the leaves came in; zeros: they were in the offer
+    };
+    /// The list of leaf digests that is being fetched.
+    struct Listing {
+        StepIndex step;
+        wire::Body offer;  ///< StateOffer or RoundOffer: complete but for the digests of the leaves
+        std::shared_ptr<Buffer> bytes;  ///< filled by `download`
+        Download download;
     };
     /// The round that is being fetched.
     struct Round {
@@ -167,7 +180,10 @@ class CatchUp {
     void lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, Outbox& out);
     void without_donors(TimePoint now, Outbox& out);
     void drop_stalled(TimePoint now, Outbox& out);
-    bool has_donors() const { return download_ && download_->donor_count() > 0; }
+    bool has_donors() const {
+        return (download_ && download_->donor_count() > 0) ||
+               (listing_ && listing_->download.donor_count() > 0);
+    }
     bool is_asking() const { return mode_ == Mode::kRounds || mode_ == Mode::kState; }
 
     // Choice of what to fetch.
@@ -203,6 +219,21 @@ class CatchUp {
     void join_donors(TimePoint now);
     void start_state(TimePoint now, StepIndex step, Outbox& out);
     void finish_state(Outbox& out);
+
+    // Fetching a list of leaf digests (catch_up_lists.cpp).
+    /// Whether the offer of an array of this size has the digests of its list's pages.
+    static bool has_pages(const std::vector<Digest>& offered, std::uint64_t bytes);
+    /// Takes an offer with pages: begins a listing, or adds the donor to the one with these pages
+    /// or to the download whose list has them. Another list waits until no donor of this one is
+    /// left.
+    void list_first(TimePoint now, const PeerKey& from, StepIndex step, wire::Body offer,
+                    const std::vector<Digest>& pages, std::uint64_t bytes);
+    void received_page(TimePoint now, const PeerKey& from, const wire::Leaf& page, Outbox& out);
+    /// Every page is there: goes on with the offer as if it had had all digests.
+    void finish_list(TimePoint now, Outbox& out);
+    void drop_from_list(const PeerKey& donor);
+    /// Notes that the donor's list is wrong, and drops the donor.
+    void lie_in_list(TimePoint now, const PeerKey& donor, StepIndex step, Outbox& out);
 
     // Fetching a round.
     bool is_usable(const wire::RoundOffer& offer) const;
@@ -243,6 +274,8 @@ class CatchUp {
     TimePoint ask_again_ = kNever;     ///< when donors are queried again
 
     Duration leaf_time_{};                 ///< Download::leaf_time() of the last download
+    std::optional<Listing> listing_;       ///< the list that is fetched before a download
+    Digest list_;                          ///< root of the list of download_; zeros: it had none
     std::optional<Download> download_;     ///< fills bytes_ or round_->average
     std::shared_ptr<Buffer> bytes_;        ///< the state being fetched
     StateCertificate target_;              ///< the state that is fetched or loaded

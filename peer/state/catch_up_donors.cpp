@@ -43,6 +43,7 @@ bool CatchUp::could_give(const DonorCandidate& candidate) const {
     if (candidate.generation != generation_ || !candidate.has_state) return false;
     if (liars_.contains(candidate.peer) || offers_.contains(candidate.peer)) return false;
     if (download_ && download_->has_donor(candidate.peer)) return false;
+    if (listing_ && listing_->download.has_donor(candidate.peer)) return false;
     if (mode_ == Mode::kRounds) return may_retain(candidate);
     const StateCertificate* aim = aim_at(candidate.step);
     if (aim && aim->state != candidate.state) return false;
@@ -136,6 +137,13 @@ void CatchUp::heard(TimePoint now, const PeerKey& peer) {
 }
 
 void CatchUp::drop_stalled(TimePoint now, Outbox& out) {
+    if (listing_) {
+        for (const PeerKey& peer : listing_->download.stalled(now, rules_.failure_timeout)) {
+            out.note(peer.brief() + " has stopped sending the leaf digests of step " +
+                     std::to_string(listing_->step.value()) + "; other donors are asked");
+            drop_from_list(peer);
+        }
+    }
     if (!download_) return;
     for (const PeerKey& peer : download_->stalled(now, rules_.failure_timeout)) {
         out.note(peer.brief() + " has stopped sending leaves of step " +
@@ -149,6 +157,7 @@ void CatchUp::lost(TimePoint now, const PeerKey& peer, Outbox& out) {
     offers_.erase(peer);
     givers_.erase(peer);
     if (download_) download_->drop_donor(peer);
+    drop_from_list(peer);
     awaited_.erase(peer);
     asked_.erase(peer);
     if (mode_ == Mode::kState) choose_state(now, out);
@@ -181,6 +190,7 @@ TimePoint CatchUp::next_deadline() const {
     if (!is_asking() || fetched_) return rests_until_;
     TimePoint next = std::min(ask_again_, own_leaves_until_);
     if (download_) next = std::min(next, download_->next_deadline(rules_.failure_timeout));
+    if (listing_) next = std::min(next, listing_->download.next_deadline(rules_.failure_timeout));
     return next;
 }
 

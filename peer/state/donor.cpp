@@ -26,7 +26,14 @@ constexpr std::size_t kFetching = 4;  // max. peers that fetch a state at once
 constexpr std::uint64_t kMinBytesPerSecond = 2 * wire::kLeafBytes;  // upload for each of them
 constexpr std::size_t kMaxRequests = 16;  // per peer: twice what an honest peer requests
 constexpr std::uint32_t kMaxQueries = 4;  // per peer and heartbeat, plus one for each kept round
-constexpr std::size_t kMaxProofs = 8;     // a snapshot never arrives that many steps late
+// States that one peer is given at once, the time after which it may have another one, and how many
+// peers are remembered: more than a run has members.
+constexpr std::uint64_t kStatesOfOne = 16;
+constexpr Duration kStateEvery = std::chrono::minutes{8};
+constexpr std::size_t kMaxAllowances = 4 * wire::kMaxMembers;
+constexpr std::uint64_t kAveragesOfOne = 2;   // times that one peer is given the same average
+constexpr std::uint64_t kMinLeavesOfOne = 4;  // the least, if an average is short
+constexpr std::size_t kMaxProofs = 8;         // a snapshot never arrives that many steps late
 
 }  // namespace
 
@@ -60,7 +67,12 @@ SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certific
     DEDLOC_CHECK(average->size() == rules_.elements, "an average has one element per parameter",
                  average->size(), rules_.elements);
     if (!rounds_.empty() && rounds_.back().record.step >= record.step) return nullptr;
-    rounds_.push_back({record, certificate, std::move(average), {}, {}});
+    rounds_.push_back({.record = record,
+                       .certificate = certificate,
+                       .average = std::move(average),
+                       .leaves = {},
+                       .packed = {},
+                       .list = {}});
     SharedFloats freed;
     if (rounds_.size() > rules_.kept_averages) {
         Round& oldest = rounds_[rounds_.size() - 1 - rules_.kept_averages];
@@ -68,6 +80,10 @@ SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certific
     }
     if (rounds_.size() > retained_) rounds_.pop_front();
     return freed;
+}
+
+std::optional<LeafList> Donor::list_if_long(std::span<const Digest> leaves) const {
+    return leaves.size() > offered_leaves_ ? std::optional{list_of(leaves)} : std::nullopt;
 }
 
 bool Donor::digest_round(Round& round) const {
@@ -102,6 +118,7 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
         if (offer_round(from, step, out) || own.step <= step) return;
     }
     if (own.has_state && own.generation != generation_) return;
+    if (allowance_of(now, from).leaves == 0) return;
     const StepIndex wanted = query.has_state ? own.step : step;
     const auto known = waiting_.find(from);
     const TimePoint since = known == waiting_.end() ? now : known->second.since;
@@ -123,6 +140,42 @@ TimePoint Donor::end_of_turn(const PeerKey& peer) const {
     const bool has_all = turn.leaves >= kernels::leaf_count(rules_.state_bytes());
     const auto leaf = std::chrono::milliseconds{1'000 * wire::kLeafBytes / each};
     return std::min(limit, has_all ? turn.used_at : turn.used_at + rules_.heartbeat + leaf);
+}
+
+Donor::Allowance& Donor::allowance_of(TimePoint now, const PeerKey& peer) {
+    const std::uint64_t state = kernels::leaf_count(rules_.state_bytes());
+    const std::uint64_t most = kStatesOfOne * state;
+    const auto [entry, is_new] = allowances_.try_emplace(peer, Allowance{most, now});
+    Allowance& its = entry->second;
+    // Whole intervals only, so that frequent calls lose nothing to rounding.
+    const std::int64_t intervals = (now - its.since) / kStateEvery;
+    its.since += intervals * kStateEvery;
+    const auto states = std::min(static_cast<std::uint64_t>(intervals), kStatesOfOne);
+    its.leaves = std::min(most, its.leaves + states * state);
+    if (is_new && allowances_.size() > kMaxAllowances) {
+        // The peer that has been given least loses nothing by it.
+        auto fullest = allowances_.end();
+        for (auto it = allowances_.begin(); it != allowances_.end(); ++it) {
+            const bool is_fuller =
+                fullest == allowances_.end() || it->second.leaves > fullest->second.leaves;
+            if (it != entry && is_fuller) fullest = it;
+        }
+        allowances_.erase(fullest);
+    }
+    return its;
+}
+
+bool Donor::may_have(TimePoint now, const PeerKey& peer, const wire::LeafRequest& request) {
+    if (snapshot_named(request.root) != nullptr) {
+        std::uint64_t& left = allowance_of(now, peer).leaves;
+        return left > 0 && left-- > 0;
+    }
+    for (Round& round : rounds_) {
+        if (!round.is_named(request.root)) continue;
+        const std::uint64_t most = std::max(kAveragesOfOne * round.leaves.size(), kMinLeavesOfOne);
+        return ++round.given[peer] <= most;
+    }
+    return true;  // nothing that is held
 }
 
 std::size_t Donor::places() const {
@@ -164,16 +217,13 @@ bool Donor::may_ask(TimePoint now, const PeerKey& from) {
 
 void Donor::take(TimePoint now, Outbox& out) {
     if (taking_since_ && now - *taking_since_ < 2 * rules_.failure_timeout) return;
-    if (rules_.state_bytes() > wire::kMaxLeaves * wire::kLeafBytes) {
-        if (!std::exchange(has_told_size_, true)) {
-            out.note("newcomers cannot load this run's state: it has " +
-                     std::to_string(rules_.state_bytes()) + " bytes, and one offer can name " +
-                     std::to_string(wire::kMaxLeaves * wire::kLeafBytes) + " at most");
-        }
-        return;
-    }
     taking_since_ = now;
     out.act(action::TakeSnapshot{});
+}
+
+void Donor::state_changes(TimePoint now) {
+    std::erase_if(snapshots_,
+                  [&](const Snapshot& s) { return !is_busy(s, now, rules_.failure_timeout); });
 }
 
 void Donor::reached(TimePoint now, const Own& own, Outbox& out) {
@@ -190,21 +240,23 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, Outbox& out) {
         rounds_.erase(round);
         return false;
     }
-    out.send(
-        to, step,
-        wire::RoundOffer{
-            .record = round->record, .certificate = round->certificate, .leaves = round->leaves});
+    if (!round->list) round->list = list_if_long(round->leaves);
+    out.send(to, step,
+             wire::RoundOffer{.record = round->record,
+                              .certificate = round->certificate,
+                              .leaves = round->list ? round->list->pages : round->leaves});
     return true;
 }
 
 void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, Outbox& out) {
     waiting_.erase(to);
     fetching_.try_emplace(to, Turn{.since = now}).first->second.used_at = now;
-    out.send(to, snapshot.state.step,
-             wire::StateOffer{.bytes = snapshot.state.bytes->size(),
-                              .leaves = snapshot.state.leaves,
-                              .record = snapshot.proof->record,
-                              .votes = snapshot.proof->votes});
+    out.send(
+        to, snapshot.state.step,
+        wire::StateOffer{.bytes = snapshot.state.bytes->size(),
+                         .leaves = snapshot.list ? snapshot.list->pages : snapshot.state.leaves,
+                         .record = snapshot.proof->record,
+                         .votes = snapshot.proof->votes});
 }
 
 // --- snapshots ---------------------------------------------------------------
@@ -235,7 +287,8 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
     if (!snapshot_at(snapshot.step) && free_snapshot(now)) {
         snapshots_.push_back({.state = snapshot,
                               .proof = proof ? std::optional{*proof} : std::nullopt,
-                              .last_used = now});
+                              .last_used = now,
+                              .list = list_if_long(snapshot.leaves)});
     }
     if (!snapshots_.empty()) serve_waiting(now, own, out, &snapshots_.back());
 }
@@ -249,7 +302,7 @@ Donor::Snapshot* Donor::snapshot_at(StepIndex step) {
 
 Donor::Snapshot* Donor::snapshot_named(const Digest& root) {
     for (Snapshot& snapshot : snapshots_) {
-        if (snapshot.state.digest == root) return &snapshot;
+        if (snapshot.is_named(root)) return &snapshot;
     }
     return nullptr;
 }
@@ -257,9 +310,8 @@ Donor::Snapshot* Donor::snapshot_named(const Digest& root) {
 bool Donor::is_busy(const Snapshot& snapshot, TimePoint now, Duration timeout) const {
     if (now - snapshot.last_used < timeout) return true;
     return std::any_of(queues_.begin(), queues_.end(), [&](const auto& queue) {
-        return std::any_of(queue.second.begin(), queue.second.end(), [&](const auto& request) {
-            return request.root == snapshot.state.digest;
-        });
+        return std::any_of(queue.second.begin(), queue.second.end(),
+                           [&](const auto& request) { return snapshot.is_named(request.root); });
     });
 }
 
@@ -298,15 +350,21 @@ Buffer Donor::leaf_of(const Round& round, std::uint32_t leaf) const {
 Buffer Donor::leaf_named(TimePoint now, const wire::LeafRequest& request) {
     if (Snapshot* snapshot = snapshot_named(request.root)) {
         snapshot->last_used = now;
-        const std::span<const std::byte> state{*snapshot->state.bytes};
+        if (request.root != snapshot->state.digest) {
+            return page_of(snapshot->state.leaves, request.leaf);
+        }
+        const StableBytes& state = *snapshot->state.bytes;
         if (request.leaf >= kernels::leaf_count(state.size())) return {};
-        const std::size_t first = std::size_t{request.leaf} * kernels::kLeafBytes;
-        const auto bytes =
-            state.subspan(first, std::min(kernels::kLeafBytes, state.size() - first));
-        return {bytes.begin(), bytes.end()};
+        const std::uint64_t first = std::uint64_t{request.leaf} * kernels::kLeafBytes;
+        Buffer leaf(std::min<std::uint64_t>(kernels::kLeafBytes, state.size() - first));
+        state.read(first, leaf);
+        return leaf;
     }
     for (const Round& round : rounds_) {
         if (round.record.average == request.root) return leaf_of(round, request.leaf);
+        if (round.list && round.list->root == request.root) {
+            return page_of(round.leaves, request.leaf);
+        }
     }
     return {};
 }
@@ -314,14 +372,18 @@ Buffer Donor::leaf_named(TimePoint now, const wire::LeafRequest& request) {
 std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
     const auto queue = queues_.find(to);
     if (queue == queues_.end()) return std::nullopt;
-    if (const auto found = fetching_.find(to); found != fetching_.end()) {
-        found->second.used_at = now;
-        ++found->second.leaves;
-    }
     const wire::LeafRequest request = queue->second.front();
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);
-    return wire::Leaf{.root = request.root, .leaf = request.leaf, .data = leaf_named(now, request)};
+    if (const auto found = fetching_.find(to); found != fetching_.end()) {
+        const bool is_page = std::ranges::any_of(
+            snapshots_, [&](const Snapshot& s) { return s.list && s.list->root == request.root; });
+        found->second.used_at = now;
+        if (!is_page) ++found->second.leaves;
+    }
+    return wire::Leaf{.root = request.root,
+                      .leaf = request.leaf,
+                      .data = may_have(now, to, request) ? leaf_named(now, request) : Buffer{}};
 }
 
 // --- time --------------------------------------------------------------------
@@ -372,6 +434,8 @@ void Donor::check_invariants() const {
         DEDLOC_CHECK(!snapshot.proof || snapshot.proof->state == snapshot.state.digest,
                      "a snapshot's certificate is of the same state", snapshot.state.step.value());
     }
+    DEDLOC_CHECK(allowances_.size() <= kMaxAllowances, "the number of allowances is bounded",
+                 allowances_.size());
     DEDLOC_CHECK(fetching_.size() <= kFetching, "the number of peers that fetch is bounded",
                  fetching_.size());
     for (const auto& [peer, queue] : queues_) {

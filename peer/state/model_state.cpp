@@ -15,16 +15,21 @@
 #include "kernels/digest.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
+#include "kernels/lanes.hpp"
 #include "kernels/sgd.hpp"
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/state/update_arguments.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::state {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "a state's bytes are little-endian floats; this machine would need to swap them");
+
+static_assert(wire::kMaxElements <= kernels::kMaxElements && wire::kMaxStateVectors == 3,
+              "kernels reduce the largest vector that a run may have");
 
 std::size_t checked_count(const std::vector<TensorRange>& tensors) {
     std::uint64_t end = 0;

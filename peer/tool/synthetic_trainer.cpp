@@ -68,18 +68,18 @@ void SyntheticTrainer::apply(StepIndex step, SharedFloats average, const UpdateS
 }
 void SyntheticTrainer::snapshot() {
     post([this] {
-        const auto bytes = state_.bytes();
         const auto leaves = state_.leaf_digests();
         sink_(event::SnapshotTaken{
             .step = state_.step(),
-            .digest = state::state_digest(state_.step(), leaves, bytes.size()),
-            .bytes = std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
+            .digest = state::state_digest(state_.step(), leaves, state_.byte_count()),
+            .bytes = shares_.share(),
             .leaves = leaves});
     });
 }
 void SyntheticTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
     post([this, step, digest, bytes = std::move(bytes)] {
         stop_computing();
+        shares_.before_write();
         if (state_.restore(step, *bytes, digest)) return report_state();
         sink_(event::StateRefused{step});
     });
@@ -209,6 +209,7 @@ void SyntheticTrainer::update(StepIndex step, const FloatVector& average,
                  step.value());
     await_micro_batch();
     if (options_.checks) options_.checks(step, average);
+    shares_.before_write();
     state_.apply(average, scalars);
     report_state();
 }

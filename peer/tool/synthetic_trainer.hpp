@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "peer/formats/run_file.hpp"
+#include "peer/platform/copy_on_write.hpp"
 #include "peer/state/model_state.hpp"
 #include "peer/tool/backbone_memory.hpp"
 #include "peer/trainer.hpp"
@@ -95,6 +96,7 @@ class SyntheticTrainer final : public Trainer {
 
     // Used by the worker only.
     state::ModelState state_;
+    platform::CopyOnWrite shares_{state_.bytes()};
     FloatVector gradient_;  ///< a sample's gradient in the round of gradient_step_
     std::optional<StepIndex> gradient_step_;  ///< nothing: gradient_ is empty
     bool has_sum_ = false;                    ///< samples_ counts

@@ -35,8 +35,9 @@ inline constexpr std::uint32_t kChunkOverheadBytes = 244;
 inline constexpr std::uint32_t kBlocksOverheadBytes = 8;
 /// Bytes of one leaf of the digest tree of a state or an average (kernels/digest.hpp).
 inline constexpr std::size_t kLeafBytes = 262'144;
-/// Leaves of the largest state that one message can offer: 6 GiB.
-inline constexpr std::size_t kMaxLeaves = 24'576;
+/// Leaf digests in one offer: those of an array of 6 GiB. The digests of a larger array are an
+/// array themselves, and its offer has the digests of that array's leaves (state/leaf_list.hpp).
+inline constexpr std::size_t kMaxOfferedLeaves = 24'576;
 /// Chunks of one vector.
 inline constexpr std::size_t kMaxChunks = std::size_t{1} << 22;
 /// Members of a plan that reduce.
@@ -58,9 +59,14 @@ inline constexpr std::size_t kMaxResultNameBytes = 254;  ///< BOINC's result.nam
 inline constexpr std::size_t kMaxHostBytes = 64;         ///< a numeric address as text
 inline constexpr std::size_t kMaxUrlBytes = 1024;        ///< the gateway's URL
 inline constexpr std::size_t kMaxReasonBytes = 512;      ///< Refusal::reason
-/// Elements of the largest model, and samples of one member. Sums over a round
-/// cannot overflow.
-inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 34;
+/// Elements of the largest model, as many as kernels/ can reduce, and samples of one member. Sums
+/// over a round cannot overflow.
+inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 32;
+/// Vectors of the largest state: the parameters and two moments. It has 48 GiB.
+inline constexpr std::size_t kMaxStateVectors = 3;
+/// Leaves of the largest state.
+inline constexpr std::size_t kMaxLeaves =
+    kMaxStateVectors * sizeof(float) * kMaxElements / kLeafBytes;
 inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 40;
 /// Largest target batch of a run: contributions may exceed it, and their sum stays in bounds.
 inline constexpr std::uint64_t kMaxTargetBatch = kMaxSamples / 4;
@@ -136,10 +142,12 @@ static_assert(kMaxMembers * kMemberBytes + kMaxRanges * kRangeBytes +
               "a plan fits a relayed frame");
 static_assert(kMaxRecordBytes + kMaxCertificateBytes + kMaxOverheadBytes <= kMaxRelayedBytes,
               "a commit fits a relayed frame");
-static_assert(kMaxLeaves * kDigestBytes + kMaxCertificateBytes + kMaxOverheadBytes <=
+static_assert(kMaxOfferedLeaves * kDigestBytes + kMaxCertificateBytes + kMaxOverheadBytes <=
                   kMaxFrameBytes,
               "an offer of a state fits a frame");
-static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxCertificateBytes +
+static_assert(kMaxLeaves * kDigestBytes / kLeafBytes <= kMaxOfferedLeaves,
+              "an offer has the digests of the leaves of the longest list of digests");
+static_assert(kMaxOfferedLeaves * kDigestBytes + kMaxRecordBytes + kMaxCertificateBytes +
                       kMaxOverheadBytes <=
                   kMaxFrameBytes,
               "an offer of a round fits a frame");

@@ -171,6 +171,11 @@ bool are_relays(const std::vector<std::uint32_t>& relays, std::size_t members) {
            (relays.empty() || relays.back() < members);
 }
 
+/// Leaves of an array of this size.
+std::uint64_t leaves_of(std::uint64_t bytes) {
+    return (bytes + kLeafBytes - 1) / kLeafBytes;
+}
+
 struct IsGood {
     bool operator()(const Challenge&) const { return true; }
     bool operator()(const Hello& m) const {
@@ -243,13 +248,16 @@ struct IsGood {
     bool operator()(const StateVotes& m) const { return !m.votes.empty() && are_votes(m.votes); }
     bool operator()(const CommitQuery&) const { return true; }
     bool operator()(const StateQuery&) const { return true; }
+    /// With the digests of the leaves, or of the leaves of their list if there are too many.
     bool operator()(const StateOffer& m) const {
-        return !m.leaves.empty() && m.leaves.size() <= kMaxLeaves &&
-               m.bytes > (m.leaves.size() - 1) * kLeafBytes &&
-               m.bytes <= m.leaves.size() * kLeafBytes && are_votes(m.votes);
+        if (m.bytes == 0 || m.bytes > kMaxLeaves * kLeafBytes) return false;
+        const std::uint64_t leaves = leaves_of(m.bytes);
+        const bool is_listed = leaves > kMaxOfferedLeaves;
+        return m.leaves.size() == (is_listed ? leaves_of(leaves * kDigestBytes) : leaves) &&
+               are_votes(m.votes);
     }
     bool operator()(const RoundOffer& m) const {
-        return !m.leaves.empty() && m.leaves.size() <= kMaxLeaves && is_good(m.record) &&
+        return !m.leaves.empty() && m.leaves.size() <= kMaxOfferedLeaves && is_good(m.record) &&
                is_good(m.certificate);
     }
     bool operator()(const LeafRequest& m) const { return m.leaf < kMaxLeaves; }

@@ -147,7 +147,7 @@ class Unpacker {
         return byte == 1;
     }
     std::vector<Digest> leaves(const flatbuffers::Vector<const fb::Bytes32*>& packed) {
-        return list<Digest>(packed, kMaxLeaves,
+        return list<Digest>(packed, kMaxOfferedLeaves,
                             [](const fb::Bytes32* d) { return unpacked<Digest>(*d); });
     }
     CommitRecord record(const fb::CommitRecord& t) {

@@ -39,7 +39,7 @@ struct Arguments {
     bool no_database = false;
     std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
-    std::size_t max_links = net::kMaxVoterLinks;
+    std::optional<std::size_t> max_links;
     std::size_t threads = 0;
 };
 
@@ -112,6 +112,16 @@ Addresses own_addresses(const Arguments& arguments, const backbone::RunFolder& r
     return addresses;
 }
 
+static_assert(server::kMostLinks == net::kMostLinks && server::kDefaultLinks == net::kMaxVoterLinks,
+              "a project sets what a backbone's transport can have");
+
+/// The option, else the project's setting, else the default.
+std::size_t max_links(const Arguments& arguments) {
+    if (arguments.max_links) return *arguments.max_links;
+    const bool has_project = !arguments.project.empty() && server::has_settings(arguments.project);
+    return has_project ? server::read_settings(arguments.project).max_links : server::kDefaultLinks;
+}
+
 /// Calls maintain() and poll() until a stop signal or a failure.
 void run_until_stopped(backbone::Backbone& member, const platform::StopSignals& signals,
                        FirstFailure& failure) {
@@ -154,7 +164,7 @@ void serve(const Arguments& arguments) {
         .database = {},
         .checkpoint_every = arguments.checkpoint_every,
         .keep_checkpoints = arguments.keep_checkpoints,
-        .max_links = arguments.max_links,
+        .max_links = max_links(arguments),
         .threads = arguments.threads,
         .on_failure = [&failure](const std::string& sentence) { failure.set(sentence); }};
     if (!arguments.control_listen.empty()) {
@@ -209,9 +219,9 @@ int main(int argc, char** argv) {
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--max-links", arguments.max_links,
-                   "Peers that may be linked at once; each needs two open files of this process")
-        ->check(CLI::Range(std::size_t{1}, net::kMostLinks))
-        ->capture_default_str();
+                   "Peers that may be linked at once; each needs two open files of this process. "
+                   "Default: max_links in dedloc.json, with --folder 10000")
+        ->check(CLI::Range(std::size_t{1}, net::kMostLinks));
     app.add_option("--threads", arguments.threads,
                    "Threads for updates and digests; 0: one for each processor")
         ->check(CLI::Range(0, 1024))

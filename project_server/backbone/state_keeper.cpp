@@ -20,6 +20,7 @@ StateKeeper::StateKeeper(std::unique_ptr<state::ModelState> state, const Checkpo
       store_(store),
       workers_(workers),
       state_(std::move(state)),
+      shares_(state_->bytes()),
       holds_state_(options_.holds_state) {
     DEDLOC_CHECK(options_.checkpoint_every >= 1, "the checkpoint interval must be at least 1");
     worker_ = std::thread{[this] { run(); }};
@@ -119,21 +120,22 @@ void StateKeeper::execute(const Freeze& command) {
 void StateKeeper::execute(const Apply& command) {
     DEDLOC_CHECK(command.step == state_->step(), "an update must apply to the current state",
                  command.step.value(), state_->step().value());
+    shares_.before_write();
     state_->apply(*command.average, command.scalars, workers_);
     reached(state_->digest(workers_));
 }
 
 void StateKeeper::execute(const Snapshot&) {
-    const auto bytes = state_->bytes();
     const auto leaves = state_->leaf_digests(workers_);
-    options_.events(
-        event::SnapshotTaken{.step = state_->step(),
-                             .digest = state::state_digest(state_->step(), leaves, bytes.size()),
-                             .bytes = std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
-                             .leaves = leaves});
+    options_.events(event::SnapshotTaken{
+        .step = state_->step(),
+        .digest = state::state_digest(state_->step(), leaves, state_->byte_count()),
+        .bytes = shares_.share(),
+        .leaves = leaves});
 }
 
 void StateKeeper::execute(const Load& command) {
+    shares_.before_write();
     if (state_->restore(command.step, *command.bytes, command.digest, workers_)) {
         reached(command.digest);
     } else {

@@ -17,6 +17,7 @@
 #include <variant>
 
 #include "kernels/workers.hpp"
+#include "peer/platform/copy_on_write.hpp"
 #include "peer/state/model_state.hpp"
 #include "peer/trainer.hpp"
 #include "project_server/backbone/checkpoint.hpp"
@@ -89,6 +90,7 @@ class StateKeeper final : public Trainer {
     const CheckpointStore& store_;
     const kernels::Workers& workers_;
     const std::unique_ptr<state::ModelState> state_;  ///< worker only
+    platform::CopyOnWrite shares_;                    ///< snapshots of state_; worker only
     bool holds_state_;                                ///< worker only
     std::optional<StepIndex> checkpointed_;           ///< worker only
 

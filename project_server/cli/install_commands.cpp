@@ -14,6 +14,7 @@
 #include "project_server/official/install.hpp"
 #include "project_server/official/remove.hpp"
 #include "project_server/packaging/closure.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -147,6 +148,13 @@ void add_install_commands(CLI::App& dedloc) {
                      "Each run takes two ports from here on, one UDP and one TCP, to open in a "
                      "firewall. Default: any free ones")
         ->check(CLI::Range(0, 65'000))
+        ->excludes(removal);
+    command
+        ->add_option("--max-links", chosen->options.max_links,
+                     fmt::format("Peers that may be linked to a run's backbone at once; each needs "
+                                 "two open files. Default: {}",
+                                 server::kDefaultLinks))
+        ->check(CLI::Range(std::size_t{1}, server::kMostLinks))
         ->excludes(removal);
     command->callback([chosen] { chosen->is_removal ? remove(*chosen) : install(*chosen); });
 }

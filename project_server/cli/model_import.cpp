@@ -106,13 +106,10 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
     run.seed = options.seed;
     run.tensors = formats::albert_tensors(run.model);
     const std::uint32_t vectors = formats::state_vectors(options.optimizer);
-    constexpr std::uint64_t kMostBytes = wire::kMaxLeaves * wire::kLeafBytes;
-    const std::uint64_t most = kMostBytes / (sizeof(float) * vectors);
-    if (formats::element_count(run) > most) {
+    if (formats::element_count(run) > wire::kMaxElements) {
         throw InputError(fmt::format(
-            "{} has {} parameters, and a run of this optimizer at most {}, because peers give each "
-            "other states of at most {} GiB",
-            path.string(), formats::parameter_count(run), most, kMostBytes >> 30));
+            "{} has {} parameters, and a run at most {}, with the padding between tensors",
+            path.string(), formats::parameter_count(run), wire::kMaxElements));
     }
     // So the file is as large as the model, less the modules for sentence order.
     imported.initialised = require_same_tensors(path, file, run.tensors);

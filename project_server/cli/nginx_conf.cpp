@@ -114,7 +114,7 @@ http {{
         location = /file_upload_handler {{
             limit_conn uploads_of_address {uploads_of_address};
             limit_conn uploads {uploads};
-            client_max_body_size 4g;
+            client_max_body_size {upload_bytes};
             proxy_request_buffering off;
             proxy_pass http://127.0.0.1:{server};
         }}
@@ -203,7 +203,7 @@ std::string nginx_configuration(const std::filesystem::path& project,
         fmt::arg("guarded", kGuarded), fmt::arg("tls", tls(settings)),
         fmt::arg("redirect", redirection(settings)), fmt::arg("proxies", trust(settings.proxies)),
         fmt::arg("server", settings.server_port), fmt::arg("gateway", settings.gateway_port),
-        fmt::arg("uploads", server::kMaxUploads),
+        fmt::arg("upload_bytes", server::kMaxUploadBytes), fmt::arg("uploads", server::kMaxUploads),
         fmt::arg("uploads_of_address", server::kMaxUploadsOfAddress),
         fmt::arg("measured", formats::kMaxMeasuredBytes));
 }

@@ -263,6 +263,12 @@ void add_address_options(CLI::App& command, ProjectOptions& options) {
     command.add_option("--peer-port", settings.peer_port,
                        "Each run takes two ports from here on, one UDP and one TCP, to open in a "
                        "firewall. Default: any free ones");
+    command
+        .add_option("--max-links", settings.max_links,
+                    "Peers that may be linked to a run's backbone at once; each needs two open "
+                    "files")
+        ->check(CLI::Range(std::size_t{1}, server::kMostLinks))
+        ->capture_default_str();
     command.add_option("--user", options.user,
                        "Root: create the project for this account, which its daemons run as");
 }

@@ -384,6 +384,10 @@ void Installer::config() {
     }
     setting(xml, server::kPeerPortElement, number(options_.peer_port),
             [] { return std::string{"0"}; });
+    if (options_.max_links) {
+        setting(xml, server::kMaxLinksElement, std::to_string(*options_.max_links),
+                [] { return ""; });
+    }
     for (const Entry& wanted : kEntries) {
         const std::string period = wanted.period;
         const bool is_task = !period.empty();

@@ -1,6 +1,7 @@
 // `dedloc install`: puts DeDLOC@home into the project of an official BOINC server.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -25,6 +26,8 @@ struct InstallOptions {
     std::optional<std::string> peer_address{};
     /// Each run takes two ports from here on; default: 0, any.
     std::optional<std::uint16_t> peer_port{};
+    /// Peers that may be linked to a run's backbone at once; default: server::kDefaultLinks.
+    std::optional<std::size_t> max_links{};
     bool is_dry = false;  ///< change nothing
 };
 

@@ -1,12 +1,18 @@
-// How many uploads there may be at a time, and the slowest that may keep one of the server's
-// threads.
+// How large uploads may be, how many there may be at a time, and the slowest that may keep one of
+// the server's threads.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::server {
 
+/// Bytes of the largest upload: the checkpoint of the largest state, 48 GiB, and its head.
+/// Certificates set lower limits.
+inline constexpr std::uint64_t kMaxUploadBytes = wire::kMaxLeaves * wire::kLeafBytes + (1 << 20);
 /// Uploads at the same time, each of which holds one of the server's threads. Others get status
 /// 503.
 inline constexpr std::size_t kMaxUploads = 128;

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kThreads = 16;  // for what is neither a stream of events nor an upload
 constexpr std::chrono::seconds kUploadSilence{30};  ///< after which an upload has failed
-constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certificates set lower limits
 
 using httplib::Request;
 using httplib::Response;
@@ -27,7 +26,7 @@ void add_head_check(Site& site) {
     site.server.set_pre_routing_handler([=](const Request& request, Response& response) {
         using Handled = httplib::Server::HandlerResponse;
         std::size_t largest = kMaxBody;
-        if (request.path == uploads) largest = kMaxUpload;
+        if (request.path == uploads) largest = kMaxUploadBytes;
         if (request.path == scheduler) largest = kMaxSchedulerRequest;
         const auto refusal = refusal_of(request, largest);
         if (!refusal) return Handled::Unhandled;
@@ -52,7 +51,7 @@ struct HttpServer::Routes {
           uploads(config),
           live_events(config.directory / "runs"),
           site(config, pool, mailer, live_events, server) {
-        set_up(server, kThreads + kMaxStreams + kMaxUploads, kMaxUpload);
+        set_up(server, kThreads + kMaxStreams + kMaxUploads, kMaxUploadBytes);
         server.set_read_timeout(kUploadSilence);
         add_head_check(site);
         add_error_pages(site);

@@ -55,6 +55,11 @@ struct DecidedRun {
                 .bytes = bytes};
     }
 
+    /// The same state, as a trainer gives it to be saved.
+    static StateToSave to_save(const CopiedState& state) {
+        return {.head = state.head, .bytes = stable_bytes(state.bytes)};
+    }
+
     KeyPair project = KeyPair::generate();
     KeyPair backbone = KeyPair::generate();
     formats::RunFile run = tiny_run();

@@ -54,6 +54,9 @@ struct Fixture {
         const StateCopy expected = host.copy();
         CHECK(copy.bytes == expected.bytes);
         CHECK(copy.leaves == expected.leaves);
+        const SharedState shared = gpu.share();
+        CHECK(*copy_of(*shared.bytes) == copy.bytes);
+        CHECK(shared.leaves == copy.leaves);
         CHECK(record.misuses == 0);
     }
 

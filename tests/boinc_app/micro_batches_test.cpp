@@ -44,6 +44,7 @@ class SmallReplica final : public Replica {
     }
     Digest digest() override { return host_.digest(); }
     StateCopy copy() override { return host_.copy(); }
+    SharedState share() override { return host_.share(); }
     void release() override { host_.release(); }
 
     std::vector<std::size_t> asked;  ///< sizes of the micro-batches

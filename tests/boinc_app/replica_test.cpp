@@ -56,6 +56,10 @@ TEST_CASE("a replica sums gradients and updates its state as Albert and ModelSta
     const StateCopy copy = tiny.replica.copy();
     CHECK(std::ranges::equal(copy.bytes, tiny.state.bytes()));
     CHECK(copy.leaves == tiny.state.leaf_digests());
+    const SharedState shared = tiny.replica.share();
+    CHECK(shared.leaves == copy.leaves);
+    tiny.replica.apply(sum, tiny.scalars());
+    CHECK(*copy_of(*shared.bytes) == copy.bytes);
 }
 
 TEST_CASE("a sum outlives an update, and ends when it is dropped or the memory is released",

@@ -31,7 +31,7 @@ class Saved {
                   .ask_for_copy =
                       [this] {
                           ++asked;
-                          if (answers) saver_.take(world.state(step));
+                          if (answers) saver_.take(world.to_save(world.state(step)));
                       },
                   .place_of = [this](StepIndex of) -> std::optional<StatePlace> {
                       if (!is_known) return std::nullopt;

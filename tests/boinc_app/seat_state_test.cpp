@@ -25,7 +25,7 @@ constexpr std::size_t kMaxFile = 1 << 24;
 struct Slot {
     std::filesystem::path path() const { return folder.path() / "saved_state"; }
     void write(const StatePlace& place, const CopiedState& state) const {
-        write_state_file(path(), formats::run_id(world.run), place, state);
+        write_state_file(path(), formats::run_id(world.run), place, world.to_save(state));
     }
     Buffer bytes() const { return platform::read_file(path(), kMaxFile); }
     /// Why the file is refused; empty if it is not.
@@ -107,7 +107,8 @@ TEST_CASE("a saved state of another history is refused with the reason", "[boinc
 
     formats::RunFile other = world.run;
     other.seed += 1;
-    write_state_file(slot.path(), formats::run_id(other), world.place(StepIndex{7}), state);
+    write_state_file(slot.path(), formats::run_id(other), world.place(StepIndex{7}),
+                     world.to_save(state));
     CHECK_THAT(slot.refusal(), Catch::Contains("a checkpoint of the run"));
 
     CopiedState false_head = state;

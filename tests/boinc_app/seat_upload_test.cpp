@@ -25,7 +25,7 @@ class Uploading {
           saver_({.path = slot_.path() / "saved_state",
                   .run = formats::run_id(world.run),
                   .bytes = 0,
-                  .ask_for_copy = [this] { saver_.take(world.state(StepIndex{5})); },
+                  .ask_for_copy = [this] { saver_.take(world.to_save(world.state(StepIndex{5}))); },
                   .place_of = [this](StepIndex step) { return world.place(step); }}),
           upload_(saver_, runtime_, formats::checkpoint_bytes(world.run),
                   [this](const std::string& line) { told.push_back(line); }) {}

@@ -283,6 +283,17 @@ TEST_CASE("a state with another digest than promised is refused and the old one 
     CHECK(world.inbox.next<event::SnapshotTaken>().digest == world.state.digest());
 }
 
+TEST_CASE("a snapshot stays the state of its step after an update", "[training]") {
+    Fixture world;
+    world.load();
+    world.trainer.snapshot();
+    const auto snapshot = world.inbox.next<event::SnapshotTaken>();
+    const auto average = std::make_shared<const FloatVector>(world.state.element_count(), 0.001f);
+    world.trainer.apply(StepIndex{0}, average, world.scalars());
+    CHECK(world.inbox.next<event::StateReached>().digest != snapshot.digest);
+    CHECK(state::state_digest(snapshot.step, *copy_of(*snapshot.bytes)) == snapshot.digest);
+}
+
 TEST_CASE("an update gives the same bits as ModelState", "[training]") {
     Fixture world;
     world.load();

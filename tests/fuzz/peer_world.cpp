@@ -288,8 +288,8 @@ void PeerWorld::act(const Action& action) {
         const Buffer bytes = state_at(step);
         std::vector<Digest> leaves;
         for (const auto& leaf : kernels::leaf_digests(bytes)) leaves.push_back(Digest{leaf});
-        trainer_.push_back(event::SnapshotTaken{step, state_digest(step),
-                                                std::make_shared<Buffer>(bytes), leaves});
+        trainer_.push_back(event::SnapshotTaken{
+            step, state_digest(step), stable_bytes(std::make_shared<Buffer>(bytes)), leaves});
     } else if (const auto* load = std::get_if<action::Load>(&action)) {
         works_ = false;
         if (state::state_digest(load->step, *load->bytes) == load->digest && byte() != 255) {

@@ -33,7 +33,8 @@ constexpr Duration kFaultTime = 30s;
 constexpr std::array kDecisive{
     Misbehaviour::kForgedPromise,      Misbehaviour::kForgedHead,      Misbehaviour::kOverclaimJoin,
     Misbehaviour::kOverclaimHeartbeat, Misbehaviour::kDialStorm,       Misbehaviour::kNan,
-    Misbehaviour::kExponent,           Misbehaviour::kSilentAfterJoin, Misbehaviour::kSlander};
+    Misbehaviour::kExponent,           Misbehaviour::kSilentAfterJoin, Misbehaviour::kSlander,
+    Misbehaviour::kLateReady,          Misbehaviour::kRepeatedQueries, Misbehaviour::kClosedWindow};
 /// Misbehaviours that it does not stop yet: they cost time, but not safety.
 constexpr std::array kUndefended{Misbehaviour::kGarbageAverage};
 
@@ -221,6 +222,32 @@ TEST_CASE("a member that complains about one other after another is not believed
     require_harmless(Misbehaviour::kWhisper);
 }
 
+namespace {
+
+/// Who takes part after slander, by the records.
+struct AfterSlander {
+    std::uint64_t reduced_until = 0;  ///< the last step in which a liar reduced
+    std::size_t fewest = 0;  ///< honest trainers with samples in each of the last 10 rounds
+};
+
+AfterSlander after_slander(const World& world) {
+    const auto& rounds = world.checkers().history();
+    AfterSlander after{.fewest = world.size()};
+    for (std::size_t r = 0; r < rounds.size(); ++r) {
+        std::size_t honest = 0;
+        for (const CommitLine& line : rounds[r].record.members) {
+            const auto id = world.find(line.peer);
+            const bool is_liar = id && world.is_hostile(*id);
+            if (is_liar && line.reduced > 0) after.reduced_until = r;
+            if (!is_liar && line.samples > Samples{0}) ++honest;
+        }
+        if (r + 10 >= rounds.size()) after.fewest = std::min(after.fewest, honest);
+    }
+    return after;
+}
+
+}  // namespace
+
 TEST_CASE("slander costs each liar two attempts at most", "[averaging][sim]") {
     for (const Misbehaviour misbehaviour : {Misbehaviour::kSlander, Misbehaviour::kWhisper}) {
         for (std::size_t liars = 1; liars <= 3; ++liars) {
@@ -243,12 +270,17 @@ TEST_CASE("slander costs each liar two attempts at most", "[averaging][sim]") {
                 require_all_at(world, StepIndex{30}, 600s);
                 const std::size_t lost =
                     notes_with(world, " is off: ") + notes_with(world, " goes on without ");
-                const std::string text =
-                    fmt::format("{}, {} of 16: {} attempts lost, {} times left out, {:.0f} s",
-                                name_of(misbehaviour), liars, lost, notes_with(world, ": left out"),
-                                seconds(world.now().time_since_epoch()));
+                const AfterSlander after = after_slander(world);
+                const std::string text = fmt::format(
+                    "{}, {} of 16: {} attempts lost, {} times left out, {:.0f} s; liars reduce "
+                    "last in step {}; of {} honest trainers {} or more in each of the last 10 "
+                    "rounds",
+                    name_of(misbehaviour), liars, lost, notes_with(world, ": left out"),
+                    seconds(world.now().time_since_epoch()), after.reduced_until, 16 - liars,
+                    after.fewest);
                 INFO(text);
                 CHECK(lost <= 2 * liars);
+                CHECK(after.fewest == 16 - liars);
                 if (std::getenv("DEDLOC_SHOW") != nullptr) WARN(text);
             }
         }

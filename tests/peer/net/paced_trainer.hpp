@@ -54,9 +54,10 @@ class PacedTrainer final : public Trainer {
     void snapshot() override {
         post([this] {
             const auto bytes = state_.bytes();
-            sink_(event::SnapshotTaken{state_.step(), state_.digest(),
-                                       std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
-                                       state_.leaf_digests()});
+            sink_(event::SnapshotTaken{
+                state_.step(), state_.digest(),
+                stable_bytes(std::make_shared<const Buffer>(bytes.begin(), bytes.end())),
+                state_.leaf_digests()});
         });
     }
     void load(StepIndex step, const Digest& digest, SharedBytes bytes) override {

@@ -452,6 +452,7 @@ TEST_CASE("under all faults, the target and no other state is loaded", "[state]"
         TransferWorld world{1 + random.below(2 * kLeafElements), seed,
                             1 + static_cast<std::uint32_t>(random.below(4)),
                             static_cast<std::uint32_t>(random.below(4))};
+        if (seed % 2 == 0) world.offered_leaves = 1 + seed / 2 % 4;  // else lists are not needed
         const StepIndex start = plus(k5, random.below(5));
         const std::uint64_t own = random.below(4);
         if (own == 0) world.start_at(start, {0});

@@ -3,97 +3,10 @@
 
 #include "kernels/digest.hpp"
 #include "peer/state/packed_average.hpp"
-#include "tests/peer/state/transfer_world.hpp"
-
-namespace {
+#include "tests/peer/state/donor_desk.hpp"
 
 using namespace dedloc;
 using namespace dedloc::test;
-
-constexpr std::uint64_t kElements = 65'536;
-const StepIndex k5{5};
-const PeerKey kAsker{{std::byte{101}}};
-const PeerKey kOther{{std::byte{102}}};
-
-/// A donor at a step of a history, and the messages that it sends.
-struct Desk {
-    explicit Desk(std::uint32_t kept_averages = 2) : history(kElements, 1) {
-        rules.elements = kElements;
-        rules.kept_averages = kept_averages;
-        donor.begin(0);
-        for (std::uint64_t s = 0; s < 5; ++s) keep(StepIndex{s});
-    }
-
-    void keep(StepIndex step) {
-        donor.keep(history.record(step), History::certificate(), history.average(step));
-        own = {.has_state = true,
-               .generation = 0,
-               .step = step.next(),
-               .state = history.state_digest(step.next())};
-        if (certifies) certify(step.next());
-    }
-    /// The donor receives the certificate of this state.
-    void certify(StepIndex step) {
-        out = {};
-        donor.certified(now, history.proof(step), own, out);
-        donor.check_invariants();
-    }
-    void query(const PeerKey& from, StepIndex step, bool has_state = false,
-               std::uint64_t generation = 0) {
-        out = {};
-        donor.queried(now, from, generation, step, {.has_state = has_state}, own, out);
-        donor.check_invariants();
-    }
-    bool is_taking() const {
-        return out.actions.size() == 1 &&
-               std::holds_alternative<action::TakeSnapshot>(out.actions[0]);
-    }
-    void taken(const event::SnapshotTaken& snapshot) {
-        out = {};
-        donor.snapshot_taken(now, snapshot, own, out);
-        donor.check_invariants();
-    }
-    void advance() {
-        out = {};
-        donor.advance(now, own, out);
-        donor.check_invariants();
-    }
-    /// The peers that are offered a state, in this order.
-    std::vector<PeerKey> offered() const {
-        std::vector<PeerKey> peers;
-        for (const OutgoingMessage& message : out.messages) {
-            if (std::holds_alternative<wire::StateOffer>(message.body)) {
-                peers.push_back(message.to.front());
-            }
-        }
-        return peers;
-    }
-    /// A peer queries a state, and the trainer takes the snapshot.
-    void snapshot(const PeerKey& from) {
-        query(from, own.step);
-        REQUIRE(is_taking());
-        taken(history.snapshot(own.step));
-    }
-    std::optional<wire::Leaf> leaf(const Digest& root, std::uint32_t index) {
-        donor.requested(now, kAsker, {.root = root, .leaf = index});
-        return donor.next(now, kAsker);
-    }
-    template <class Body>
-    const Body* said(std::size_t index = 0) const {
-        return index < out.messages.size() ? std::get_if<Body>(&out.messages[index].body) : nullptr;
-    }
-
-    RoundRules rules;
-    History history;
-    const kernels::ThisThread workers;
-    state::Donor donor{rules, workers};
-    state::Own own;
-    TimePoint now{};
-    Outbox out;
-    bool certifies = true;  ///< keep() also certifies the state
-};
-
-}  // namespace
 
 TEST_CASE("a state is offered after a snapshot, with its leaves and certificate", "[state]") {
     Desk desk;
@@ -159,20 +72,29 @@ TEST_CASE("keep returns an average that is no longer retained", "[state]") {
     CHECK(none.donor.keep(none.history.record(k5), History::certificate(), five) == five);
 }
 
-TEST_CASE("a state that no message can offer is not copied, and the log says so", "[state]") {
+TEST_CASE("states of more than 6 GiB are given too, up to the largest", "[state]") {
     Desk desk;
-    // LAMB's three vectors of 2^29 elements are 6 GiB; one more leaf does not fit.
-    desk.rules.elements = (std::uint64_t{1} << 29) + 65'536;
+    // LAMB's three vectors of 2²⁹ elements are 6 GiB, and those of 2³² are 48 GiB.
+    desk.rules.elements = GENERATE((std::uint64_t{1} << 29) + 65'536, wire::kMaxElements);
     desk.query(kAsker, desk.own.step);
-    REQUIRE(desk.out.actions.size() == 1);
-    const auto* note = std::get_if<action::Note>(&desk.out.actions.front());
-    REQUIRE(note != nullptr);
-    CHECK(note->line.find("one offer can name 6442450944 at most") != std::string::npos);
-    desk.query(kOther, desk.own.step);
-    CHECK(desk.out.actions.empty());
-    desk.rules.elements = std::uint64_t{1} << 29;
-    desk.query(kOther, desk.own.step);
     CHECK(desk.is_taking());
+}
+
+TEST_CASE("a snapshot that no peer uses is dropped before the state changes", "[state]") {
+    Desk desk;
+    desk.snapshot(kAsker);
+    const Digest root = desk.own.state;
+    desk.now += desk.rules.failure_timeout - 1ms;
+    desk.donor.state_changes(desk.now);
+    CHECK_FALSE(desk.leaf(root, 0)->data.empty());
+    desk.now += desk.rules.failure_timeout - 1ms;
+    desk.donor.requested(desk.now, kAsker, {.root = root, .leaf = 1});
+    desk.now += desk.rules.failure_timeout;
+    desk.donor.state_changes(desk.now);  // a request waits
+    CHECK_FALSE(desk.donor.next(desk.now, kAsker)->data.empty());
+    desk.now += desk.rules.failure_timeout;
+    desk.donor.state_changes(desk.now);
+    CHECK(desk.leaf(root, 0)->data.empty());
 }
 
 TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[state]") {

@@ -112,7 +112,8 @@ Certificate History::certificate() {
 
 event::SnapshotTaken History::snapshot(StepIndex step) {
     const Step& s = at(step);
-    return {.step = step, .digest = s.state_digest, .bytes = s.state, .leaves = s.leaves};
+    return {
+        .step = step, .digest = s.state_digest, .bytes = stable_bytes(s.state), .leaves = s.leaves};
 }
 
 // --- world -------------------------------------------------------------------
@@ -153,7 +154,7 @@ TransferWorld::~TransferWorld() = default;
 Member& TransferWorld::add_member(StepIndex step, bool is_voter) {
     PeerKey key;
     key.bytes[0] = std::byte{next_key_++};
-    members.push_back(std::make_unique<Member>(key, rules));
+    members.push_back(std::make_unique<Member>(key, rules, offered_leaves));
     Member& member = *members.back();
     member.is_voter = is_voter;
     member.donor.begin(0);
@@ -297,8 +298,10 @@ void TransferWorld::flush() {
         }
         if (!std::holds_alternative<action::TakeSnapshot>(action)) continue;
         later(5ms, [this] {
-            event::SnapshotTaken taken{
-                .step = own.step, .digest = own.state, .bytes = own_bytes, .leaves = {}};
+            event::SnapshotTaken taken{.step = own.step,
+                                       .digest = own.state,
+                                       .bytes = stable_bytes(own_bytes),
+                                       .leaves = {}};
             for (auto& leaf : kernels::leaf_digests(*own_bytes)) taken.leaves.push_back({leaf});
             catch_up->own_snapshot(now, taken, out_);
         });

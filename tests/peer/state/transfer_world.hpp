@@ -64,7 +64,8 @@ class History {
 
 /// A member that donates, with its link to the fetcher.
 struct Member {
-    Member(PeerKey its_key, const RoundRules& rules) : key(its_key), donor(rules, workers) {}
+    Member(PeerKey its_key, const RoundRules& rules, std::size_t offered_leaves)
+        : key(its_key), donor(rules, workers, offered_leaves) {}
 
     const PeerKey key;
     const kernels::ThisThread workers{};
@@ -115,6 +116,8 @@ class TransferWorld {
     void later(Duration delay, std::function<void()> what);
 
     RoundRules rules;
+    /// Leaf digests in one offer of the members that are added from now on.
+    std::size_t offered_leaves = wire::kMaxOfferedLeaves;
     History history;
     TimePoint now{};
     std::vector<std::unique_ptr<Member>> members;

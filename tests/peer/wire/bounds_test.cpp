@@ -447,10 +447,17 @@ TEST_CASE("every bound of a state's messages is kept", "[wire]") {
     REQUIRE_FALSE(offer(0, 0));
     REQUIRE_FALSE(offer(kLeafBytes, 2));
     REQUIRE_FALSE(offer(kLeafBytes + 1, 1));
-    REQUIRE(offer(kMaxLeaves * kLeafBytes, kMaxLeaves));
-    REQUIRE_FALSE(offer(kMaxLeaves * kLeafBytes + 1, kMaxLeaves + 1));
-    check_limit<RoundOffer>(&RoundOffer::leaves, std::vector<Digest>(kMaxLeaves),
-                            std::vector<Digest>(kMaxLeaves + 1));
+    REQUIRE(offer(kMaxOfferedLeaves * kLeafBytes, kMaxOfferedLeaves));
+    // With one leaf more, an offer has the digests of the pages of their list: 8,192 on each.
+    for (const std::size_t pages : {std::size_t{3}, std::size_t{5}, kMaxOfferedLeaves + 1}) {
+        REQUIRE_FALSE(offer(kMaxOfferedLeaves * kLeafBytes + 1, pages));
+    }
+    REQUIRE(offer(kMaxOfferedLeaves * kLeafBytes + 1, 4));
+    REQUIRE(offer(std::uint64_t{48} << 30, 24));
+    REQUIRE_FALSE(offer((std::uint64_t{48} << 30) + 1, 25));
+    REQUIRE_FALSE(offer(UINT64_MAX, 24));
+    check_limit<RoundOffer>(&RoundOffer::leaves, std::vector<Digest>(kMaxOfferedLeaves),
+                            std::vector<Digest>(kMaxOfferedLeaves + 1));
     check_limit<RoundOffer>(&RoundOffer::leaves, std::vector<Digest>(1), std::vector<Digest>{});
     const auto leaves = static_cast<std::uint32_t>(kMaxLeaves);
     check_limit<LeafRequest>(&LeafRequest::leaf, leaves - 1, leaves);

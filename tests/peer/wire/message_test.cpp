@@ -403,8 +403,8 @@ TEST_CASE("the largest message of each kind fits a frame", "[wire]") {
             {PeerIndex{0}, {"2001:db8:ffff:ffff:ffff:ffff:192.168.100.100", 9}});
         plan.relays.push_back(static_cast<std::uint32_t>(i));
     }
-    offer.leaves.resize(kMaxLeaves);
-    const StateOffer state{.bytes = kMaxLeaves * kLeafBytes,
+    offer.leaves.resize(kMaxOfferedLeaves);
+    const StateOffer state{.bytes = kMaxOfferedLeaves * kLeafBytes,
                            .leaves = offer.leaves,
                            .record = {},
                            .votes = offer.certificate.votes};

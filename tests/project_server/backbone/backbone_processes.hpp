@@ -164,8 +164,14 @@ class BackboneProcess {
     ~BackboneProcess() {
         if (process_ > 0) stop(SIGKILL);
     }
-    void start(std::vector<std::string> arguments) {
+    /// `descriptors`: hard limit on its open files; 0: that of this process.
+    void start(std::vector<std::string> arguments, std::size_t descriptors = 0) {
         arguments.insert(arguments.begin(), DEDLOC_BACKBONE_PROGRAM);
+        if (descriptors != 0) {
+            const std::string script =
+                "ulimit -n " + std::to_string(descriptors) + " && exec \"$@\"";
+            arguments.insert(arguments.begin(), {"/bin/sh", "-c", script, "sh"});
+        }
         process_ = platform::spawn(arguments, {.output = log_});
     }
     /// The process's exit status, or minus the signal that killed it.
@@ -200,6 +206,13 @@ class World {
     void start(std::uint64_t checkpoint_every = kCheckpointEvery) {
         process_.start({"--project", root().string(), "--run", "demo", "--no-database",
                         "--checkpoint-every", std::to_string(checkpoint_every)});
+    }
+    /// Starts it with at most so many open files, and more arguments.
+    void start_with_descriptors(std::size_t descriptors, std::vector<std::string> more = {}) {
+        std::vector<std::string> arguments{"--project", root().string(), "--run", "demo",
+                                           "--no-database"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        process_.start(std::move(arguments), descriptors);
     }
     int stop(int signal) { return process_.stop(signal); }
     int wait() { return process_.wait(); }

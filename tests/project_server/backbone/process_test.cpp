@@ -102,6 +102,38 @@ TEST_CASE("a backbone that cannot write its ledger reports one sentence and exit
     CHECK_THAT(world.log(), Catch::Contains("No space left on device"));
 }
 
+TEST_CASE("a backbone takes the number of its links from the project, unless an option says it",
+          "[server][integration]") {
+    World world{3};
+    server::write_settings(world.root(), {.name = "Links",
+                                          .url = "http://127.0.0.1:1/",
+                                          .listen = {{"127.0.0.1", 1}},
+                                          .peer_listen = "127.0.0.1",
+                                          .max_links = 900,
+                                          .server_port = 1,
+                                          .gateway_port = 1,
+                                          .database_port = 1});
+    if (GENERATE(false, true)) {
+        const auto file = world.root() / "dedloc.json";
+        std::string text = platform::read_text(file);
+        platform::replace_file(file, text.replace(text.find("900"), 3, "0"));
+        world.start();
+        CHECK(world.wait() == 2);
+        CHECK_THAT(world.log(),
+                   Catch::Contains("'max_links' must be a whole number from 1 to 32000"));
+        return;
+    }
+    // 1,024 descriptors are enough for 384 links, and the log says how many were wanted.
+    const bool has_option = GENERATE(false, true);
+    const std::vector<std::string> option{"--max-links", "700"};
+    world.start_with_descriptors(1'024, has_option ? option : std::vector<std::string>{});
+    Member member{world.run()};
+    REQUIRE(member.host.await_updates(1));
+    CHECK(world.stop(SIGTERM) == 0);
+    CHECK_THAT(world.log(), Catch::Contains(std::string{"at most 384 links instead of "} +
+                                            (has_option ? "700," : "900,")));
+}
+
 TEST_CASE("a second backbone of a run finds the folder locked and exits", "[server][integration]") {
     World world{3};
     world.start();

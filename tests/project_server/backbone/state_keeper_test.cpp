@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 #include <future>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "kernels/thread_workers.hpp"
 #include "tests/temporary_directory.hpp"
@@ -102,7 +105,35 @@ TEST_CASE("a keeper applies each update with the same bits as a plain ModelState
     keeper.snapshot();
     const auto snapshot = world.inbox.take<event::SnapshotTaken>();
     CHECK(snapshot.step == StepIndex{5});
-    CHECK(std::ranges::equal(*snapshot.bytes, expected_state(5)->bytes()));
+    CHECK(std::ranges::equal(*copy_of(*snapshot.bytes), expected_state(5)->bytes()));
+}
+
+TEST_CASE("a snapshot stays the state of its step while the keeper goes on", "[server]") {
+    World world;
+    std::optional<StateKeeper> keeper{std::in_place, fresh_state(), world.store, world.workers,
+                                      world.options(1'000)};
+    world.inbox.take<event::StateReached>();
+    std::vector<event::SnapshotTaken> snapshots;
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        keeper->snapshot();
+        snapshots.push_back(world.inbox.take<event::SnapshotTaken>());
+        keeper->apply(StepIndex{step}, average_of(step), scalars_at(step));
+        world.inbox.take<event::StateReached>();
+    }
+    SECTION("also when another state is loaded") {
+        const auto other = expected_state(7);
+        keeper->load(StepIndex{7}, other->digest(),
+                     std::make_shared<const Buffer>(other->bytes().begin(), other->bytes().end()));
+        world.inbox.take<event::StateReached>();
+    }
+    SECTION("also when the keeper is gone") {
+        keeper.reset();
+    }
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        const event::SnapshotTaken& snapshot = snapshots[step];
+        CHECK(std::ranges::equal(*copy_of(*snapshot.bytes), expected_state(step)->bytes()));
+        CHECK(state::state_digest(snapshot.step, *copy_of(*snapshot.bytes)) == snapshot.digest);
+    }
 }
 
 TEST_CASE("a keeper contributes no samples", "[server]") {

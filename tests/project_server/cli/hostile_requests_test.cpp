@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
+#include "project_server/transfer/upload_limits.hpp"
 #include "tests/project_server/cli/nginx_site.hpp"
 
 namespace dedloc::cli {
@@ -76,7 +77,7 @@ TEST_CASE("a body has a length, and no more bytes than its path needs", "[server
         CHECK(answer("/nothing", "65537") == "HTTP/1.1 413");
         CHECK(answer("/create_account.php", "65537") == "HTTP/1.1 413");
         CHECK(answer("/cgi/scheduler", "8388609") == "HTTP/1.1 413");
-        CHECK(answer(kUploads, "4294967297") == "HTTP/1.1 413");
+        CHECK(answer(kUploads, std::to_string(server::kMaxUploadBytes + 1)) == "HTTP/1.1 413");
     }
     const std::uint16_t port = site.server_port();
     for (const char* header : {"Transfer-Encoding: chunked", "Accept: */*", "Content-Length: -1",

@@ -188,11 +188,11 @@ TEST_CASE("a model that is not the one that a run trains is refused in one sente
         model.configure("gelu_new", "relu_new");
         model.refuses("hidden_act = 'gelu_new', not 'relu_new'");
     }
-    SECTION("more than peers can give each other") {
-        // 700,000 x 1,024 parameters of three vectors are 8 GiB.
+    SECTION("more than a run may have") {
+        // 5,000,000 x 1,024 parameters: 2³² are 4,194,304 x 1,024.
         model.configure("\"embedding_size\": 8", "\"embedding_size\": 1024");
-        model.configure("\"vocab_size\": 100", "\"vocab_size\": 700000");
-        model.refuses("and a run of this optimizer at most 536870912, because peers");
+        model.configure("\"vocab_size\": 100", "\"vocab_size\": 5000000");
+        model.refuses("and a run at most 4294967296, with the padding");
     }
     SECTION("no model") {
         fs::remove(model.path / "config.json");

@@ -208,6 +208,7 @@ server::Settings public_settings(const std::filesystem::path& folder) {
     settings.peer_address = "192.0.2.7";
     settings.peer_port = 7400;
     settings.keep_days = 20;
+    settings.max_links = 32'000;
     settings.mail_from = "project@example.org";
     settings.mail_relay = "smtps://mail.example.org:465";
     settings.mail_credentials = folder / "relay";
@@ -226,6 +227,32 @@ TEST_CASE("settings survive writing and reading, and their errors name the field
     platform::replace_file(file, text);
     CHECK_THROWS_WITH(server::read_settings(folder.path()), Catch::Contains("server_port"));
     CHECK_THROWS_AS(server::read_settings(folder.path() / "none"), InputError);
+}
+
+TEST_CASE("a project's links have a default and bounds", "[server]") {
+    const TemporaryDirectory folder;
+    const auto file = folder.path() / "dedloc.json";
+    server::write_settings(folder.path(), local_settings());
+    const std::string text = platform::read_text(file);
+    const std::string line = "\"max_links\": 10000";
+    const auto begin = text.find(line);
+    REQUIRE(begin != std::string::npos);
+    const auto read_with = [&](const std::string& replacement) {
+        std::string changed = text;
+        platform::replace_file(file, changed.replace(begin, line.size(), replacement));
+        return server::read_settings(folder.path()).max_links;
+    };
+    CHECK(read_with("\"max_links\": 1") == 1);
+    CHECK(read_with("\"max_links\": 32000") == 32'000);
+    for (const char* value : {"0", "-1", "32001", "1.5", "\"many\"", "null"}) {
+        CHECK_THROWS_WITH(read_with(std::string{"\"max_links\": "} + value),
+                          Catch::EndsWith("'max_links' must be a whole number from 1 to 32000"));
+    }
+    // Projects of an earlier version do not name it.
+    std::string earlier = text;
+    earlier.erase(text.rfind(',', begin), begin + line.size() - text.rfind(',', begin));
+    platform::replace_file(file, earlier);
+    CHECK(server::read_settings(folder.path()).max_links == server::kDefaultLinks);
 }
 
 TEST_CASE("settings that contradict each other are refused in a sentence", "[server]") {

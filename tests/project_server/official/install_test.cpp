@@ -176,6 +176,24 @@ TEST_CASE("an upgrade replaces programs by renaming, and entries that are still 
     close(running);
 }
 
+TEST_CASE("an installation sets the links of backbones, and config.xml is checked",
+          "[server][official]") {
+    OfficialProject world;
+    install(world);
+    CHECK(server::read_settings(world.root()).max_links == server::kDefaultLinks);
+    CHECK(count(install(world, {.max_links = 500}), "done") == 1);
+    CHECK(server::read_settings(world.root()).max_links == 500);
+    const auto installed = world.config();
+    for (const char* value : {"0", "32001", "-5", "5x", "five"}) {
+        auto config = installed;
+        replace(config, "<dedloc_max_links>500<", std::string{"<dedloc_max_links>"} + value + "<");
+        world.write_config(config);
+        CHECK_THROWS_WITH(server::read_settings(world.root()),
+                          Catch::Contains("<dedloc_max_links>") &&
+                              Catch::EndsWith("must be a number from 1 to 32000"));
+    }
+}
+
 TEST_CASE("projects that cannot be installed into are refused in one sentence, unchanged",
           "[server][official]") {
     OfficialProject world;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "peer/formats/checkpoint_head.hpp"
 #include "project_server/transfer/upload_limits.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
@@ -113,6 +114,13 @@ TEST_CASE("an upload resumes at its offset", "[server][boinc]") {
     CHECK_THAT(desk.send(desk.request("f", "world", 10, 5)), status(0));
     CHECK(desk.stored("f") == "helloworld");
     CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>10</file_size>"));
+}
+
+TEST_CASE("the checkpoint of the largest state may be uploaded", "[server][boinc]") {
+    const formats::CheckpointHead largest{
+        .step = {}, .digest = {}, .elements = wire::kMaxElements, .vectors = 3};
+    CHECK(largest.state_bytes() == std::uint64_t{48} << 30);
+    CHECK(kMaxUploadBytes >= largest.state_bytes() + formats::kCheckpointHeadBytes);
 }
 
 TEST_CASE("an upload without a valid certificate is refused permanently", "[server][boinc]") {
