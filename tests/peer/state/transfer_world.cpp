@@ -197,7 +197,7 @@ void TransferWorld::advance() {
     aim_at(newest);
 }
 
-void TransferWorld::start_at(StepIndex step, std::set<std::uint32_t> damaged) {
+void TransferWorld::start_at(StepIndex step, const std::set<std::uint32_t>& damaged) {
     auto bytes = std::make_shared<Buffer>(*history.state(step));
     for (const std::uint32_t leaf : damaged) (*bytes)[leaf * kernels::kLeafBytes] ^= std::byte{1};
     own = {.has_state = true,

@@ -102,7 +102,7 @@ class TransferWorld {
     /// All living members decide a round; the fetcher's target follows.
     void advance();
     /// The fetcher holds this state already, except that the `damaged` leaves differ.
-    void start_at(StepIndex step, std::set<std::uint32_t> damaged = {});
+    void start_at(StepIndex step, const std::set<std::uint32_t>& damaged = {});
     /// The fetcher receives the target and begins; it begins again whenever it stops before the
     /// target.
     void aim_at(StepIndex step);

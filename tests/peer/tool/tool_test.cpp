@@ -105,7 +105,7 @@ TEST_CASE("an average is checked within the rounding error of its codec", "[tool
         Rounds rounds{codec};
         AverageCheck check{codec, Rounds::kElements};
         // A small contribution carries the rounding error of a large one.
-        for (const std::uint64_t samples : {30, 235, 2, 2}) {
+        for (const std::uint64_t samples : {30U, 235U, 2U, 2U}) {
             CAPTURE(name_of(codec), samples);
             rounds.next(samples);
             CHECK(check.holds(rounds.record, rounds.average));
@@ -127,7 +127,7 @@ TEST_CASE("a contribution that was frozen up to four steps earlier is checked as
         CAPTURE(name_of(codec));
         AverageCheck check{codec, Rounds::kElements};
         CommitRecord record;
-        const auto holds = [&](std::uint64_t step, std::vector<std::uint64_t> members,
+        const auto holds = [&](std::uint64_t step, const std::vector<std::uint64_t>& members,
                                const StepsBefore& frozen) {
             record.step = StepIndex{step};
             record.members.clear();
