@@ -3,20 +3,27 @@
 // coordinates. Prints, per step, the coordinator's and an ordinary member's messages, bytes and
 // processor time, and the time of the round beyond computing and moving data. Asserts nothing.
 //
-//     swarm_bench [--leaving] [peers...]
+//     swarm_bench [--leaving] [--elements N] [peers...]
 //
-// With --leaving, in each measured step one trainer's machine is gone once it has sent a first
-// chunk, as if one of them left every 14 s: the round waits for it, and is amended.
+// With --leaving, a trainer's machine is gone every 14 s; in each measured step the first one goes
+// once it has sent a first chunk: the round waits for it, and is amended. With --elements the
+// vectors have the size of a real model. All peers of the process then share the memory of their
+// vectors (shared_zeros.hpp), and a thousand of them need an hour on one core.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "peer/simulation/trace.hpp"
 #include "peer/simulation/world.hpp"
+#include "tests/bench/shared_zeros.hpp"
 #include "tests/bench/swarm_meter.hpp"
 
 namespace {
@@ -28,14 +35,23 @@ using simulation::Profile;
 using simulation::World;
 using std::chrono::duration;
 
-/// Elements of the vector. Few, so that a thousand peers can be simulated; only the data traffic
-/// depends on it, not the control traffic.
-constexpr std::uint64_t kElements = 1'024;
+/// Elements of the vector without --elements. Few, so that a thousand peers are simulated within
+/// minutes; only the data traffic depends on it, not the control traffic.
+constexpr std::uint64_t kFewElements = kPageElements;
+constexpr std::uint64_t kMostElements = 1'000'000'000;
 constexpr std::size_t kSteps = 3;
 constexpr Duration kComputing = std::chrono::seconds{8};
 constexpr Duration kApplying = std::chrono::milliseconds{200};
 constexpr std::uint64_t kMicroBatch = 4;
 constexpr Duration kMaxWait = std::chrono::minutes{30};
+constexpr Duration kLinking = std::chrono::minutes{1};  ///< time to link, before the run goes on
+constexpr Duration kBetweenLeavers = std::chrono::seconds{14};
+
+struct Choice {
+    std::uint64_t elements = kFewElements;
+    bool is_leaving = false;
+    std::vector<std::size_t> fleets;
+};
 
 struct Host {
     Role role;
@@ -48,6 +64,7 @@ Profile with_latency(double up, double down, Random& random) {
     profile.connection.jitter = std::chrono::milliseconds{2};
     profile.apply_time = kApplying;
     profile.checkpoint_every = 0;
+    profile.holds_first_state = true;
     return profile;
 }
 
@@ -112,6 +129,7 @@ NodeId ordinary(const std::vector<Host>& hosts) {
 struct Played {
     std::vector<Step> steps;  ///< the measured steps, with all peers as members
     NodeId member = 0;
+    std::size_t left = 0;        ///< trainers that left in these steps
     double warm_up_seconds = 0;  ///< virtual time
     double wall_seconds = 0;
 };
@@ -125,18 +143,14 @@ NodeId leaver(const std::vector<Host>& hosts, NodeId member, std::size_t k) {
     }
 }
 
-Played play(std::size_t peers, bool is_leaving) {
-    const auto begin = std::chrono::steady_clock::now();
-    const std::vector<Host> hosts = fleet_of(peers);
-    const NodeId member = ordinary(hosts);
-    std::vector<simulation::Connection> links;
-    for (const Host& host : hosts) links.push_back(host.profile.connection);
-    Meter meter{{0, member}, links};
-
+simulation::WorldOptions options_for(const Choice& choice, const std::vector<Host>& hosts,
+                                     simulation::Observer& observer) {
     simulation::WorldOptions options;
-    options.rules.elements = kElements;
+    options.rules.elements = choice.elements;
+    options.rules.codec = Codec::kFp16;
     options.rules.target_batch = target_of(hosts);
     options.rules.last_step = StepIndex{1'000};
+    options.rules.chooses_trainers = false;  // all peers are members of each round
     options.computes_averages = false;
     options.proves_links = true;
     options.checks_invariants = false;
@@ -145,9 +159,34 @@ Played play(std::size_t peers, bool is_leaving) {
     // coordinator and the reducers are still linked with all peers.
     options.directory_answer = 8;
     options.directory_interval = std::chrono::seconds{20};
-    options.observer = &meter;
-    World world{peers, options};
+    options.observer = &observer;
+    return options;
+}
+
+/// Plays until the meter has this number of steps, within kMaxWait. If trainers leave, `leave`
+/// ends one every 14 s.
+bool play_step(World& world, const Meter& meter, std::size_t count,
+               const std::function<void()>& leave) {
+    const TimePoint end = world.now() + kMaxWait;
+    while (!world.run_until([&] { return meter.steps().size() >= count; }, kBetweenLeavers)) {
+        if (world.now() >= end) return false;
+        leave();
+    }
+    return true;
+}
+
+Played play(std::size_t peers, const Choice& choice) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<Host> hosts = fleet_of(peers);
+    const NodeId member = ordinary(hosts);
+    std::vector<simulation::Connection> links;
+    for (const Host& host : hosts) links.push_back(host.profile.connection);
+    Meter meter{{0, member}, links};
+    World world{peers, options_for(choice, hosts, meter)};
     for (const Host& host : hosts) start(world, host);
+    world.set_paused(true);
+    world.run_for(kLinking);
+    world.set_paused(false);
 
     Played played{.steps = {}, .member = member};
     const auto is_full = [&] {
@@ -156,17 +195,23 @@ Played play(std::size_t peers, bool is_leaving) {
     if (!world.run_until(is_full, kMaxWait)) return played;
     played.warm_up_seconds = duration<double>(world.now().time_since_epoch()).count();
     const std::size_t first = meter.steps().size();
+    std::size_t left = 0;
+    const auto leave = [&] {
+        if (choice.is_leaving) {
+            world.crash(leaver(hosts, member, left++), simulation::Exit::kSilent);
+        }
+    };
     for (std::size_t k = 0; k < kSteps; ++k) {
-        const auto has_played = [&] { return meter.steps().size() > first + k; };
-        if (is_leaving) {
-            world.kill(leaver(hosts, member, k), simulation::Point::kFirstScatterSent,
+        if (choice.is_leaving) {
+            world.kill(leaver(hosts, member, left++), simulation::Point::kFirstScatterSent,
                        world.checkers().newest_step(), simulation::Exit::kSilent);
         }
-        if (!world.run_until(has_played, kMaxWait)) return played;
+        if (!play_step(world, meter, first + k + 1, leave)) return played;
     }
     world.run_for(std::chrono::seconds{2});
     played.steps = {meter.steps().begin() + static_cast<std::ptrdiff_t>(first),
                     meter.steps().begin() + static_cast<std::ptrdiff_t>(first + kSteps)};
+    played.left = left;
     played.wall_seconds = duration<double>(std::chrono::steady_clock::now() - begin).count();
     return played;
 }
@@ -221,8 +266,9 @@ void print(std::size_t peers, const Played& played) {
                     kSteps);
         return;
     }
-    std::printf("\n%zu peers, %zu reducers (all in after %.0f s; played in %.0f s)\n", peers,
-                played.steps.back().reducers, played.warm_up_seconds, played.wall_seconds);
+    std::printf("\n%zu peers, %zu reducers, %zu left (all in after %.0f s; played in %.0f s)\n",
+                peers, played.steps.back().reducers, played.left, played.warm_up_seconds,
+                played.wall_seconds);
     for (const Step& step : played.steps) {
         const double call = seconds(step.called - *step.call_sent);
         const double round = seconds(step.reached - step.frozen - kApplying);
@@ -239,33 +285,51 @@ void print(std::size_t peers, const Played& played) {
     print_tally("member", total(played, played.member));
 }
 
+/// Reads a number from `least` to `most`, or ends the program with a sentence.
+std::uint64_t number(const char* text, std::uint64_t least, std::uint64_t most, const char* what) {
+    std::uint64_t value = 0;
+    const char* end = text + std::strlen(text);
+    const auto [rest, error] = std::from_chars(text, end, value);
+    if (error == std::errc{} && rest == end && value >= least && value <= most) return value;
+    std::fprintf(stderr, "swarm_bench: '%s' is no number of %s from %llu to %llu\n", text, what,
+                 static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+    std::exit(2);
+}
+
+Choice choice_of(std::span<char*> arguments) {
+    Choice choice;
+    for (std::size_t k = 0; k < arguments.size(); ++k) {
+        const std::string_view argument = arguments[k];
+        if (argument == "--leaving") {
+            choice.is_leaving = true;
+        } else if (argument == "--elements" && k + 1 < arguments.size()) {
+            const std::uint64_t wanted =
+                number(arguments[++k], kFewElements, kMostElements, "elements");
+            choice.elements = (wanted + kPageElements - 1) / kPageElements * kPageElements;
+        } else {
+            choice.fleets.push_back(number(arguments[k], 4, 1'024, "peers"));
+        }
+    }
+    if (choice.fleets.empty()) choice.fleets = {16, 64, 256, 1'000};
+    return choice;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::vector<std::size_t> fleets{16, 64, 256, 1'000};
-    std::vector<std::size_t> chosen;
-    bool is_leaving = false;
-    for (int k = 1; k < argc; ++k) {
-        if (std::strcmp(argv[k], "--leaving") == 0) {
-            is_leaving = true;
-            continue;
-        }
-        std::size_t peers = 0;
-        const char* end = argv[k] + std::strlen(argv[k]);
-        const auto [rest, error] = std::from_chars(argv[k], end, peers);
-        if (error != std::errc{} || rest != end || peers < 4 || peers > 1'024) {
-            std::fprintf(stderr, "swarm_bench: '%s' is no number of peers from 4 to 1024\n",
-                         argv[k]);
-            return 2;
-        }
-        chosen.push_back(peers);
-    }
-    if (!chosen.empty()) fleets = chosen;
-    std::printf("vectors of %llu elements: bytes of data are not those of a real model\n",
-                static_cast<unsigned long long>(kElements));
-    for (const std::size_t peers : fleets) {
-        print(peers, play(peers, is_leaving));
+    const Choice choice = choice_of(std::span{argv + 1, static_cast<std::size_t>(argc - 1)});
+    const bool is_large = choice.elements > kFewElements;
+    if (is_large) share_zeros(choice.elements);
+    std::printf("vectors of %llu elements in fp16%s\n",
+                static_cast<unsigned long long>(choice.elements),
+                is_large ? "" : ": bytes of data are not those of a real model");
+    for (const std::size_t peers : choice.fleets) {
+        print(peers, play(peers, choice));
         std::fflush(stdout);
+    }
+    if (is_large && !holds_zeros()) {
+        std::fprintf(stderr, "swarm_bench: a vector was not zero where its memory is shared\n");
+        return 1;
     }
     return 0;
 }
