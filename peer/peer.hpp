@@ -30,8 +30,8 @@ namespace dedloc {
 /// One member of one run. Not thread-safe: one driver makes all calls.
 class Peer final {
   public:
-    /// `workers` compute digests of averages that other peers ask for: they affect speed only, and
-    /// must outlive the peer. Requires rules without a fault and config.scalars_of (DEDLOC_CHECK).
+    /// `workers` compute digests of averages: they affect speed only, and must outlive the peer.
+    /// Requires rules without a fault and config.scalars_of (DEDLOC_CHECK).
     Peer(PeerConfig config, const KeyPair& key, const kernels::Workers& workers);
     ~Peer();
     Peer(const Peer&) = delete;

@@ -19,7 +19,7 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
       links_(config_, key),
       voter_(config_, key),
       election_(config_, self_, links_, voter_, Random{config_.random_seed}.split(2)),
-      member_(config_, self_, voter_),
+      member_(config_, self_, voter_, workers),
       coordinator_(config_, self_, links_, voter_, election_, member_),
       settlement_(config_, self_),
       donor_(config_.rules, workers),

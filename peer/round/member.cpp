@@ -307,7 +307,7 @@ void Member::check_progress(Outbox& out) {
     if (config_.receives && (!average_.values || average_.sum_id != reduction_->sum_id())) {
         if (average_.values && average_.term != plan_.term) former_ = std::move(average_);
         average_ = {.values = reduction_->average(),
-                    .digest = reduction_->digest(),
+                    .digest = reduction_->digest(workers_),
                     .sum_id = reduction_->sum_id(),
                     .term = plan_.term};
     }

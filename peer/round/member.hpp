@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/workers.hpp"
 #include "peer/base/random.hpp"
 #include "peer/config.hpp"
 #include "peer/membership/voter.hpp"
@@ -52,11 +53,13 @@ class Member {
         kApplying   ///< the trainer applies the average
     };
 
-    /// Keeps references to `config` and `voter`, which must outlive it.
-    Member(const PeerConfig& config, const PeerKey& self, membership::Voter& voter)
+    /// Keeps references to `config`, `voter` and `workers`, which must outlive it.
+    Member(const PeerConfig& config, const PeerKey& self, membership::Voter& voter,
+           const kernels::Workers& workers)
         : config_(config),
           self_(self),
           voter_(voter),
+          workers_(workers),
           contribution_id_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())),
           feedback_(config.rules.codec) {}
 
@@ -257,6 +260,7 @@ class Member {
     const PeerConfig& config_;
     const PeerKey self_;
     membership::Voter& voter_;
+    const kernels::Workers& workers_;
     Phase phase_ = Phase::kIdle;
     bool is_finished_ = false;
     bool is_paused_ = false;

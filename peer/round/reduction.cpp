@@ -390,9 +390,9 @@ bool Reduction::work_ahead() {
     return average_ && tree_.digest_some(*average_);
 }
 
-Digest Reduction::digest() {
+Digest Reduction::digest(const kernels::Workers& workers) {
     DEDLOC_CHECK(is_complete() && receives_, "the average is whole", missing_);
-    return tree_.root(*average_);
+    return tree_.root(*average_, workers);
 }
 
 std::vector<std::uint32_t> Reduction::refused_senders() const {

@@ -41,6 +41,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/workers.hpp"
 #include "peer/base/units.hpp"
 #include "peer/events.hpp"
 #include "peer/round/codec.hpp"
@@ -126,7 +127,7 @@ class Reduction {
     /// The average, N elements, and its state::average_digest(). Both require is_complete() and a
     /// member that receives.
     SharedFloats average() const;
-    Digest digest();
+    Digest digest(const kernels::Workers& workers = kernels::ThisThread{});
     /// Computes leaves of digest() for chunks that are already averaged. False: none is left for
     /// now.
     /// Cost: eight leaves, 2 MiB.

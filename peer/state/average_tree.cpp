@@ -5,7 +5,6 @@
 #include "peer/state/average_tree.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "kernels/digest.hpp"
 #include "peer/base/check.hpp"
@@ -60,28 +59,29 @@ void GrowingTree::add(std::uint64_t first, std::uint64_t count) {
 
 bool GrowingTree::digest_some(std::span<const float> all) {
     if (whole_.size() < kernels::kLeavesTogether) return false;
-    digest_last(all, kernels::kLeavesTogether);
+    digest_last(all, kernels::kLeavesTogether, kernels::ThisThread{});
     return true;
 }
 
 /// Digests the `count` leaves that were completed last, as they are most likely still cached.
-void GrowingTree::digest_last(std::span<const float> all, std::size_t count) {
+void GrowingTree::digest_last(std::span<const float> all, std::size_t count,
+                              const kernels::Workers& workers) {
     DEDLOC_CHECK(all.size() == elements_, "the caller passes the whole vector", all.size());
-    std::array<std::span<const std::byte>, kernels::kLeavesTogether> leaves;
-    std::array<kernels::DigestBytes, kernels::kLeavesTogether> made;
+    std::vector<std::span<const std::byte>> leaves(count);
+    std::vector<kernels::DigestBytes> made(count);
     const auto due = std::span{whole_}.last(count);
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t begin = due[i] * kLeafElements;
         leaves[i] = std::as_bytes(all.subspan(begin, std::min(kLeafElements, elements_ - begin)));
     }
-    kernels::leaf_digests(std::span{leaves}.first(count), std::span{made}.first(count));
+    kernels::leaf_digests(leaves, made, workers);
     for (std::size_t i = 0; i < count; ++i) digests_[due[i]] = made[i];
     whole_.resize(whole_.size() - count);
 }
 
-Digest GrowingTree::root(std::span<const float> all) {
+Digest GrowingTree::root(std::span<const float> all, const kernels::Workers& workers) {
     DEDLOC_CHECK(not_whole_ == 0, "every element of the vector has been added", elements_);
-    while (!whole_.empty()) digest_last(all, std::min(whole_.size(), kernels::kLeavesTogether));
+    digest_last(all, whole_.size(), workers);
     return Digest{kernels::root_digest(digests_, elements_ * sizeof(float))};
 }
 

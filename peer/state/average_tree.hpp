@@ -44,12 +44,14 @@ class GrowingTree {
     /// Digests eight complete leaves. Returns false, and does nothing, if fewer are waiting.
     /// Requires  `all` is the whole vector; elements that have not arrived may have any value
     bool digest_some(std::span<const float> all);
-    /// Digests the remaining leaves and returns the root. Requires that every element has been
-    /// added (DEDLOC_CHECK).
-    Digest root(std::span<const float> all);
+    /// Digests the remaining leaves, on these threads, and returns the root. Requires that every
+    /// element has been added (DEDLOC_CHECK).
+    Digest root(std::span<const float> all,
+                const kernels::Workers& workers = kernels::ThisThread{});
 
   private:
-    void digest_last(std::span<const float> all, std::size_t count);
+    void digest_last(std::span<const float> all, std::size_t count,
+                     const kernels::Workers& workers);
 
     std::uint64_t elements_ = 0;
     std::vector<std::uint64_t> missing_;         ///< elements of each leaf that have not arrived

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kBytesPerMegabit = 125'000;
 constexpr double kMaxMegabits = 1e9;
+constexpr std::size_t kMaxThreads = 1'024;
 
 /// The host to listen on if none is given.
 std::string usual_host(const StayOptions& options, const formats::RunFile& run) {
@@ -79,6 +80,11 @@ void add_member_options(CLI::App& command, MemberArguments& arguments) {
                     "TCP connections of a link that loss limits; 1: never more than one")
         ->check(CLI::Range(std::size_t{1}, net::kMaxFlows))
         ->capture_default_str();
+    command
+        .add_option("--threads", arguments.threads,
+                    "Threads for digests and updates; 0: as many as this computer can run at once")
+        ->check(CLI::Range(std::size_t{0}, kMaxThreads))
+        ->capture_default_str();
     command.add_flag("--check", arguments.checks,
                      "Verify every average: compute it again from its contributors' keys");
     command.add_flag("--quiet", arguments.is_quiet, "Print no line for each step");
@@ -110,6 +116,7 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const form
                         .max_links = arguments.max_links != 0 ? arguments.max_links : links,
                         .congestion = arguments.congestion,
                         .connections = arguments.connections,
+                        .threads = arguments.threads,
                         .samples_per_second = arguments.samples_per_second,
                         .upload = bandwidth_of(arguments.upload_mbit),
                         .download = bandwidth_of(arguments.download_mbit),

@@ -22,6 +22,7 @@ struct MemberArguments {
     std::size_t max_links = 0;      ///< --max-links; 0: the role's default
     std::string congestion = net::TransportOptions{}.congestion;  ///< --congestion
     std::size_t connections = net::kMaxFlows;                     ///< --connections
+    std::size_t threads = 1;         ///< --threads; 0: all of this computer
     double samples_per_second = 0;   ///< --samples-per-second; 0: computes nothing
     double upload_mbit = 0;          ///< --upload-mbit; 0: not known
     double download_mbit = 0;        ///< --download-mbit; 0: not known

@@ -49,6 +49,7 @@ Stay::Stay(const formats::RunFile& run, const StayOptions& options)
     : run_(run),
       options_(completed(run, options)),
       memory_(memory_of(options_)),
+      workers_(kernels::threads_within_reach(options_.threads)),
       adversary_(adversary()),
       watch_(run_.codec),
       log_(watch_, log_options()),
@@ -145,6 +146,7 @@ SyntheticTrainerOptions Stay::trainer_options() {
         .peer = options_.key.public_key(),
         .samples_per_second = options_.samples_per_second,
         .memory = memory_ ? &*memory_ : nullptr,
+        .workers = workers_,
         .checks = nullptr,
         .failed = [this](const std::string& sentence) { log_.failed(sentence); }};
     if (options_.checks) {

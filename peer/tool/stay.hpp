@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/thread_workers.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/net/dht/dht_directory.hpp"
@@ -33,13 +34,14 @@ struct StayOptions {
     std::size_t max_links = net::kMaxLinks;    ///< TransportOptions::max_links
     std::string congestion{};                  ///< TransportOptions::congestion
     std::size_t connections = net::kMaxFlows;  ///< TransportOptions::max_flows
-    double samples_per_second = 0;             ///< speed of the trainer; 0: computes nothing
-    std::optional<Bandwidth> upload{};         ///< PeerConfig::upload
-    std::optional<Bandwidth> download{};       ///< PeerConfig::download
-    bool measures_bandwidth = true;            ///< false: the two bandwidths are exact
-    bool checks = false;                       ///< verifies every average
-    std::filesystem::path memory;              ///< folder of a backbone's memory; empty: not kept
-    bool is_quiet = false;                     ///< prints no line for each step
+    std::size_t threads = 1;            ///< for digests and updates; 0: as many as can run at once
+    double samples_per_second = 0;      ///< speed of the trainer; 0: computes nothing
+    std::optional<Bandwidth> upload{};  ///< PeerConfig::upload
+    std::optional<Bandwidth> download{};  ///< PeerConfig::download
+    bool measures_bandwidth = true;       ///< false: the two bandwidths are exact
+    bool checks = false;                  ///< verifies every average
+    std::filesystem::path memory;         ///< folder of a backbone's memory; empty: not kept
+    bool is_quiet = false;                ///< prints no line for each step
     std::optional<formats::SignedTicket> ticket;          ///< nothing: links prove nothing
     std::optional<hostile::Misbehaviour> misbehaviour{};  ///< nothing: honest; not for a backbone
 };
@@ -78,7 +80,7 @@ class Stay final {
     const formats::RunFile& run_;
     const StayOptions options_;
     const std::optional<BackboneMemory> memory_;
-    const kernels::ThisThread workers_{};
+    const kernels::ThreadWorkers workers_;  ///< shared by the trainer and the network thread
     net::EventQueue queue_;
     const std::unique_ptr<SharedAdversary> adversary_;  ///< null: honest
     RoundWatch watch_;

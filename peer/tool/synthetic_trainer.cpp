@@ -68,7 +68,7 @@ void SyntheticTrainer::apply(StepIndex step, SharedFloats average, const UpdateS
 }
 void SyntheticTrainer::snapshot() {
     post([this] {
-        const auto leaves = state_.leaf_digests();
+        const auto leaves = state_.leaf_digests(options_.workers);
         sink_(event::SnapshotTaken{
             .step = state_.step(),
             .digest = state::state_digest(state_.step(), leaves, state_.byte_count()),
@@ -80,7 +80,7 @@ void SyntheticTrainer::load(StepIndex step, const Digest& digest, SharedBytes by
     post([this, step, digest, bytes = std::move(bytes)] {
         stop_computing();
         shares_.before_write();
-        if (state_.restore(step, *bytes, digest)) return report_state();
+        if (state_.restore(step, *bytes, digest, options_.workers)) return report_state();
         sink_(event::StateRefused{step});
     });
 }
@@ -210,7 +210,7 @@ void SyntheticTrainer::update(StepIndex step, const FloatVector& average,
     await_micro_batch();
     if (options_.checks) options_.checks(step, average);
     shares_.before_write();
-    state_.apply(average, scalars);
+    state_.apply(average, scalars, options_.workers);
     report_state();
 }
 
@@ -234,13 +234,13 @@ ComputingTime SyntheticTrainer::computing_time() const {
 bool SyntheticTrainer::recall() {
     const auto kept = options_.memory != nullptr ? options_.memory->state() : std::nullopt;
     if (!kept) return false;
-    if (state_.restore(kept->step, kept->bytes, kept->digest)) return true;
+    if (state_.restore(kept->step, kept->bytes, kept->digest, options_.workers)) return true;
     log_warning("the kept state is damaged: it must be loaded from the members");
     return false;
 }
 
 void SyntheticTrainer::report_state() {
-    const Digest digest = state_.digest();
+    const Digest digest = state_.digest(options_.workers);
     if (options_.memory != nullptr) options_.memory->keep(state_.step(), digest, state_.bytes());
     sink_(event::StateReached{.step = state_.step(), .digest = digest});
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "kernels/workers.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/platform/copy_on_write.hpp"
 #include "peer/state/model_state.hpp"
@@ -27,6 +28,7 @@ struct SyntheticTrainerOptions {
     PeerKey peer;                            ///< the gradients depend on this key
     double samples_per_second = 0;           ///< 0: holds a state and computes nothing
     const BackboneMemory* memory = nullptr;  ///< keeps each state; null: states are not kept
+    const kernels::Workers& workers;         ///< for updates and digests; outlives the trainer
     /// Verifies the average of step `step` before it is applied; called on the worker thread.
     /// Empty: averages are not verified.
     std::function<void(StepIndex, const FloatVector&)> checks;

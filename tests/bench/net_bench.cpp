@@ -5,7 +5,9 @@
 // encryption off, like gloo and the sockets, and on; numbers travel as fp32, like theirs, and in
 // the other codecs. Prints a breakdown of a round's time. Asserts nothing.
 //
-//     net_bench [megabytes [rounds [processes [codec]]]]
+//     net_bench [megabytes [rounds [processes [codec [threads]]]]]
+//
+// `threads`: of each of our processes, for digests and updates; usually 1.
 #include <poll.h>
 
 #include <array>
@@ -67,8 +69,8 @@ struct Phases {
 class Trainers {
   public:
     Trainers(std::size_t count, std::size_t bytes, const std::string& encryption,
-             const std::string& codec)
-        : count_(count), run_(file("run.json")) {
+             const std::string& codec, std::size_t threads)
+        : count_(count), threads_(threads), run_(file("run.json")) {
         finish("create", {run_, "--key", file("backbone.key"), "--bytes", std::to_string(bytes),
                           "--steps", "1000000", "--target-batch", std::to_string(10 * count),
                           "--encryption", encryption, "--codec", codec});
@@ -143,7 +145,8 @@ class Trainers {
         const std::string ticket = file(name + ".ticket");
         finish("ticket",
                {run_, "--project-key", file("backbone.key"), "--key", key, "--ticket", ticket});
-        Words all{"join", run_, "--seed", address_, "--key", key, "--ticket", ticket};
+        Words all{"join", run_,       "--seed", address_,    "--key",
+                  key,    "--ticket", ticket,   "--threads", std::to_string(threads_)};
         all.insert(all.end(), words.begin(), words.end());
         return start(name, all);
     }
@@ -169,6 +172,7 @@ class Trainers {
 
     const TemporaryDirectory folder_;
     const std::size_t count_;
+    const std::size_t threads_;
     const std::string run_;
     std::string address_;
     std::unique_ptr<Child> seed_;
@@ -194,7 +198,7 @@ void print(std::size_t trainers, const char* what, const Timed& timed, const Tim
 /// gloo has a rank for the backbone too, which sends as much as any other. Our backbone contributes
 /// nothing, so we send 1 / (2 × ranks) less.
 void compare(std::size_t trainers, std::size_t bytes, std::size_t rounds,
-             const std::vector<std::string>& codecs) {
+             const std::vector<std::string>& codecs, std::size_t threads) {
     const std::size_t ranks = trainers + 1;
     const std::size_t elements = bytes / sizeof(float);
     const Timed copy = socket_rounds(ranks, elements, rounds);
@@ -208,7 +212,8 @@ void compare(std::size_t trainers, std::size_t bytes, std::size_t rounds,
     std::printf("\n");
     for (const std::string& codec : codecs) {
         for (const std::string encryption : {"off", "on"}) {
-            const Phases ours = Trainers(trainers, bytes, encryption, codec).measure(rounds);
+            const Phases ours =
+                Trainers(trainers, bytes, encryption, codec, threads).measure(rounds);
             const Timed round{.seconds = ours.joined + ours.moved, .cpu_seconds = ours.round_cpu};
             print(trainers, ("ours " + codec + ", encryption " + encryption).c_str(), round, copy);
             std::printf("   %.2f x gloo, %.2f with digests\n", round.seconds / gloo.seconds,
@@ -232,8 +237,10 @@ int main(int count, char** words) {
     const std::vector<std::string> codecs =
         count > 4 ? std::vector<std::string>{words[4]}
                   : std::vector<std::string>{kCodecNames.begin(), kCodecNames.end()};
+    const std::size_t threads = number_or(count > 5 ? words[5] : nullptr, 1);
     for (const std::size_t trainers : {2U, 4U, 8U}) {
-        if (only == 0 || only == trainers) compare(trainers, megabytes * 1'000'000, rounds, codecs);
+        if (only != 0 && only != trainers) continue;
+        compare(trainers, megabytes * 1'000'000, rounds, codecs, threads);
     }
     return 0;
 }

@@ -39,7 +39,7 @@ class CoordinatorBench {
           links(config, key),
           voter(config, key),
           election(config, key.public_key(), links, voter, Random{7}),
-          member(config, key.public_key(), voter),
+          member(config, key.public_key(), voter, workers),
           coordinator(config, key.public_key(), links, voter, election, member) {
         member.state_reached({.step = step(), .digest = {}}, out);
         coordinator.head_changed(now, true, nullptr);
@@ -202,6 +202,7 @@ class CoordinatorBench {
     const KeyPair key;
     membership::Links links;
     membership::Voter voter;
+    const kernels::ThisThread workers{};
     membership::Election election;
     Member member;
     Coordinator coordinator;

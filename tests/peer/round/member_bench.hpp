@@ -19,7 +19,7 @@ struct MemberBench {
     explicit MemberBench(Codec codec = Codec::kFp32, float number = 6.0F)
         : config(config_for(key, codec)),
           voter(config, key),
-          member(config, key.public_key(), voter) {
+          member(config, key.public_key(), voter, workers) {
         begin(number);
     }
     /// Brings the member to the head's state with a frozen sum of this number.
@@ -147,6 +147,7 @@ struct MemberBench {
     const PeerConfig config;
     Outbox out;
     membership::Voter voter;
+    const kernels::ThisThread workers{};
     Member member;
 };
 

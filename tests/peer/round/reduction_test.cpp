@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "kernels/thread_workers.hpp"
 #include "peer/base/random.hpp"
 #include "peer/round/reduction.hpp"
 #include "tests/peer/round/exchange.hpp"
@@ -143,6 +144,7 @@ TEST_CASE("invalid chunks never become part of an average", "[averaging]") {
 TEST_CASE("an average that is assembled piece by piece has the digest of the whole vector",
           "[averaging]") {
     Random random{3};
+    const kernels::ThreadWorkers threads{3};
     for (const std::uint64_t elements :
          {1u, 65'535u, 65'536u, 65'537u, 200'000u, 262'144u, 1'500'000u}) {
         FloatVector all(elements);
@@ -165,7 +167,7 @@ TEST_CASE("an average that is assembled piece by piece has the digest of the who
                 }
             }
         }
-        REQUIRE(tree.root(all) == state::average_digest(all));
+        REQUIRE(tree.root(all, threads) == state::average_digest(all));
         REQUIRE(tree.root(all) == state::average_digest(all));
     }
 }

@@ -21,7 +21,7 @@ struct TrainerBench {
     explicit TrainerBench(bool overlaps)
         : config(made_config(overlaps)),
           voter(config, key),
-          member(config, key.public_key(), voter) {
+          member(config, key.public_key(), voter, workers) {
         reach(0);
     }
     PeerConfig made_config(bool overlaps) const {
@@ -136,6 +136,7 @@ struct TrainerBench {
     const Term term{.number = 1, .coordinator = backbone};
     Outbox out;
     membership::Voter voter;
+    const kernels::ThisThread workers{};
     Member member;
     std::uint32_t attempt = 0;
 };
