@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <rapidjson/document.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -11,7 +12,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "peer/base/error.hpp"
+#include "peer/base/random.hpp"
 #include "peer/platform/key_file.hpp"
+#include "peer/platform/ports.hpp"
 #include "peer/tool/files.hpp"
 
 namespace dedloc::test {
@@ -39,9 +43,28 @@ std::uint64_t number_in(const rapidjson::Document& line, const char* field) {
     return found != line.MemberEnd() && found->value.IsUint64() ? found->value.GetUint64() : 0;
 }
 
+/// A port that a process can leave and listen on again: the system gives no other process a port
+/// below 32,768 that has not asked for it.
+std::uint16_t lasting_port() {
+    static Random random{static_cast<std::uint64_t>(::getpid())};
+    for (;;) {
+        const auto port = static_cast<std::uint16_t>(20'000 + random.below(12'000));
+        try {
+            platform::require_free_port("127.0.0.1", port);
+            return port;
+        } catch (const InputError&) {  // in use: another one
+        }
+    }
+}
+
+std::string lasting_address() {
+    return "127.0.0.1:" + std::to_string(lasting_port());
+}
+
 }  // namespace
 
-ProcessSwarm::ProcessSwarm(ProcessSwarmOptions options) : options_(std::move(options)) {
+ProcessSwarm::ProcessSwarm(ProcessSwarmOptions options)
+    : options_(std::move(options)), seed_address_(lasting_address()) {
     Child create({options_.program, "create", run_file(), "--key", key_file("backbone"), "--bytes",
                   std::to_string(options_.bytes), "--steps", std::to_string(options_.steps),
                   "--target-batch", std::to_string(options_.target_batch), "--codec",
@@ -78,6 +101,11 @@ void ProcessSwarm::start(const std::string& name, const std::vector<std::string>
         all.insert(all.end(), {"--ticket", ticket_file(name)});
     }
     all.insert(all.end(), words.begin(), words.end());
+    if (std::ranges::find(words, "--backbone") != words.end()) {
+        const auto [address, is_new] = addresses_.try_emplace(name);
+        if (is_new) address->second = lasting_address();
+        all.insert(all.end(), {"--listen", address->second});
+    }
     words_[name] = words;
     Sighting& sighting = sightings_[name];
     Sighting next;
@@ -88,14 +116,7 @@ void ProcessSwarm::start(const std::string& name, const std::vector<std::string>
 }
 
 void ProcessSwarm::restart(const std::string& name) {
-    const std::vector<std::string> words = words_.at(name);
-    std::vector<std::string> all = words;
-    if (std::ranges::find(words, "--backbone") != words.end()) {
-        const std::string address = "127.0.0.1:" + std::to_string(sightings_.at(name).port);
-        all.insert(all.end(), {"--listen", address});
-    }
-    start(name, all);
-    words_[name] = words;
+    start(name, std::vector<std::string>{words_.at(name)});
 }
 
 void ProcessSwarm::make_ticket(const std::string& name) {

@@ -104,7 +104,8 @@ class ProcessSwarm final {
 
     const ProcessSwarmOptions options_;
     TemporaryDirectory folder_;
-    std::string seed_address_ = "127.0.0.1:0";
+    std::string seed_address_;
+    std::map<std::string, std::string> addresses_;  ///< where backbones listen, by name
     std::unique_ptr<Child> seed_;
     std::map<std::string, std::unique_ptr<Child>> members_;
     std::map<std::string, std::vector<std::string>> words_;
