@@ -8,7 +8,7 @@
 // With --leaving, a trainer's machine is gone every 14 s; in each measured step the first one goes
 // once it has sent a first chunk: the round waits for it, and is amended. With --elements the
 // vectors have the size of a real model. All peers of the process then share the memory of their
-// vectors (shared_zeros.hpp), and a thousand of them need an hour on one core.
+// vectors (shared_zeros.hpp).
 #include <algorithm>
 #include <charconv>
 #include <chrono>
