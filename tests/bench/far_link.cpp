@@ -8,7 +8,6 @@
 // tickets are the same in each run, so links are sealed.
 #include <fmt/format.h>
 
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +20,7 @@
 #include "peer/base/log.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
+#include "tests/bench/link_session.hpp"
 
 namespace dedloc::net {
 namespace {
@@ -32,24 +32,9 @@ constexpr std::size_t kFrame = std::size_t{16} << 10;
 constexpr std::size_t kWindow = 2;
 constexpr std::chrono::seconds kInterval{10};
 
-KeyPair key_of(std::uint8_t n) {
-    const std::array<std::byte, 32> seed{std::byte{n}};
-    return KeyPair::from_seed(seed);
-}
-
 TransportOptions options_of(std::uint8_t n) {
     TransportOptions options;
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    const formats::Ticket ticket{.run = {},
-                                 .peer = key_of(n).public_key(),
-                                 .seat = {},
-                                 .issued = now,
-                                 .expires = now + std::chrono::hours{1}};
-    const KeyPair project = key_of(9);
-    options.session = SessionOptions{.project = project.public_key(),
-                                     .run = {},
-                                     .key = key_of(n),
-                                     .ticket = formats::sign(ticket, project)};
+    options.session = bench::link_session(n);
     options.max_links_of_one = 100;
     return options;
 }

@@ -19,6 +19,7 @@
 #include "peer/base/error.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
+#include "tests/bench/link_session.hpp"
 
 namespace dedloc::net {
 namespace {
@@ -133,25 +134,9 @@ void send_over_socket(std::uint16_t port, int out) {
 
 // --- links -------------------------------------------------------------------
 
-KeyPair key_of(std::uint8_t n) {
-    const std::array<std::byte, 32> seed{std::byte{n}};
-    return KeyPair::from_seed(seed);
-}
-
 TransportOptions options_of(Kind kind, std::uint8_t n) {
     TransportOptions options;
-    if (kind != Kind::kSealedLink) return options;
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    const formats::Ticket ticket{.run = {},
-                                 .peer = key_of(n).public_key(),
-                                 .seat = {},
-                                 .issued = now,
-                                 .expires = now + std::chrono::hours{1}};
-    const KeyPair project = key_of(9);
-    options.session = SessionOptions{.project = project.public_key(),
-                                     .run = {},
-                                     .key = key_of(n),
-                                     .ticket = formats::sign(ticket, project)};
+    if (kind == Kind::kSealedLink) options.session = bench::link_session(n);
     return options;
 }
 
@@ -294,8 +279,8 @@ void print_ciphers() {
 
 void print_handshakes() {
     constexpr int kHandshakes = 500;
-    const SessionOptions dialler = *options_of(Kind::kSealedLink, 1).session;
-    const SessionOptions listener = *options_of(Kind::kSealedLink, 2).session;
+    const SessionOptions dialler = bench::link_session(1);
+    const SessionOptions listener = bench::link_session(2);
     const formats::UtcSeconds now = dialler.ticket->ticket.issued;
     const double begin = processor_seconds();
     for (int i = 0; i < kHandshakes; ++i) {
