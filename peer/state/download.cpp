@@ -6,9 +6,9 @@
 // this one owes, its pace is raised to at least the time that it has taken so far; this keeps an
 // overtaken donor from looking fast.
 //
-// Where the link of this peer is slower than those of its donors, each of n donors answers after n
-// leaves, and the one whose leaf is last looks slow. A repeated request would add to what is queued
-// at the link. So the time between arrivals from any donors is measured too: while it is not
+// If this peer's link is slower than its n donors' links, each donor's answer takes as long as n
+// leaves, and the donor whose leaf comes last looks slow. A repeated request would add to what is
+// queued at the link. So the time between arrivals from any donors is measured too: while it is not
 // exceeded, the end game waits, and no donor has stalled.
 #include "peer/state/download.hpp"
 

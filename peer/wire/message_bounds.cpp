@@ -248,7 +248,7 @@ struct IsGood {
     bool operator()(const StateVotes& m) const { return !m.votes.empty() && are_votes(m.votes); }
     bool operator()(const CommitQuery&) const { return true; }
     bool operator()(const StateQuery&) const { return true; }
-    /// With the digests of the leaves, or of the leaves of their list if there are too many.
+    /// Has a digest for each leaf or, if there are too many, for each page of the list of digests.
     bool operator()(const StateOffer& m) const {
         if (m.bytes == 0 || m.bytes > kMaxLeaves * kLeafBytes) return false;
         const std::uint64_t leaves = leaves_of(m.bytes);

@@ -164,7 +164,7 @@ TEST_CASE("a peer that claims another bandwidth than it has delays few rounds",
                 trainers, claim, best, first, later);
             INFO(text);
             if (shows()) WARN(text);
-            // Without what was seen, every round took 2.5, 4.6 and 8.7 times T*.
+            // When plans relied on claims alone, rounds took 2.5, 4.6 and 8.7 times T*.
             CHECK(later < 1.6 * best + kLatency);
         }
     }

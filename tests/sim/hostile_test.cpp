@@ -224,7 +224,7 @@ TEST_CASE("a member that complains about one other after another is not believed
 
 namespace {
 
-/// Who takes part after slander, by the records.
+/// The members that take part after slander, according to the commit records.
 struct AfterSlander {
     std::uint64_t reduced_until = 0;  ///< the last step in which a liar reduced
     std::size_t fewest = 0;  ///< honest trainers with samples in each of the last 10 rounds

@@ -117,7 +117,8 @@ TEST_CASE("a lying receiver costs the others a bounded time, traffic and memory"
             CHECK(cost.lost <= 2);
             CHECK(cost.liars_in > 0);
             CHECK(cost.seconds < honest.seconds * 5 / 4 + 15);
-            // Without a bound on what one peer is given, the queries cost 2.5 times as much.
+            // Before donors limited what one peer gets, queries made honest members send 2.5 times
+            // as many bytes.
             CHECK(cost.sent < 2 * honest.sent);
             CHECK(cost.most_queued <= honest.most_queued + RoundRules{}.window_bytes);
         }

@@ -44,8 +44,8 @@ class LinkWindow {
     /// Round trips of which the bytes are sent early on a link with several flows.
     static constexpr int kFlowRoundTrips = 3;
 
-    /// At most `max_early` bytes plus one frame (with several flows: one for each) are reported
-    /// before they are confirmed. `round_trip`: the round trip of a small message, if it is known.
+    /// At most `max_early` bytes plus one frame for each flow are reported before they are
+    /// confirmed. `round_trip`: the round trip of a small message, if it is known.
     explicit LinkWindow(std::size_t max_early, Duration round_trip = kMaxRoundTrip);
 
     /// The link has so many flows from now on.

@@ -448,7 +448,7 @@ TEST_CASE("every bound of a state's messages is kept", "[wire]") {
     REQUIRE_FALSE(offer(kLeafBytes, 2));
     REQUIRE_FALSE(offer(kLeafBytes + 1, 1));
     REQUIRE(offer(kMaxOfferedLeaves * kLeafBytes, kMaxOfferedLeaves));
-    // With one leaf more, an offer has the digests of the pages of their list: 8,192 on each.
+    // An offer of one more leaf has the digests of the list's four pages instead.
     for (const std::size_t pages : {std::size_t{3}, std::size_t{5}, kMaxOfferedLeaves + 1}) {
         REQUIRE_FALSE(offer(kMaxOfferedLeaves * kLeafBytes + 1, pages));
     }

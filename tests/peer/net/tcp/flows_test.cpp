@@ -368,7 +368,7 @@ TEST_CASE("further connections leave three quarters of the places to links", "[n
     Flow next;
     CHECK(linked.member.try_to_attach(next)->refusal() == LinkRefusal::kFull);
     linked.check_alive();
-    // With the link's three connections there are eight.
+    // These five and the link's three connections are all eight.
     std::vector<std::unique_ptr<Member>> others;
     for (int k = 0; k < 5; ++k) {
         others.push_back(std::make_unique<Member>(linked.listener));
