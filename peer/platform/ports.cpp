@@ -1,6 +1,6 @@
 // Sockets are bound with SO_REUSEADDR, as servers do, so that connections in TIME_WAIT do not make
-// a port look used. require_free_port() also calls listen(), because bind() alone can
-// succeed on a port that another process uses.
+// a port look used. Free ports are tried with listen() too, because bind() alone can succeed on a
+// port that another process uses.
 #include "peer/platform/ports.hpp"
 
 #include <arpa/inet.h>
@@ -12,11 +12,18 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fstream>
+#include <random>
 
 #include "peer/base/error.hpp"
 
 namespace dedloc::platform {
 namespace {
+
+constexpr std::uint16_t kFirstFreePort = 10'000;  ///< of free_port(): above those of most services
+constexpr std::uint16_t kLastPort = 65'535;
+constexpr std::uint16_t kEnough = 10'000;  ///< ports to choose from
+constexpr int kTries = 1'000;              ///< of free_port(), before it takes an ephemeral port
 
 /// An address of either family.
 struct SocketAddress {
@@ -70,6 +77,25 @@ int bind_to(const TcpSocket& socket, const SocketAddress& address) {
     return bind(socket.id(), address.get(), address.size) == 0 ? 0 : errno;
 }
 
+/// Returns 0, or the errno of the call that failed.
+int try_listening(const SocketAddress& address) {
+    const TcpSocket socket{address.family()};
+    if (const int reason = bind_to(socket, address); reason != 0) return reason;
+    return listen(socket.id(), 1) == 0 ? 0 : errno;
+}
+
+/// A port of the system's choice, from its ephemeral range.
+std::uint16_t ephemeral_port(const std::string& host) {
+    auto address = address_of(host, 0);
+    const TcpSocket socket{address.family()};
+    if (const int reason = bind_to(socket, address); reason != 0) {
+        throw InputError(fmt::format("cannot listen on {}: {}", host, std::strerror(reason)));
+    }
+    getsockname(socket.id(), reinterpret_cast<sockaddr*>(&address.storage), &address.size);
+    // The port is at the same place in addresses of both families.
+    return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+}
+
 }  // namespace
 
 std::string ListenAddress::text() const {
@@ -93,22 +119,39 @@ ListenAddress parse_listen_address(std::string_view text, std::string_view what)
     return address;
 }
 
-std::uint16_t free_port(const std::string& host) {
-    auto address = address_of(host, 0);
-    const TcpSocket socket{address.family()};
-    if (const int reason = bind_to(socket, address); reason != 0) {
-        throw InputError(fmt::format("cannot listen on {}: {}", host, std::strerror(reason)));
+PortRange ephemeral_ports() {
+    PortRange range{.first = 32'768, .last = 60'999};  // Linux's default
+    unsigned first = 0;
+    unsigned last = 0;
+    std::ifstream file{"/proc/sys/net/ipv4/ip_local_port_range"};
+    if (file >> first >> last && first <= last && last <= kLastPort) {
+        range = {static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(last)};
     }
-    getsockname(socket.id(), reinterpret_cast<sockaddr*>(&address.storage), &address.size);
-    // The port is at the same place in addresses of both families.
-    return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+    return range;
+}
+
+std::uint16_t free_port(const std::string& host) {
+    const std::uint16_t otherwise = ephemeral_port(host);
+    const PortRange ephemeral = ephemeral_ports();
+    PortRange range{.first = kFirstFreePort, .last = kFirstFreePort};
+    if (ephemeral.first >= kFirstFreePort + kEnough) {
+        range.last = static_cast<std::uint16_t>(ephemeral.first - 1);
+    } else if (ephemeral.last <= kLastPort - kEnough) {
+        range = {static_cast<std::uint16_t>(ephemeral.last + 1), kLastPort};
+    } else {
+        return otherwise;
+    }
+    std::random_device random;
+    std::uniform_int_distribution<unsigned> ports{range.first, range.last};
+    for (int k = 0; k < kTries; ++k) {
+        const auto port = static_cast<std::uint16_t>(ports(random));
+        if (try_listening(address_of(host, port)) == 0) return port;
+    }
+    return otherwise;
 }
 
 void require_free_port(const std::string& host, std::uint16_t port) {
-    const auto address = address_of(host, port);
-    const TcpSocket socket{address.family()};
-    int reason = bind_to(socket, address);
-    if (reason == 0 && listen(socket.id(), 1) != 0) reason = errno;
+    const int reason = try_listening(address_of(host, port));
     if (reason == EADDRINUSE) {
         throw InputError(fmt::format("port {} on {} is already in use", port, host));
     }

@@ -21,8 +21,20 @@ struct ListenAddress {
 /// the text. Errors: InputError.
 ListenAddress parse_listen_address(std::string_view text, std::string_view what);
 
-/// A port on `host` that is not in use now. Errors: InputError if `host` is not an address of this
-/// machine.
+/// Ports from `first` to `last`.
+struct PortRange {
+    std::uint16_t first = 0;
+    std::uint16_t last = 0;
+    /// Whether the port lies in the range.
+    bool contains(std::uint16_t port) const { return port >= first && port <= last; }
+};
+
+/// The ports that the system gives to outgoing connections, and to sockets that ask for any port
+/// (ip_local_port_range of Linux).
+PortRange ephemeral_ports();
+/// A port on `host` that is not in use now, chosen at random. It lies outside ephemeral_ports(), so
+/// that a server that stops can have it again, unless that range leaves fewer than 10,000 of the
+/// ports from 10,000 on. Errors: InputError if `host` is not an address of this machine.
 std::uint16_t free_port(const std::string& host);
 /// Checks that this process could listen on the port. Errors: InputError in one sentence if the
 /// port is in use or this user may not listen on it.

@@ -12,8 +12,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "peer/base/error.hpp"
-#include "peer/base/random.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/tool/files.hpp"
@@ -43,22 +41,9 @@ std::uint64_t number_in(const rapidjson::Document& line, const char* field) {
     return found != line.MemberEnd() && found->value.IsUint64() ? found->value.GetUint64() : 0;
 }
 
-/// A port that a process can leave and listen on again: the system gives no other process a port
-/// below 32,768 that has not asked for it.
-std::uint16_t lasting_port() {
-    static Random random{static_cast<std::uint64_t>(::getpid())};
-    for (;;) {
-        const auto port = static_cast<std::uint16_t>(20'000 + random.below(12'000));
-        try {
-            platform::require_free_port("127.0.0.1", port);
-            return port;
-        } catch (const InputError&) {  // in use: another one
-        }
-    }
-}
-
+/// An address that a process can leave and listen on again.
 std::string lasting_address() {
-    return "127.0.0.1:" + std::to_string(lasting_port());
+    return "127.0.0.1:" + std::to_string(platform::free_port("127.0.0.1"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 
 #include "peer/base/error.hpp"
@@ -63,6 +64,18 @@ TEST_CASE("a free port can be listened on and accepts no connections", "[platfor
     CHECK_NOTHROW(require_free_port("127.0.0.1", port));
     CHECK_FALSE(is_accepting("127.0.0.1", port));
     CHECK_THROWS_AS(free_port("not an address"), InputError);
+}
+
+TEST_CASE("a free port is none that the system gives to other sockets", "[platform]") {
+    const PortRange ephemeral = ephemeral_ports();
+    REQUIRE(ephemeral.first < ephemeral.last);
+    std::set<std::uint16_t> ports;
+    for (int k = 0; k < 50; ++k) {
+        ports.insert(free_port("127.0.0.1"));
+        CHECK_FALSE(ephemeral.contains(*ports.rbegin()));
+        CHECK_FALSE(ephemeral.contains(*ports.begin()));
+    }
+    CHECK(ports.size() > 40);  // at random: processes that start together get different ones
 }
 
 }  // namespace
