@@ -45,6 +45,9 @@ class Peer final {
     /// that is otherwise idle; produces no actions. False: nothing more can be done yet.
     /// Cost: below a millisecond.
     bool work_ahead();
+    /// Bytes of the present round's average that are digested; fewer than before: another average.
+    /// For simulations of what that costs.
+    std::uint64_t digested_bytes() const;
     /// When handle() needs its next event::Tick at the latest; kNever: no deadline.
     TimePoint next_deadline() const;
 

@@ -10,8 +10,13 @@ namespace dedloc {
 
 void Peer::Core::pump() {
     if (member_.take_has_more()) has_bulk_ = true;
-    if (!std::exchange(has_bulk_, false)) return;
-    for (const auto& [peer, known] : links_.known()) pump_to(peer);
+    const std::vector<PeerKey> opened = member_.take_opened();
+    if (std::exchange(has_bulk_, false)) {
+        for (const auto& [peer, known] : links_.known()) pump_to(peer);
+    } else if (opened.empty()) {
+        return;
+    }
+    for (const PeerKey& peer : opened) pump_to(peer);
     pump_released();
 }
 
@@ -23,6 +28,7 @@ void Peer::Core::pump_released() {
 }
 
 void Peer::Core::pump_to(const PeerKey& peer) {
+    if (!member_.has_next(peer) && !donor_.has_next(peer)) return;
     const wire::LinkKind link = links_.kind_of(peer);
     const auto seal = [this, link](StepIndex step, wire::Body body) {
         return links_.seal(step, std::move(body), link);

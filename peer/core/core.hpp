@@ -34,6 +34,7 @@ class Peer::Core {
     void handle(TimePoint now, const Event& event, Actions& actions);
     TimePoint next_deadline() const;
     bool work_ahead() { return member_.work_ahead(); }
+    std::uint64_t digested_bytes() const { return sizeof(float) * member_.digested(); }
     SharedFloats residual() const { return member_.residual(); }
     void check_invariants() const;
 

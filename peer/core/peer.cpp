@@ -16,6 +16,9 @@ void Peer::handle(TimePoint now, const Event& event, Actions& actions) {
 bool Peer::work_ahead() {
     return core_->work_ahead();
 }
+std::uint64_t Peer::digested_bytes() const {
+    return core_->digested_bytes();
+}
 
 TimePoint Peer::next_deadline() const {
     return core_->next_deadline();

@@ -271,7 +271,7 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
     const std::size_t offered = reduction_->offered_chunks();
     reduction_->take(from, chunk);
     if (!reduction_->is_following()) return;
-    if (reduction_->offered_chunks() != offered || reduction_->take_has_opened()) has_more_ = true;
+    if (reduction_->offered_chunks() != offered) has_more_ = true;
     report_refused(out);
     check_progress(out);
 }

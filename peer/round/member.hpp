@@ -140,6 +140,8 @@ class Member {
     /// Computes some digests of average leaves that are already here, to shorten the round's end.
     /// False: none is left for now.
     bool work_ahead() { return reduction_ && reduction_->work_ahead(); }
+    /// Elements of the present round's average that are digested.
+    std::uint64_t digested() const { return reduction_ ? reduction_->digested() : 0; }
     /// The run is over: no more work.
     void finish(Outbox& out);
 
@@ -180,8 +182,12 @@ class Member {
     std::uint64_t window_bytes() const;
     /// True if any chunk of this round is still to be sent.
     bool has_due_chunks() const { return reduction_ && reduction_->has_due_chunks(); }
-    /// True once after new chunks have become due.
+    /// True once after new chunks have become due, possibly for every peer.
     bool take_has_more() { return std::exchange(has_more_, false); }
+    /// Peers whose windows have opened, once each.
+    std::vector<PeerKey> take_opened() {
+        return reduction_ ? reduction_->take_opened() : std::vector<PeerKey>{};
+    }
 
     std::optional<Bandwidth> upload() const { return upload_; }
     std::optional<Bandwidth> download() const { return download_; }

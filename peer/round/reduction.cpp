@@ -397,6 +397,7 @@ Digest Reduction::digest(const kernels::Workers& workers) {
 
 std::vector<std::uint32_t> Reduction::refused_senders() const {
     std::vector<std::uint32_t> senders;
+    if (refused_.empty()) return senders;
     for (const std::uint32_t k : contributors_) {
         const auto refused = refused_.find(plan_->members[k].peer);
         const bool is_refused =

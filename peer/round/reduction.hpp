@@ -108,8 +108,8 @@ class Reduction {
     bool holds_back() const { return !held_.empty(); }
     /// Ends pacing until the next plan.
     void release_all() { is_paced_ = false; }
-    /// True once after an average has opened the window of a reducer.
-    bool take_has_opened() { return std::exchange(has_opened_, false); }
+    /// Reducers whose windows averages have opened, once each.
+    std::vector<PeerKey> take_opened() { return std::exchange(opened_, {}); }
     /// True if there are chunks to send to `to`, now or when pacing or its window allows it.
     bool has_next(const PeerKey& to) const;
     /// The message for a due chunk.
@@ -132,6 +132,8 @@ class Reduction {
     /// now.
     /// Cost: eight leaves, 2 MiB.
     bool work_ahead();
+    /// Elements of the present sum's average that are digested.
+    std::uint64_t digested() const { return tree_.digested(); }
     /// Plan indices of members whose slices, or whose averages, are still missing here. Slices that
     /// are a window ahead are not missing yet.
     std::vector<std::uint32_t> missing_senders() const;
@@ -217,7 +219,7 @@ class Reduction {
     std::vector<std::vector<std::uint32_t>> parts_;
     std::vector<std::uint32_t> open_;
     std::set<PeerKey> closed_;  ///< reducers whose windows are full
-    bool has_opened_ = false;
+    std::vector<PeerKey> opened_;
 
     std::map<PeerKey, Kept> kept_;
     std::map<PeerKey, std::uint32_t> refused_;  ///< contribution id whose slices were refused

@@ -50,6 +50,7 @@ void Reduction::measure_windows(const wire::Plan& plan) {
 /// After has_average_ has been set: where each member's window begins.
 void Reduction::place_windows() {
     closed_.clear();
+    opened_.clear();
     for (std::uint32_t k = 0; k < parts_.size(); ++k) advance_open(k);
 }
 
@@ -76,7 +77,7 @@ void Reduction::open_window(std::uint32_t chunk) {
     const PeerKey& peer = plan_->members[reducer].peer;
     if (closed_.empty() || !closed_.contains(peer) || is_ahead(scatter_.at(peer))) return;
     closed_.erase(peer);
-    has_opened_ = true;
+    opened_.push_back(peer);
 }
 
 std::vector<std::uint32_t> Reduction::missing_senders() const {

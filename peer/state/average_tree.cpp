@@ -72,7 +72,9 @@ void GrowingTree::digest_last(std::span<const float> all, std::size_t count,
     const auto due = std::span{whole_}.last(count);
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t begin = due[i] * kLeafElements;
-        leaves[i] = std::as_bytes(all.subspan(begin, std::min(kLeafElements, elements_ - begin)));
+        const std::uint64_t size = std::min<std::uint64_t>(kLeafElements, elements_ - begin);
+        leaves[i] = std::as_bytes(all.subspan(begin, size));
+        digested_ += size;
     }
     kernels::leaf_digests(leaves, made, workers);
     for (std::size_t i = 0; i < count; ++i) digests_[due[i]] = made[i];

@@ -44,6 +44,8 @@ class GrowingTree {
     /// Digests eight complete leaves. Returns false, and does nothing, if fewer are waiting.
     /// Requires  `all` is the whole vector; elements that have not arrived may have any value
     bool digest_some(std::span<const float> all);
+    /// Elements of the leaves that are digested.
+    std::uint64_t digested() const { return digested_; }
     /// Digests the remaining leaves, on these threads, and returns the root. Requires that every
     /// element has been added (DEDLOC_CHECK).
     Digest root(std::span<const float> all,
@@ -54,6 +56,7 @@ class GrowingTree {
                      const kernels::Workers& workers);
 
     std::uint64_t elements_ = 0;
+    std::uint64_t digested_ = 0;
     std::vector<std::uint64_t> missing_;         ///< elements of each leaf that have not arrived
     std::uint64_t not_whole_ = 0;                ///< number of incomplete leaves
     std::vector<std::uint64_t> whole_;           ///< complete leaves that are not digested yet

@@ -128,7 +128,7 @@ TEST_CASE("a reducer whose averages do not come does not delay the slices for th
     CHECK_FALSE(round.members[fast]->holds_back());
     // An average of the second reducer opens its window alone.
     for (const std::uint32_t chunk : {301U, 300U}) {
-        CHECK_FALSE(round.members[fast]->take_has_opened());
+        CHECK(round.members[fast]->take_opened().empty());
         round.members[fast]->take(
             key_of(kSecond), {.phase = wire::Phase::kGather,
                               .sum_id = round.members[fast]->sum_id(),
@@ -136,7 +136,7 @@ TEST_CASE("a reducer whose averages do not come does not delay the slices for th
                               .chunk_elements = kChunkElements,
                               .elements = SharedSlice<float>{FloatVector(kChunkElements, 1.0f)}});
     }
-    CHECK(round.members[fast]->take_has_opened());
+    CHECK(round.members[fast]->take_opened() == std::vector{key_of(kSecond)});
     send();
     CHECK(first == 16);
     CHECK(second == 18);
