@@ -119,6 +119,15 @@ std::uint64_t Network::cost(const SharedBytes& frame) const {
     return frame->size() + options_.frame_overhead;
 }
 
+/// When the machine has sealed or opened the frame, if it begins now.
+TimePoint Network::sealed_at(Node& node, const SharedBytes& frame) {
+    const double rate = node.connection.sealed_bytes_per_second;
+    if (rate <= 0) return timeline_.now();
+    node.sealed_until =
+        std::max(node.sealed_until, timeline_.now()) + time_for(frame->size(), rate);
+    return node.sealed_until;
+}
+
 // --- frames ------------------------------------------------------------------
 
 void Network::handle(const Moment& moment) {
@@ -197,7 +206,9 @@ void Network::pump_up(NodeId id) {
         const SharedBytes& frame = from.queued.front();
         from.under_way += frame->size();
         const TimePoint now = timeline_.now();
-        const TimePoint done = now + time_for(cost(frame), node.connection.upload_bytes_per_second);
+        const TimePoint done =
+            std::max(now + time_for(cost(frame), node.connection.upload_bytes_per_second),
+                     sealed_at(node, frame));
         timeline_.at(done, What::kUplinkDone, id, link.value());
         const NodeId to = end(from.other).node;
         Duration late{0};
@@ -259,10 +270,12 @@ void Network::pump_down(NodeId id) {
         node.down.is_busy = true;
         node.down.serving = link;
         const SharedBytes& frame = from.arrived.front();
-        const Duration taking =
-            frame == nullptr ? Duration{0}
-                             : time_for(cost(frame), node.connection.download_bytes_per_second);
-        timeline_.at(timeline_.now() + taking, What::kDownlinkDone, id, link.value());
+        TimePoint done = timeline_.now();
+        if (frame != nullptr) {
+            done = std::max(done + time_for(cost(frame), node.connection.download_bytes_per_second),
+                            sealed_at(node, frame));
+        }
+        timeline_.at(done, What::kDownlinkDone, id, link.value());
     }
 }
 

@@ -10,6 +10,8 @@
 //            downlink. A slow receiver throttles its own senders only.
 // Streaming  The downlink receives a frame while the uplink still sends it. A receiver with a fast
 //            and free downlink has the frame one latency after its last byte was sent.
+// Sealing    A machine that needs time to seal and open frames does one at a time, in the order in
+//            which its uplink and downlink begin with them.
 // Timeouts   Both ends ping each other, at no cost. An end that receives nothing any more closes
 //            the link after `idle_timeout`, like a transport that pings idle links rarely, or
 //            `failure_timeout` after it has sent a frame.
@@ -43,7 +45,10 @@ struct Connection {
     double download_bytes_per_second = 12.5e6;         ///< above 0
     Duration latency = std::chrono::milliseconds{10};  ///< this end's share of the one-way latency
     Duration jitter = std::chrono::milliseconds{2};    ///< its share of a frame's max. extra delay
-    bool is_outbound_only = false;                     ///< cannot be dialled: dials time out
+    /// Bytes that its transport seals and opens in a second, one frame at a time; 0: that takes no
+    /// time.
+    double sealed_bytes_per_second = 0;
+    bool is_outbound_only = false;  ///< cannot be dialled: dials time out
 };
 
 /// Properties of all links.
@@ -201,6 +206,7 @@ class Network {
         bool reads = true;
         bool acknowledges = true;
         std::uint32_t group = 0;
+        TimePoint sealed_until{};  ///< its transport is free again
         Lane up, down;
         std::set<LinkId> links;
         Traffic traffic;
@@ -218,6 +224,7 @@ class Network {
     Duration latency(NodeId from, NodeId to) const;
     Duration jitter(NodeId from, NodeId to);
     std::uint64_t cost(const SharedBytes& frame) const;
+    TimePoint sealed_at(Node& node, const SharedBytes& frame);
     bool is_sendable(const End& from) const;
     void offer_uplink(LinkId link);
     void offer_downlink(LinkId link);

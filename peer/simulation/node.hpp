@@ -1,6 +1,7 @@
 // The world's record of one host: its disk, clock, peer and trainer.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,7 +52,12 @@ struct World::Node {
     bool has_left = false;               ///< action::Left
     bool is_finished = false;            ///< action::Finished
     std::string refusal{};               ///< the reason in action::Refused; empty: none
-    std::vector<Event> inbox{};          ///< events that wait while the process hangs
+    bool is_busy = false;                ///< its thread waits for the disk, or digests
+    std::deque<Event> inbox{};           ///< events that wait while the process hangs or is busy
+    Actions actions{};                   ///< the peer's answer to its last event
+    std::size_t performed = 0;           ///< number of these actions that are done
+    bool is_written = false;             ///< what the next one has to write is on the disk
+    std::uint64_t digested_bytes = 0;    ///< Peer::digested_bytes() that have taken their time
     TimePoint tick_at = kNever;          ///< time of the only valid Tick in the timeline
     std::uint64_t loads = 0;             ///< number of whole states loaded in this life
     std::uint32_t idle_ticks = 0;        ///< ticks in a row that left the deadline in the past

@@ -1,8 +1,5 @@
-// The world drives each peer like net/reactor does: deliver() passes an event to Peer::handle and
-// performs the returned actions one by one, so a kill point can end the peer between two of them.
-// After each event it checks the peer's invariants and schedules its next deadline. Everything runs
-// from one timeline; callbacks for a host are tagged with its life, and those for an earlier life
-// do nothing. All randomness comes from streams split from the seed by fixed numbers, so a new use
+// World: hosts, time, and the options of a peer. Everything runs from one timeline; callbacks for a
+// host are tagged with its life, and those for an earlier life do nothing. All randomness comes from streams split from the seed by fixed numbers, so a new use
 // of random numbers needs its own stream to keep recorded seeds valid.
 #include "peer/simulation/world.hpp"
 
@@ -17,9 +14,6 @@
 
 namespace dedloc::simulation {
 namespace {
-
-constexpr std::uint32_t kMaxIdleTicks = 1'000;
-constexpr std::size_t kCheckpointsKept = 3;
 
 KeyPair key_of(std::uint64_t seed, std::uint64_t number) {
     std::array<std::byte, 32> bytes;
@@ -255,6 +249,10 @@ void World::start(Id id, Memory memory) {
     host.was_killed = host.has_flip_coming = false;
     host.refusal.clear();
     host.inbox.clear();
+    host.actions.clear();
+    host.performed = 0;
+    host.is_busy = host.is_written = false;
+    host.digested_bytes = 0;
     host.tick_at = kNever;
     host.kill_point.reset();
     host.generation = host.state_generation = host.loads = 0;
@@ -272,32 +270,6 @@ void World::start(Id id, Memory memory) {
     deliver(id, event::Tick{});
     if (!host.wanted_voters.empty()) deliver(id, event::VotersWanted{host.wanted_voters});
     answer_directory(id);
-}
-
-/// Gives the trainer the model state that the peer starts with, if any.
-void World::load_disk(Id id, Memory memory) {
-    Node& host = node(id);
-    const auto& checkpoints = host.disk.checkpoints;
-    if (memory != Memory::kLost && !checkpoints.empty()) {
-        const auto& written = memory == Memory::kDisk ? checkpoints.back() : checkpoints.front();
-        host.state_generation = written.generation;
-        host.trainer->start_from(written.state);
-    } else if (host.role == Role::kBackbone || host.profile.holds_first_state) {
-        host.trainer->start_at_the_beginning();
-    }
-}
-
-/// Writes a checkpoint after event::StateReached; the host keeps the newest three.
-void World::write_checkpoint(Id id, StepIndex step) {
-    Node& host = node(id);
-    const std::uint64_t every = host.profile.checkpoint_every;
-    if (every == 0 || step.value() % every != 0 || host.trainer->is_tainted() ||
-        host.trainer->state().step() != step || host.disk.is_full) {
-        return;
-    }
-    auto& checkpoints = host.disk.checkpoints;
-    checkpoints.push_back({host.state_generation, host.trainer->checkpoint()});
-    if (checkpoints.size() > kCheckpointsKept) checkpoints.erase(checkpoints.begin());
 }
 
 // --- time --------------------------------------------------------------------
@@ -361,100 +333,6 @@ std::string World::describe() const {
     }
     for (const std::string& line : trace_.last_lines()) text += line + "\n";
     return text;
-}
-
-// --- driving a peer ----------------------------------------------------------
-
-void World::happened(Id id, const Event& event) {
-    const auto* opened = std::get_if<event::LinkOpened>(&event);
-    if (opened == nullptr || !proves_links_) return deliver(id, event);
-    event::LinkOpened proven = *opened;
-    const Id remote = network_.remote_of(opened->link);
-    proven.proven = key(remote);
-    proven.user = 1 + remote;
-    proven.max_samples_per_second = max_samples_per_second(remote);
-    deliver(id, proven);
-}
-
-void World::deliver(Id id, const Event& event) {
-    Node& host = node(id);
-    if (!host.is_alive) return;
-    if (host.is_hung) {
-        if (!std::holds_alternative<event::Tick>(event)) host.inbox.push_back(event);
-        return;
-    }
-    if (host.adversary != nullptr) return deliver_to_adversary(id, event);
-    deliver_to_peer(id, event);
-}
-
-void World::deliver_to_peer(Id id, const Event& event) {
-    Node& host = node(id);
-    trace_.event(now(), id, event);
-    if (const auto* reached = std::get_if<event::StateReached>(&event)) {
-        if (!host.trainer->is_tainted()) {
-            checkers_.reached(host.state_generation, reached->step, reached->digest);
-        }
-        write_checkpoint(id, reached->step);
-    }
-    if (host.kill_point && host.kill_point->is_before(event)) return die_at_point(id);
-    handle(id, event);
-    if (!host.is_alive) return;
-    if (host.kill_point && host.kill_point->is_after_event()) return die_at_point(id);
-    if (options_.checks_invariants) host.peer->check_invariants();
-    arm(id);
-}
-
-void World::handle(Id id, const Event& event) {
-    Node& host = node(id);
-    Actions actions;
-    const TimePoint shown = host.clock.at(now());
-    // Read the residual first: a lone peer decides the round while it handles this event.
-    if (const auto* frozen = std::get_if<event::ContributionFrozen>(&event)) {
-        checkers_.amended(key(id), *frozen, host.peer->residual());
-    }
-    if (options_.observer != nullptr) options_.observer->handles(now(), id, event);
-    host.peer->handle(shown, event, actions);
-    if (options_.observer != nullptr) options_.observer->has_handled(now(), id, actions);
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-        if (host.kill_point && host.kill_point->is_before(actions, i)) return die_at_point(id);
-        trace_.action(now(), id, actions[i]);
-        perform(id, actions[i]);
-        if (!host.is_alive) return;
-        if (host.kill_point && host.kill_point->is_after(actions, i)) return die_at_point(id);
-    }
-}
-
-void World::die_at_point(Id id) {
-    Node& host = node(id);
-    note(id, fmt::format("dies {}", name_of(host.kill_point->point())));
-    crash(id, host.kill_exit);
-    host.was_killed = true;
-}
-
-/// Schedules the next Tick. Of all scheduled ticks of a host only the one at tick_at is valid.
-void World::arm(Id id) {
-    Node& host = node(id);
-    const TimePoint due = host.clock.when_shows(host.peer->next_deadline());
-    if (due == kNever || due >= host.tick_at) return;
-    host.tick_at = std::max(due, now() + std::chrono::microseconds{1});
-    timeline_.at(host.tick_at, What::kTick, id, host.life);
-}
-
-void World::tick(Id id, const Moment& moment) {
-    Node& host = node(id);
-    if (!host.is_alive || host.life != moment.detail || host.tick_at != moment.when) return;
-    host.tick_at = kNever;
-    const TimePoint due = host.clock.when_shows(host.peer->next_deadline());
-    if (due > now()) return arm(id);
-    deliver(id, event::Tick{});
-    if (host.is_alive && host.peer->next_deadline() <= host.clock.at(now())) {
-        if (++host.idle_ticks >= kMaxIdleTicks) {
-            throw Violation{
-                fmt::format("peer {} keeps a deadline in the past after its ticks", id)};
-        }
-    } else {
-        host.idle_ticks = 0;
-    }
 }
 
 }  // namespace dedloc::simulation

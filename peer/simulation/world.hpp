@@ -38,8 +38,12 @@ struct Profile {
     Connection connection;                                       ///< its bandwidths and latency
     Duration micro_batch_time = std::chrono::milliseconds{400};  ///< duration of a micro-batch
     std::uint64_t micro_batch = 16;                              ///< samples in a micro-batch
-    bool receives = true;                ///< false, for an aggregator: it holds no state
-    Duration apply_time{};               ///< time from Apply or Load to StateReached
+    bool receives = true;     ///< false, for an aggregator: it holds no state
+    Duration apply_time{};    ///< time from Apply or Load to StateReached
+    Duration disk_latency{};  ///< time of a write until it is durable, or of a read
+    /// Bytes of averages that its peer's thread digests in a second, alone or while it waits for
+    /// others; 0: digests take no time. Time of the digests of its state: see apply_time.
+    double digested_bytes_per_second = 0;
     std::int64_t drift_ppm = 0;          ///< µs per second that its clock gains
     std::uint64_t checkpoint_every = 1;  ///< steps between checkpoints on its disk; 0: none
     bool guesses_bandwidth = true;       ///< the peer starts with its true bandwidths
@@ -237,6 +241,11 @@ class World final : private NetworkSink {
     void deliver(Id id, const Event& event);
     void deliver_to_peer(Id id, const Event& event);
     void handle(Id id, const Event& event);
+    void perform_rest(Id id);
+    bool is_kept_busy_by_digests(Id id);
+    void work_ahead(Id id);
+    void keep_busy(Id id, Duration time);
+    void go_on(Id id);
     void perform(Id id, const Action& action);
     void do_dial(Id id, const action::Dial& dial);
     void do_send(Id id, const action::Send& send);

@@ -1,9 +1,5 @@
-// World: performing a peer's actions (perform()), the simulated disk, directory and project, the
-// faults, and the queries of a host's state.
-//
-// An action that must be durable before later ones take effect (Voted, Committed, GenerationBegun)
-// is written to the disk at once, before the next action of the same event; a full disk crashes the
-// host there. The directory and the project answer by timed callbacks that check the host's life.
+// World: performing a peer's actions (perform()), the simulated directory and project, the faults,
+// and the queries of a host's state. The directory and the project answer by timed callbacks that check the host's life.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -123,60 +119,6 @@ void World::put_on_link(LinkId link, const Frame& sent) {
     network_.send(link, std::move(frame));
 }
 
-/// Writes what must be on the disk before the next action. A host that cannot write it crashes.
-void World::do_write(Id id, const Action& action) {
-    Node& host = node(id);
-    if (host.role != Role::kBackbone) return;
-    if (host.disk.is_full) {
-        note(id, "cannot write: the disk is full");
-        return crash(id);
-    }
-    Disk& disk = host.disk;
-    if (const auto* voted = std::get_if<action::Voted>(&action)) {
-        disk.voter = voted->state;
-    } else if (const auto* committed = std::get_if<action::Committed>(&action)) {
-        disk.ledger.emplace_back(Decision{committed->record, committed->certificate});
-    } else if (const auto* begun = std::get_if<action::GenerationBegun>(&action)) {
-        disk.ledger.emplace_back(begun->generation);
-    } else if (const auto* changed = std::get_if<action::PauseChanged>(&action)) {
-        disk.pause = changed->pause;
-    }
-}
-
-std::optional<SignedGeneration> World::last_generation(const Disk& disk) const {
-    for (auto entry = disk.ledger.rbegin(); entry != disk.ledger.rend(); ++entry) {
-        if (const auto* begun = std::get_if<SignedGeneration>(&*entry)) return *begun;
-    }
-    return {};
-}
-
-std::optional<Decision> World::last_decision(const Disk& disk) const {
-    if (disk.ledger.empty()) return {};
-    const auto* decision = std::get_if<Decision>(&disk.ledger.back());
-    return decision != nullptr ? std::optional{*decision} : std::nullopt;
-}
-
-/// Answers with the ledger entries that follow this generation and step.
-void World::read_history(Id id, const action::ReadHistory& wanted) {
-    event::HistoryRead read{.to = wanted.to, .entries = {}};
-    std::uint64_t generation = 0;
-    StepIndex step;
-    bool is_found = false;
-    for (const auto& entry : node(id).disk.ledger) {
-        is_found = is_found || (generation == wanted.generation && step == wanted.step);
-        if (is_found && read.entries.size() < wanted.max_entries) read.entries.push_back(entry);
-        if (const auto* begun = std::get_if<SignedGeneration>(&entry)) {
-            generation = begun->record.generation;
-            step = begun->record.step;
-        } else {
-            step = std::get<Decision>(entry).record.step.next();
-        }
-    }
-    after(Duration{0}, [this, id, life = node(id).life, read] {
-        if (node(id).life == life) deliver(id, read);
-    });
-}
-
 SignedGeneration World::signed_by_project(const GenerationRecord& record) const {
     return {record, project_.sign(digest_of(run_, record).bytes)};
 }
@@ -244,24 +186,6 @@ void World::spare(Id id) {
 std::optional<StepIndex> World::killed_in(Id id) const {
     if (!node(id).was_killed) return std::nullopt;
     return node(id).kill_point->round();
-}
-
-void World::hang(Id id) {
-    if (!node(id).is_alive || node(id).is_hung) return;
-    note(id, "hangs");
-    node(id).is_hung = true;
-    network_.set_reading(id, false);
-}
-
-void World::wake(Id id) {
-    Node& host = node(id);
-    if (!host.is_alive || !host.is_hung) return;
-    note(id, "wakes");
-    host.is_hung = false;
-    host.tick_at = kNever;
-    network_.set_reading(id, true);
-    for (const Event& event : std::exchange(host.inbox, {})) deliver(id, event);
-    if (host.is_alive) deliver(id, event::Tick{});
 }
 
 void World::suspend(Id id) {
@@ -357,9 +281,6 @@ void World::silent_cut(Id id, std::uint64_t which) {
     network_.silent_cut(link);
 }
 
-void World::fill_disk(Id id, bool is_full) {
-    node(id).disk.is_full = is_full;
-}
 void World::poison(Id id) {
     note(id, "its next gradient will not be finite");
     node(id).trainer->poison();

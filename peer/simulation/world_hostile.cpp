@@ -7,12 +7,15 @@
 #include <utility>
 #include <variant>
 
+#include "peer/base/check.hpp"
 #include "peer/simulation/node.hpp"
 #include "peer/simulation/world.hpp"
 
 namespace dedloc::simulation {
 
 World::Id World::add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile) {
+    DEDLOC_CHECK(profile.disk_latency == Duration{0} && profile.digested_bytes_per_second == 0,
+                 "a hostile host has no disk or digests that take time");
     const Id id = add(Role::kTrainer, profile);
     node(id).misbehaviour = misbehaviour;
     checkers_.set_hostile(key(id), max_samples_per_second(id));

@@ -32,6 +32,15 @@ Profile drawn_profile(Random& random) {
     return profile;
 }
 
+/// Gives the host a slow disk and a slow processor. A contribution of 1 kB is digested in up to half
+/// a second, and sealed in up to 50 ms.
+void slow_down(Profile& profile, Random& random) {
+    profile.disk_latency = std::chrono::milliseconds{random.below(200)};
+    profile.digested_bytes_per_second = 2'000 + static_cast<double>(random.below(20'000));
+    profile.connection.sealed_bytes_per_second =
+        20'000 + static_cast<double>(random.below(200'000));
+}
+
 RoundRules drawn_rules(Random& random) {
     // Signatures take most of the time, and each chunk has one, so few runs have many chunks.
     const std::uint64_t elements = 64 + random.below(random.below(10) == 0 ? 20'000 : 200);
@@ -52,7 +61,13 @@ void play(std::uint64_t seed) {
     if (Random{seed}.split(83).below(2) == 0) rules.kept_slice_bytes = 0;
     World world{seed, options_for(seed, rules)};
     const Watch watch{world};
-    Profile backbone = Profile::office();
+    Random machines = Random{seed}.split(84);
+    const bool has_slow_machines = machines.below(4) == 0;
+    const auto slowed = [&](Profile profile) {
+        if (has_slow_machines) slow_down(profile, machines);
+        return profile;
+    };
+    Profile backbone = slowed(Profile::office());
     backbone.checkpoint_every = 1 + random.below(3);
     world.add_backbone(backbone);
     const std::uint64_t trainers = 2 + random.below(4);
@@ -60,7 +75,7 @@ void play(std::uint64_t seed) {
     for (std::uint64_t i = 0; i < trainers; ++i) {
         Profile profile = drawn_profile(random);
         if (has_slow && i == 0) profile.micro_batch_time *= 20;
-        world.add_trainer(profile);
+        world.add_trainer(slowed(profile));
     }
     if (random.below(3) == 0) {
         Profile aggregator = Profile::office();

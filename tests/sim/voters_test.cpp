@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "peer/simulation/observer.hpp"
 #include "tests/sim/scenario.hpp"
 
 using namespace dedloc;
@@ -43,6 +45,29 @@ struct Swarm {
     World world;
     std::vector<World::Id> voters, trainers;
     const Watch watch{world};
+};
+
+/// Counts what the first host, the only voter, writes to its disk in decided rounds, and when it
+/// begins to apply each of them.
+class Writes final : public Observer {
+  public:
+    void handles(TimePoint, NodeId, const Event&) override {}
+    void has_handled(TimePoint now, NodeId node, const Actions& actions) override {
+        if (node != 0) return;
+        for (const Action& action : actions) {
+            const bool is_write = std::holds_alternative<action::Voted>(action) ||
+                                  std::holds_alternative<action::Committed>(action);
+            if (is_write && !ends.empty()) ++count;
+            if (std::holds_alternative<action::Apply>(action)) ends.push_back(now);
+        }
+    }
+    /// Mean time from round to round.
+    double seconds() const {
+        return std::chrono::duration<double>(ends.back() - ends.front()).count() /
+               static_cast<double>(ends.size() - 1);
+    }
+    std::size_t count = 0;
+    std::vector<TimePoint> ends;
 };
 
 Duration drawn(Random& random, std::uint64_t milliseconds) {
@@ -327,5 +352,69 @@ TEST_CASE("a majority that is lost for good is replaced by a new generation", "[
         require_all_at(swarm.world, StepIndex{20}, 120s);
         REQUIRE(swarm.world.checkers().generation() == 2);
         require_equal_to_one_machine(swarm.world);
+    }
+}
+
+TEST_CASE("a slow disk of the only voter delays a round by its writes", "[membership][sim]") {
+    constexpr std::uint64_t kSteps = 20;
+    constexpr double kLatency = 0.2;
+    double without = 0;
+    for (const double latency : {0.0, kLatency}) {
+        Writes writes;
+        WorldOptions options = Swarm::options(1, 1, kSteps, 192);
+        options.observer = &writes;
+        World world{1, options};
+        const Watch watch{world};
+        Profile profile;
+        profile.disk_latency = Duration{static_cast<std::int64_t>(latency * 1e9)};
+        world.add_backbone(profile);
+        (void)world.add_trainers(3);
+        require_all_at(world, StepIndex{kSteps}, 180s);
+        world.run_for(2s);
+        require_clean_history(world, kSteps);
+        require_equal_to_one_machine(world);
+        REQUIRE(writes.ends.size() == kSteps);
+        if (latency == 0) {
+            without = writes.seconds();
+            continue;
+        }
+        const double each = static_cast<double>(writes.count) / kSteps;
+        INFO(each << " writes a round; rounds " << without << " s, with the disk "
+                  << writes.seconds() << " s");
+        CHECK(each >= 2);  // its vote, and the decision
+        CHECK(writes.seconds() > without + 0.9 * kLatency);
+        CHECK(writes.seconds() < without + 1.1 * kLatency * each);
+    }
+}
+
+TEST_CASE("a voter that dies while it writes has neither voted nor forgotten a vote",
+          "[membership][sim]") {
+    for (const auto seed : seeds(60)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(95);
+        World world{seed, Swarm::options(seed, 3, 12, 192)};
+        const Watch watch{world};
+        Profile profile;
+        // So slow that most of a round is spent on writes.
+        profile.disk_latency = 100ms + drawn(random, 400);
+        const auto voters = world.add_voters(profile);
+        (void)world.add_trainers(3);
+        for (int k = 0; k < 6; ++k) {
+            world.run_for(drawn(random, 4'000));
+            const World::Id victim = voters[random.below(voters.size())];
+            if (random.below(3) == 0) {
+                world.hang(victim);
+                world.run_for(drawn(random, 2'000));
+                world.wake(victim);
+            } else {
+                world.crash(victim, random.below(2) == 0 ? Exit::kFlushed : Exit::kSilent);
+                world.run_for(drawn(random, 3'000));
+                world.restart(victim);
+            }
+        }
+        require_all_at(world, StepIndex{12}, 300s);
+        world.run_for(2s);
+        require_clean_history(world, 12);
+        require_equal_to_one_machine(world);
     }
 }
