@@ -88,6 +88,8 @@ class Attendances {
     /// A called trainer has not joined within `wait`. True if that may be a long micro-batch: it is
     /// called when it holds one from now on, and must be told. False if it has ignored the Call.
     bool missed(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait);
+    /// Whether the swarm's speed is measured under new turns.
+    bool is_on_trial() const { return trial_.is_under_way(); }
     /// What rounds have shown of the links of peers.
     SeenLinks& links() { return links_; }
     const SeenLinks& links() const { return links_; }

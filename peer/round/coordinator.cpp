@@ -368,8 +368,14 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
     choose_reducers();
     correct_claims();
-    const auto planned =
-        make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_, veterans_);
+    const auto probed = attendances_.is_on_trial() ? std::nullopt : probe_.next(seats_);
+    const auto planned = make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_),
+                                   seats_, veterans_, probed);
+    probe_.planned(planned && planned->is_probed);
+    if (planned && planned->is_probed) {
+        out.note("probing the link of " + probed->brief());
+        disturbances_ += wire::kMaxMembers;
+    }
     if (!planned) return cancel("no member has samples, or none can be dialled", out);
     Samples joined;
     for (const wire::PlanMember& member : planned->plan.members) {

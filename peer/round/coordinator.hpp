@@ -44,6 +44,7 @@
 #include "peer/round/complaints.hpp"
 #include "peer/round/exclusions.hpp"
 #include "peer/round/latecomers.hpp"
+#include "peer/round/link_probe.hpp"
 #include "peer/round/member.hpp"
 #include "peer/round/plan_maker.hpp"
 #include "peer/round/relays.hpp"
@@ -221,6 +222,7 @@ class Coordinator {
     std::set<PeerKey> plan_holders_;                 ///< peers that have said they hold the plan
     std::map<PeerKey, TimePoint> plan_resent_at_;    ///< when a peer was last sent the plan again
 
+    LinkProbe probe_;
     Latecomers latecomers_;
     Exclusions exclusions_;
     Complaints complaints_;

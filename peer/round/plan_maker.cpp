@@ -19,6 +19,9 @@ namespace {
 /// A reducer whose part saves less time than this is left out (PlanRequest::latency).
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
+constexpr int kHardly = 32;                          ///< part of a round that is not worth a probe
+constexpr std::uint64_t kAnyLink = 100'000'000'000;  ///< bytes per second that no link has
+
 bool is_v6(const Seat& seat) {
     return seat.endpoint.host.find(':') != std::string::npos;
 }
@@ -79,6 +82,24 @@ void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
     plan.members = std::move(rest);
 }
 
+/// The ranges if this member's link were twice as fast; nothing if the round would hardly be shorter
+/// than `usual`. The chunks stay those of the request.
+std::optional<std::vector<wire::ChunkRange>> ranges_with(const PeerKey& probed,
+                                                         const wire::Plan& plan,
+                                                         planning::PlanRequest request,
+                                                         const planning::Forecast& usual) {
+    const std::uint32_t index = wire::index_of(plan, probed);
+    if (index == plan.members.size()) return {};
+    planning::Member& member = request.members[index];
+    if (!member.is_reachable || !member.upload || !member.download) return {};
+    for (auto* const speed : {&member.upload, &member.download}) {
+        *speed = Bandwidth{2 * std::min((*speed)->value(), kAnyLink)};
+    }
+    auto shares = planning::plan_shares(request);
+    if (!shares || shares->forecast.round > usual.round - usual.round / kHardly) return {};
+    return std::move(shares->ranges);
+}
+
 }  // namespace
 
 /// A member sends its contribution to all other reducers, and its part of the average to all other
@@ -115,7 +136,8 @@ Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer) {
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,
                                       const std::map<PeerKey, Seat>& seats,
-                                      const Veterans& veterans) {
+                                      const Veterans& veterans,
+                                      const std::optional<PeerKey>& probed) {
     wire::Plan plan{.term = term,
                     .attempt = attempt,
                     .elements = rules.elements,
@@ -142,17 +164,24 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
     plan.chunk_elements = request.chunk_elements = planning::chunk_elements_for(request);
     const auto shares = planning::plan_shares(request);
     if (!shares) return {};
+    auto forecast = shares->forecast;
     plan.ranges = shares->ranges;
+    const auto ranges = probed ? ranges_with(*probed, plan, request, forecast) : std::nullopt;
+    if (ranges) {
+        plan.ranges = *ranges;
+        forecast = planning::forecast(request, plan.ranges);
+    }
     name_reducers(plan, seats);
     plan.relays = choose_relays(plan, seats, veterans);
     using std::chrono::milliseconds;
-    plan.expected = std::min(std::chrono::ceil<milliseconds>(shares->forecast.round),
+    plan.expected = std::min(std::chrono::ceil<milliseconds>(forecast.round),
                              milliseconds{wire::kMaxExpectedMilliseconds});
     const bool is_known =
         std::any_of(request.members.begin(), request.members.end(),
                     [](const planning::Member& m) { return m.upload || m.download; });
     return PlannedRound{.plan = std::move(plan),
-                        .expected = is_known ? shares->forecast.round : Duration{}};
+                        .expected = is_known ? forecast.round : Duration{},
+                        .is_probed = ranges.has_value()};
 }
 
 std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,

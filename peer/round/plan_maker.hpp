@@ -24,8 +24,9 @@ struct Veterans;
 
 /// A new plan and how long it should take.
 struct PlannedRound {
-    wire::Plan plan;      ///< ready to be sent
-    Duration expected{};  ///< planned time of scatter and gather; 0: no link speed is known
+    wire::Plan plan;         ///< ready to be sent
+    Duration expected{};     ///< time of scatter and gather by the claims; 0: no speed is known
+    bool is_probed = false;  ///< a peer is planned with twice its bandwidth
 };
 
 /// What a plan moves over one member's link, in encoded bytes, as if each part were one chunk.
@@ -37,12 +38,14 @@ struct Traffic {
 /// The traffic of the member `peer` of a plan that is sound; nothing for any other peer.
 Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
 
-/// The first plan of a round. Nothing if no member has samples or none can be dialled. Requires
-/// that every seat has joined.
+/// The first plan of a round. Nothing if no member has samples or none can be dialled. The
+/// peer `probed` is planned with twice the bandwidth that it claims, if that makes the round shorter
+/// (round/link_probe.hpp). Requires that every seat has joined.
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,
                                       const std::map<PeerKey, Seat>& seats,
-                                      const Veterans& veterans);
+                                      const Veterans& veterans,
+                                      const std::optional<PeerKey>& probed = {});
 
 /// The next attempt: the plan without the members `gone`, and without a part for reducers in
 /// `demoted`. Every chunk whose reducer remains stays where it is. Nothing if no reducer or no

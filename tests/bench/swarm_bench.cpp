@@ -3,12 +3,14 @@
 // coordinates. Prints, per step, the coordinator's and an ordinary member's messages, bytes and
 // processor time, and the time of the round beyond computing and moving data. Asserts nothing.
 //
-//     swarm_bench [--leaving] [--elements N] [peers...]
+//     swarm_bench [--leaving] [--elements N] [--steps N] [peers...]
 //
 // With --leaving, a trainer's machine is gone every 14 s; in each measured step the first one goes
 // once it has sent a first chunk: the round waits for it, and is amended. With --elements the
 // vectors have the size of a real model. All peers of the process then share the memory of their
-// vectors (shared_zeros.hpp).
+// vectors (shared_zeros.hpp), but not that of frames: a thousand peers with 18 M elements in fp16
+// need 40 GB, most of it zeros, which compressed swap makes small. Measures three steps without
+// --steps. The error stream tells when each step ends.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -39,7 +41,6 @@ using std::chrono::duration;
 /// minutes; only the data traffic depends on it, not the control traffic.
 constexpr std::uint64_t kFewElements = kPageElements;
 constexpr std::uint64_t kMostElements = 1'000'000'000;
-constexpr std::size_t kSteps = 3;
 constexpr Duration kComputing = std::chrono::seconds{8};
 constexpr Duration kApplying = std::chrono::milliseconds{200};
 constexpr std::uint64_t kMicroBatch = 4;
@@ -49,6 +50,7 @@ constexpr Duration kBetweenLeavers = std::chrono::seconds{14};
 
 struct Choice {
     std::uint64_t elements = kFewElements;
+    std::size_t steps = 3;  ///< to measure
     bool is_leaving = false;
     std::vector<std::size_t> fleets;
 };
@@ -201,31 +203,32 @@ Played play(std::size_t peers, const Choice& choice) {
             world.crash(leaver(hosts, member, left++), simulation::Exit::kSilent);
         }
     };
-    for (std::size_t k = 0; k < kSteps; ++k) {
+    const auto wall_seconds = [&] {
+        return duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    const auto tell = [&](std::size_t done) {
+        std::fprintf(stderr, "%zu peers: step %zu of %zu after %.0f s\n", peers, done, choice.steps,
+                     wall_seconds());
+    };
+    tell(0);
+    for (std::size_t k = 0; k < choice.steps; ++k) {
         if (choice.is_leaving) {
             world.kill(leaver(hosts, member, left++), simulation::Point::kFirstScatterSent,
                        world.checkers().newest_step(), simulation::Exit::kSilent);
         }
         if (!play_step(world, meter, first + k + 1, leave)) return played;
+        tell(k + 1);
     }
     world.run_for(std::chrono::seconds{2});
     played.steps = {meter.steps().begin() + static_cast<std::ptrdiff_t>(first),
-                    meter.steps().begin() + static_cast<std::ptrdiff_t>(first + kSteps)};
+                    meter.steps().begin() + static_cast<std::ptrdiff_t>(first + choice.steps)};
     played.left = left;
-    played.wall_seconds = duration<double>(std::chrono::steady_clock::now() - begin).count();
+    played.wall_seconds = wall_seconds();
     return played;
 }
 
 double seconds(Duration time) {
     return duration<double>(time).count();
-}
-
-double megabytes(const Count& count) {
-    return static_cast<double>(count.bytes) * 1e-6 / static_cast<double>(kSteps);
-}
-
-double frames(const Count& count) {
-    return static_cast<double>(count.frames) / static_cast<double>(kSteps);
 }
 
 Tally total(const Played& played, NodeId node) {
@@ -236,34 +239,41 @@ Tally total(const Played& played, NodeId node) {
     return tally;
 }
 
-void print_counts(const char* what, const Count& out, const Count& in, double cpu) {
+/// Prints means of `steps` steps.
+void print_counts(const char* what, const Count& out, const Count& in, double cpu, double steps) {
+    const auto frames = [&](const Count& count) {
+        return static_cast<double>(count.frames) / steps;
+    };
+    const auto megabytes = [&](const Count& count) {
+        return static_cast<double>(count.bytes) * 1e-6 / steps;
+    };
     std::printf("    %-13s %8.0f out %9.3f MB %8.0f in %9.3f MB", what, frames(out), megabytes(out),
                 frames(in), megabytes(in));
-    if (cpu > 0) std::printf("   CPU %7.4f s", cpu / static_cast<double>(kSteps));
+    if (cpu > 0) std::printf("   CPU %7.4f s", cpu / steps);
     std::printf("\n");
 }
 
-void print_tally(const char* who, const Tally& tally) {
+void print_tally(const char* who, const Tally& tally, std::size_t count) {
+    const auto steps = static_cast<double>(count);
     std::printf("  %s, a step: CPU %.4f s in %.0f events, the longest %.4f s\n", who,
-                tally.cpu_seconds / static_cast<double>(kSteps),
-                static_cast<double>(tally.events) / static_cast<double>(kSteps),
+                tally.cpu_seconds / steps, static_cast<double>(tally.events) / steps,
                 tally.longest_call_seconds);
     for (const bool data : {false, true}) {
         print_counts(data ? "data" : "control", tally.sum(tally.sent, data),
-                     tally.sum(tally.received, data), 0);
+                     tally.sum(tally.received, data), 0, steps);
         for (std::size_t k = 0; k < kKinds; ++k) {
             const bool has_some = tally.sent[k].frames + tally.received[k].frames > 0;
             if (is_data(k) != data || !has_some) continue;
             print_counts((std::string{"  "} + simulation::name_of_body(k)).c_str(), tally.sent[k],
-                         tally.received[k], tally.cpu_of_received[k]);
+                         tally.received[k], tally.cpu_of_received[k], steps);
         }
     }
 }
 
-void print(std::size_t peers, const Played& played) {
+void print(std::size_t peers, const Played& played, std::size_t steps) {
     if (played.steps.empty()) {
         std::printf("\n%zu peers did not finish %zu steps with all of them as members\n", peers,
-                    kSteps);
+                    steps);
         return;
     }
     std::printf("\n%zu peers, %zu reducers, %zu left (all in after %.0f s; played in %.0f s)\n",
@@ -281,8 +291,8 @@ void print(std::size_t peers, const Played& played) {
             seconds(step.planned - step.frozen), round, seconds(step.data), coordination,
             step.tallies.at(0).cpu_seconds);
     }
-    print_tally("coordinator", total(played, 0));
-    print_tally("member", total(played, played.member));
+    print_tally("coordinator", total(played, 0), played.steps.size());
+    print_tally("member", total(played, played.member), played.steps.size());
 }
 
 /// Reads a number from `least` to `most`, or ends the program with a sentence.
@@ -306,6 +316,8 @@ Choice choice_of(std::span<char*> arguments) {
             const std::uint64_t wanted =
                 number(arguments[++k], kFewElements, kMostElements, "elements");
             choice.elements = (wanted + kPageElements - 1) / kPageElements * kPageElements;
+        } else if (argument == "--steps" && k + 1 < arguments.size()) {
+            choice.steps = number(arguments[++k], 1, 1'000, "steps");
         } else {
             choice.fleets.push_back(number(arguments[k], 4, 1'024, "peers"));
         }
@@ -324,7 +336,7 @@ int main(int argc, char** argv) {
                 static_cast<unsigned long long>(choice.elements),
                 is_large ? "" : ": bytes of data are not those of a real model");
     for (const std::size_t peers : choice.fleets) {
-        print(peers, play(peers, choice));
+        print(peers, play(peers, choice), choice.steps);
         std::fflush(stdout);
     }
     if (is_large && !holds_zeros()) {

@@ -1,5 +1,6 @@
-// Peers whose bandwidth is unknown, or not what they claim: how long rounds take compared with what
-// the links allow. DEDLOC_SHOW=1 prints the tables.
+// Peers whose bandwidth is unknown, or not what they claim, and machines that seal or digest slower
+// than their links carry: how long rounds take compared with what the links, or the processors,
+// allow. DEDLOC_SHOW=1 prints the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -259,4 +260,78 @@ TEST_CASE("a slow uplink is seen although the others' windows wait for it", "[av
     world.scale_bandwidth(id, 0.05);
     require_within(world, 600s, "it is not in every round",
                    [&] { return world.attendance(id) != Attendance::kEveryRound; });
+}
+
+TEST_CASE("a fast backbone of unknown bandwidth reduces for homes", "[averaging][sim]") {
+    for (const double upload : {8.0, 20.0}) {
+        Fleet fleet{.backbone = peer_with(1'000, 1'000),
+                    .trainers = std::vector<Profile>(8, peer_with(upload, 5 * upload)),
+                    .elements = 2'000'000};
+        fleet.backbone.guesses_bandwidth = false;
+        for (Profile& trainer : fleet.trainers) trainer.guesses_bandwidth = false;
+        const double best = optimum_of(fleet);
+        const Played all = played(1, 9, fleet);
+        std::string text = fmt::format("8 homes with {} Mbit/s: T* {:.2f} s, rounds", upload, best);
+        for (const double round : all.rounds) text += fmt::format(" {:.2f}", round);
+        INFO(text);
+        if (shows()) WARN(text);
+        // When nobody was asked for more than an equal part, they took 1.8 T*.
+        CHECK(all.mean(3, 8) < 1.2 * best);
+    }
+}
+
+TEST_CASE("a probe that finds nothing costs one round", "[averaging][sim]") {
+    Fleet fleet{.backbone = peer_with(20, 20),
+                .trainers = std::vector<Profile>(8, peer_with(20, 20))};
+    const double best = optimum_of(fleet);
+    const Played all = played(1, 45, fleet);
+    std::vector<double> sorted = all.rounds;
+    std::ranges::sort(sorted);
+    std::string text = fmt::format("T* {:.2f} s, rounds", best);
+    for (const double round : all.rounds) text += fmt::format(" {:.2f}", round);
+    INFO(text);
+    if (shows()) WARN(text);
+    CHECK(std::ranges::count_if(sorted, [&](double round) { return round > 1.3 * best; }) <= 2);
+    CHECK(sorted.back() < 2.2 * best);
+    CHECK(sorted[sorted.size() / 2] < 1.2 * best);
+}
+
+TEST_CASE("processors that seal slower than the links carry set the pace of the rounds",
+          "[averaging][sim]") {
+    Profile fast = peer_with(1'000, 1'000);
+    fast.guesses_bandwidth = false;
+    Fleet fleet{.backbone = fast, .trainers = std::vector<Profile>(8, fast)};
+    Fleet as_links = fleet;
+    for (std::size_t k = 0; k < 8; ++k) {
+        fleet.trainers[k].connection.sealed_bytes_per_second = 2e6;
+        // It seals and opens the same bytes, so each direction has one half of its time.
+        as_links.trainers[k] = peer_with(8, 8);
+    }
+    const double best = optimum_of(as_links);
+    const Played all = played(1, 9, fleet);
+    std::string text = fmt::format("processors that seal 2 MB/s: T* {:.2f} s, rounds", best);
+    for (const double round : all.rounds) text += fmt::format(" {:.2f}", round);
+    INFO(text);
+    if (shows()) WARN(text);
+    CHECK(all.mean(3, 8) > 0.9 * best);
+    CHECK(all.mean(3, 8) < 1.2 * best);
+}
+
+TEST_CASE("an average is digested while it arrives", "[averaging][sim]") {
+    constexpr std::uint64_t kElements = 4'000'000;  // 61 leaves
+    Fleet fleet{.backbone = peer_with(20, 20),
+                .trainers = std::vector<Profile>(4, peer_with(20, 20)),
+                .elements = kElements};
+    const double without = played(1, 6, fleet).mean(1, 5);
+    constexpr double kRate = 40e6;
+    const double alone = kElements * sizeof(float) / kRate;
+    for (Profile& trainer : fleet.trainers) trainer.digested_bytes_per_second = kRate;
+    const double with = played(1, 6, fleet).mean(1, 5);
+    const std::string text =
+        fmt::format("rounds {:.2f} s, with digests of {:.2f} s {:.2f} s", without, alone, with);
+    INFO(text);
+    if (shows()) WARN(text);
+    // The leaves of the last chunks, and what the thread could not move meanwhile.
+    CHECK(with > without);
+    CHECK(with < without + 0.5 * alone);
 }

@@ -1,0 +1,78 @@
+// A probe has found more if the peer's Join of a later round claims a fifth more in one direction.
+// Its claim rises half-way to what it has measured in the round (progress/link_rate.hpp).
+#include "peer/round/link_probe.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dedloc::round {
+namespace {
+
+/// The bandwidths that a peer claims; nothing if one of them is not known.
+std::optional<planning::LinkSpeed> claim_of(const Seat& seat) {
+    if (!seat.join || !seat.join->upload || !seat.join->download) return {};
+    return planning::LinkSpeed{*seat.join->upload, *seat.join->download};
+}
+
+bool is_a_fifth_more(Bandwidth now, Bandwidth before) {
+    return now.value() >= before.value() + before.value() / 5;
+}
+
+}  // namespace
+
+std::optional<PeerKey> LinkProbe::next(const std::map<PeerKey, Seat>& seats) {
+    settle(seats);
+    if (pause_ > 0) return {};
+    const auto chosen = [&] {
+        const auto is_fit = [&](const auto& entry) {
+            const bool can_reduce = entry.second.may_reduce && claim_of(entry.second);
+            return can_reduce && !tried_.contains(entry.first);
+        };
+        const auto is_server = [&](const auto& entry) {
+            return is_fit(entry) && entry.second.join->samples == Samples{0};
+        };
+        const auto again = found_ ? seats.find(*found_) : seats.end();
+        if (again != seats.end() && is_fit(*again)) return again;
+        const auto server = std::ranges::find_if(seats, is_server);
+        return server != seats.end() ? server : std::ranges::find_if(seats, is_fit);
+    }();
+    if (chosen == seats.end()) {
+        if (!std::exchange(tried_, {}).empty()) pause_ = length_;
+        return {};
+    }
+    before_ = *claim_of(chosen->second);
+    probe_ = chosen->first;
+    return probe_;
+}
+
+void LinkProbe::planned(bool is_probed) {
+    is_probed_ = is_probed && probe_;
+    is_decided_ = false;
+    if (probe_ && !is_probed) tried_.insert(*probe_);
+}
+
+void LinkProbe::decided() {
+    if (pause_ > 0) --pause_;
+    is_decided_ = true;
+}
+
+/// What has the last probe found?
+void LinkProbe::settle(const std::map<PeerKey, Seat>& seats) {
+    const auto probe = std::exchange(probe_, {});
+    found_.reset();
+    if (!std::exchange(is_probed_, false)) return;
+    const auto seat = seats.find(*probe);
+    const auto now = seat == seats.end() ? std::nullopt : claim_of(seat->second);
+    if (is_decided_ && now &&
+        (is_a_fifth_more(now->upload, before_.upload) ||
+         is_a_fifth_more(now->download, before_.download))) {
+        found_ = probe;
+        length_ = kFirstPause;
+        return;
+    }
+    tried_.insert(*probe);
+    pause_ = length_;
+    length_ = std::min(2 * length_, kMaxPause);
+}
+
+}  // namespace dedloc::round

@@ -1,0 +1,54 @@
+// Finds links that carry more than has been seen of them.
+//
+// A link is measured by what rounds ask of it. Where every member has an equal part, a server among
+// homes never carries more than a home does, so plans that rest on measurements alone keep the
+// parts equal, and rounds take up to twice as long as the links allow. So now and then a round is
+// planned as if one peer's link were twice as fast. If the peer then measures more, it is asked for still
+// more in the next round; if not, one round has been longer, and the next probe waits.
+//
+// Peers      first those without samples, as they are mostly servers, then the others, each once
+//            before any again. Only peers whose faster link would shorten the round (make_plan()).
+// Pauses     no probe for kFirstPause decided rounds after one that has found nothing, then for
+//            twice as many, up to kMaxPause. One that has found more ends that.
+// Liars      A peer that measures less than it has gets a smaller part. One that measures more is
+//            asked for more, as with any claim, until rounds are late (SeenLinks).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "peer/planning/request.hpp"
+#include "peer/round/plan_maker.hpp"
+
+namespace dedloc::round {
+
+/// Chooses probes and learns what they have found. Belongs to the coordinator.
+class LinkProbe {
+  public:
+    /// Rounds without a probe after the first one that has found nothing.
+    static constexpr std::uint32_t kFirstPause = 8;
+    /// Most rounds without a probe.
+    static constexpr std::uint32_t kMaxPause = 512;
+    /// The peer to probe in a round of these seats, all of which have joined; nothing: none.
+    std::optional<PeerKey> next(const std::map<PeerKey, Seat>& seats);
+    /// The round is planned: with the probe, or without it as it would not shorten the round.
+    void planned(bool is_probed);
+    /// A round is decided.
+    void decided();
+
+  private:
+    void settle(const std::map<PeerKey, Seat>& seats);
+
+    std::optional<PeerKey> probe_;  ///< the last one that next() has returned
+    planning::LinkSpeed before_;    ///< what the peer claimed then
+    bool is_probed_ = false;        ///< a round was planned with it
+    bool is_decided_ = false;       ///< and decided
+    std::optional<PeerKey> found_;  ///< the last probe has found more of this peer's link
+    std::set<PeerKey> tried_;       ///< peers that were chosen and get no probe before the others
+    std::uint32_t pause_ = 0;       ///< decided rounds without a probe that are left
+    std::uint32_t length_ = kFirstPause;
+};
+
+}  // namespace dedloc::round
