@@ -1,4 +1,4 @@
-// A probe has found more if the peer's Join of a later round claims a fifth more in one direction.
+// A probe has found more if the peer's Join of a later round claims a tenth more in one direction.
 // Its claim rises half-way to what it has measured in the round (progress/link_rate.hpp).
 #include "peer/round/link_probe.hpp"
 
@@ -14,8 +14,8 @@ std::optional<planning::LinkSpeed> claim_of(const Seat& seat) {
     return planning::LinkSpeed{*seat.join->upload, *seat.join->download};
 }
 
-bool is_a_fifth_more(Bandwidth now, Bandwidth before) {
-    return now.value() >= before.value() + before.value() / 5;
+bool is_a_tenth_more(Bandwidth now, Bandwidth before) {
+    return now.value() >= before.value() + before.value() / 10;
 }
 
 }  // namespace
@@ -23,6 +23,7 @@ bool is_a_fifth_more(Bandwidth now, Bandwidth before) {
 std::optional<PeerKey> LinkProbe::next(const std::map<PeerKey, Seat>& seats) {
     settle(seats);
     if (pause_ > 0) return {};
+    if (tried_.size() >= kMaxTried) tried_.clear();
     const auto chosen = [&] {
         const auto is_fit = [&](const auto& entry) {
             const bool can_reduce = entry.second.may_reduce && claim_of(entry.second);
@@ -64,10 +65,10 @@ void LinkProbe::settle(const std::map<PeerKey, Seat>& seats) {
     const auto seat = seats.find(*probe);
     const auto now = seat == seats.end() ? std::nullopt : claim_of(seat->second);
     if (is_decided_ && now &&
-        (is_a_fifth_more(now->upload, before_.upload) ||
-         is_a_fifth_more(now->download, before_.download))) {
+        (is_a_tenth_more(now->upload, before_.upload) ||
+         is_a_tenth_more(now->download, before_.download))) {
         found_ = probe;
-        length_ = kFirstPause;
+        length_ = std::max(length_ / 2, kFirstPause);
         return;
     }
     tried_.insert(*probe);

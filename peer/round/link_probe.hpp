@@ -3,17 +3,20 @@
 // A link is measured by what rounds ask of it. Where every member has an equal part, a server among
 // homes never carries more than a home does, so plans that rest on measurements alone keep the
 // parts equal, and rounds take up to twice as long as the links allow. So now and then a round is
-// planned as if one peer's link were twice as fast. If the peer then measures more, it is asked for still
-// more in the next round; if not, one round has been longer, and the next probe waits.
+// planned as if one peer's link were twice as fast. If the peer then measures more, it is asked for
+// still more in the next round; if not, one round has been longer, and the next probe waits.
 //
 // Peers      first those without samples, as they are mostly servers, then the others, each once
-//            before any again. Only peers whose faster link would shorten the round (make_plan()).
+//            before any again. Only peers whose link, if it were far faster, would save an eighth of
+//            the round (make_plan()).
 // Pauses     no probe for kFirstPause decided rounds after one that has found nothing, then for
-//            twice as many, up to kMaxPause. One that has found more ends that.
-// Liars      A peer that measures less than it has gets a smaller part. One that measures more is
-//            asked for more, as with any claim, until rounds are late (SeenLinks).
+//            twice as many, up to kMaxPause. One that has found more halves that.
+// Liars      A peer that claims less than it has gets a smaller part. One that claims more is asked
+//            for more, as with any claim, until rounds are late (SeenLinks). So it makes one round
+//            in kFirstPause up to twice as long at the most.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,6 +34,7 @@ class LinkProbe {
     static constexpr std::uint32_t kFirstPause = 8;
     /// Most rounds without a probe.
     static constexpr std::uint32_t kMaxPause = 512;
+
     /// The peer to probe in a round of these seats, all of which have joined; nothing: none.
     std::optional<PeerKey> next(const std::map<PeerKey, Seat>& seats);
     /// The round is planned: with the probe, or without it as it would not shorten the round.
@@ -39,6 +43,8 @@ class LinkProbe {
     void decided();
 
   private:
+    static constexpr std::size_t kMaxTried = 4'096;
+
     void settle(const std::map<PeerKey, Seat>& seats);
 
     std::optional<PeerKey> probe_;  ///< the last one that next() has returned

@@ -19,7 +19,9 @@ namespace {
 /// A reducer whose part saves less time than this is left out (PlanRequest::latency).
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
-constexpr int kHardly = 32;                          ///< part of a round that is not worth a probe
+/// A peer is worth a probe if a link kFast times as fast would save this part of a round or more.
+constexpr int kWorthwhile = 8;
+constexpr std::uint64_t kFast = 32;
 constexpr std::uint64_t kAnyLink = 100'000'000'000;  ///< bytes per second that no link has
 
 bool is_v6(const Seat& seat) {
@@ -82,21 +84,28 @@ void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
     plan.members = std::move(rest);
 }
 
-/// The ranges if this member's link were twice as fast; nothing if the round would hardly be shorter
-/// than `usual`. The chunks stay those of the request.
+/// The ranges if this member's link were twice as fast; nothing if even a far faster one would hardly
+/// make the round shorter than `usual`. The chunks stay those of the request.
 std::optional<std::vector<wire::ChunkRange>> ranges_with(const PeerKey& probed,
                                                          const wire::Plan& plan,
                                                          planning::PlanRequest request,
                                                          const planning::Forecast& usual) {
     const std::uint32_t index = wire::index_of(plan, probed);
     if (index == plan.members.size()) return {};
-    planning::Member& member = request.members[index];
+    const planning::Member member = request.members[index];
     if (!member.is_reachable || !member.upload || !member.download) return {};
-    for (auto* const speed : {&member.upload, &member.download}) {
-        *speed = Bandwidth{2 * std::min((*speed)->value(), kAnyLink)};
-    }
-    auto shares = planning::plan_shares(request);
-    if (!shares || shares->forecast.round > usual.round - usual.round / kHardly) return {};
+    const auto shares_if = [&](std::uint64_t factor) {
+        const auto faster = [&](Bandwidth speed) {
+            return Bandwidth{factor * std::min(speed.value(), kAnyLink)};
+        };
+        request.members[index].upload = faster(*member.upload);
+        request.members[index].download = faster(*member.download);
+        return planning::plan_shares(request);
+    };
+    const auto best = shares_if(kFast);
+    if (!best || best->forecast.round > usual.round - usual.round / kWorthwhile) return {};
+    auto shares = shares_if(2);
+    if (!shares || shares->ranges == plan.ranges) return {};
     return std::move(shares->ranges);
 }
 

@@ -39,7 +39,7 @@ struct Traffic {
 Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
 
 /// The first plan of a round. Nothing if no member has samples or none can be dialled. The
-/// peer `probed` is planned with twice the bandwidth that it claims, if that makes the round shorter
+/// peer `probed` is planned with twice the bandwidth that it claims, if a fast link would help
 /// (round/link_probe.hpp). Requires that every seat has joined.
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,

@@ -1,0 +1,128 @@
+#include "peer/round/link_probe.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <optional>
+
+#include "peer/round/relays.hpp"
+
+namespace dedloc::round {
+namespace {
+
+constexpr std::uint8_t kHomes[] = {1, 2, 3};
+
+PeerKey key_of(std::uint8_t first) {
+    return {{std::byte{first}}};
+}
+
+Seat seat_of(std::uint64_t samples, std::optional<std::uint64_t> speed) {
+    const auto bandwidth = speed ? std::optional{Bandwidth{*speed}} : std::optional<Bandwidth>{};
+    wire::Join join;
+    join.samples = Samples{samples};
+    join.receives = true;
+    join.upload = join.download = bandwidth;
+    return {.join = join, .endpoint = {"10.0.0.1", 4'000}};
+}
+
+/// A server with key 9 and homes with keys 1 to 3, all of which claim a megabyte per second.
+std::map<PeerKey, Seat> swarm() {
+    std::map<PeerKey, Seat> seats;
+    for (const std::uint8_t home : kHomes) seats[key_of(home)] = seat_of(8, 1'000'000);
+    seats[key_of(9)] = seat_of(0, 1'000'000);
+    return seats;
+}
+
+/// Plays a round. Returns the peer that is probed in it.
+std::optional<PeerKey> play(LinkProbe& probe, const std::map<PeerKey, Seat>& seats,
+                            bool is_worth_it = true) {
+    const auto peer = probe.next(seats);
+    probe.planned(peer && is_worth_it);
+    probe.decided();
+    return peer && is_worth_it ? peer : std::nullopt;
+}
+
+/// Rounds until the next one that is probed.
+std::uint32_t rounds_without(LinkProbe& probe, const std::map<PeerKey, Seat>& seats) {
+    std::uint32_t rounds = 0;
+    while (!play(probe, seats)) ++rounds;
+    return rounds;
+}
+
+TEST_CASE("a probe that finds more goes on with the same peer", "[averaging]") {
+    LinkProbe probe;
+    auto seats = swarm();
+    for (std::uint64_t speed = 1'500'000; speed < 50'000'000; speed += speed / 2) {
+        REQUIRE(play(probe, seats) == key_of(9));
+        seats[key_of(9)] = seat_of(0, speed);
+    }
+    // It claims hardly more than before: that was all, and others are probed later.
+    REQUIRE(play(probe, seats) == key_of(9));
+    CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
+}
+
+TEST_CASE("probes that find nothing become rare, and every peer gets one", "[averaging]") {
+    LinkProbe probe;
+    const auto seats = swarm();
+    REQUIRE(play(probe, seats) == key_of(9));
+    std::uint32_t pause = LinkProbe::kFirstPause;
+    for (const std::uint8_t home : kHomes) {
+        for (std::uint32_t k = 0; k < pause; ++k) REQUIRE_FALSE(play(probe, seats));
+        REQUIRE(play(probe, seats) == key_of(home));
+        pause *= 2;
+    }
+    for (int k = 0; k < 20; ++k) {
+        const std::uint32_t rounds = rounds_without(probe, seats);
+        CHECK(rounds >= pause);
+        CHECK(rounds <= 2 * LinkProbe::kMaxPause + 2);
+        pause = std::min(2 * pause, LinkProbe::kMaxPause);
+    }
+}
+
+TEST_CASE("no peer is probed whose faster link would bring nothing, or is not known",
+          "[averaging]") {
+    LinkProbe probe;
+    auto seats = swarm();
+    for (int k = 0; k < 40; ++k) REQUIRE_FALSE(play(probe, seats, false));
+    for (auto& [peer, seat] : seats) seat = seat_of(8, std::nullopt);
+    for (int k = 0; k < 40; ++k) REQUIRE_FALSE(play(probe, seats));
+    for (auto& [peer, seat] : seats) {
+        seat = seat_of(8, 1'000'000);
+        seat.may_reduce = false;
+    }
+    for (int k = 0; k < 40; ++k) REQUIRE_FALSE(play(probe, seats));
+}
+
+TEST_CASE("a probe in a cancelled round has found nothing", "[averaging]") {
+    LinkProbe probe;
+    auto seats = swarm();
+    REQUIRE(probe.next(seats) == key_of(9));
+    probe.planned(true);  // never decided
+    seats[key_of(9)] = seat_of(0, 3'000'000);
+    CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
+    // So has one whose peer has left.
+    seats.erase(key_of(1));
+    CHECK(rounds_without(probe, seats) == 2 * LinkProbe::kFirstPause);
+}
+
+TEST_CASE("a plan with a probe gives the peer more and expects what the claims allow",
+          "[averaging]") {
+    RoundRules rules;
+    rules.elements = 1'000'000;
+    const auto seats = swarm();
+    const auto chunks_of = [](const wire::Plan& plan, const PeerKey& peer) {
+        return wire::chunks_of(plan, wire::index_of(plan, peer));
+    };
+    const auto usual = make_plan(rules, {}, 1, {}, seats, {});
+    const auto probed = make_plan(rules, {}, 1, {}, seats, {}, key_of(9));
+    REQUIRE((usual && probed));
+    CHECK_FALSE(usual->is_probed);
+    REQUIRE(probed->is_probed);
+    CHECK(chunks_of(probed->plan, key_of(9)) > chunks_of(usual->plan, key_of(9)));
+    CHECK(probed->expected > usual->expected);
+    CHECK(probed->expected < 2 * usual->expected);
+    CHECK_FALSE(make_plan(rules, {}, 1, {}, seats, {}, key_of(200))->is_probed);
+}
+
+}  // namespace
+}  // namespace dedloc::round
