@@ -13,17 +13,18 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <random>
 
 #include "peer/base/error.hpp"
+#include "peer/base/random.hpp"
 
 namespace dedloc::platform {
 namespace {
 
-constexpr std::uint16_t kFirstFreePort = 10'000;  ///< of free_port(): above those of most services
+constexpr std::uint16_t kFirstFreePort =
+    10'000;  ///< lowest that free_port() gives: most services lie below
 constexpr std::uint16_t kLastPort = 65'535;
 constexpr std::uint16_t kEnough = 10'000;  ///< ports to choose from
-constexpr int kTries = 1'000;              ///< of free_port(), before it takes an ephemeral port
+constexpr int kTries = 1'000;              ///< ports that free_port() tries before it takes any
 
 /// An address of either family.
 struct SocketAddress {
@@ -141,10 +142,10 @@ std::uint16_t free_port(const std::string& host) {
     } else {
         return otherwise;
     }
-    std::random_device random;
-    std::uniform_int_distribution<unsigned> ports{range.first, range.last};
+    Random random{unpredictable_seed()};
+    const std::uint64_t count = std::uint64_t{range.last} - range.first + 1;
     for (int k = 0; k < kTries; ++k) {
-        const auto port = static_cast<std::uint16_t>(ports(random));
+        const auto port = static_cast<std::uint16_t>(range.first + random.below(count));
         if (try_listening(address_of(host, port)) == 0) return port;
     }
     return otherwise;

@@ -23,8 +23,8 @@ ListenAddress parse_listen_address(std::string_view text, std::string_view what)
 
 /// Ports from `first` to `last`.
 struct PortRange {
-    std::uint16_t first = 0;
-    std::uint16_t last = 0;
+    std::uint16_t first = 0;  ///< the lowest one
+    std::uint16_t last = 0;   ///< the highest one
     /// Whether the port lies in the range.
     bool contains(std::uint16_t port) const { return port >= first && port <= last; }
 };

@@ -1,5 +1,5 @@
-// A probe has found more if the peer's Join of a later round claims a tenth more in one direction.
-// Its claim rises half-way to what it has measured in the round (progress/link_rate.hpp).
+// A probe has found more if the peer's Join of a later round claims a twentieth more in one
+// direction. Its claim rises half-way to what it has measured in the round (progress/link_rate.hpp).
 #include "peer/round/link_probe.hpp"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ std::optional<planning::LinkSpeed> claim_of(const Seat& seat) {
     return planning::LinkSpeed{*seat.join->upload, *seat.join->download};
 }
 
-bool is_a_tenth_more(Bandwidth now, Bandwidth before) {
-    return now.value() >= before.value() + before.value() / 10;
+bool is_a_twentieth_more(Bandwidth now, Bandwidth before) {
+    return now.value() >= before.value() + before.value() / 20;
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ void LinkProbe::settle(const std::map<PeerKey, Seat>& seats) {
     const auto seat = seats.find(*probe);
     const auto now = seat == seats.end() ? std::nullopt : claim_of(seat->second);
     if (is_decided_ && now &&
-        (is_a_tenth_more(now->upload, before_.upload) ||
-         is_a_tenth_more(now->download, before_.download))) {
+        (is_a_twentieth_more(now->upload, before_.upload) ||
+         is_a_twentieth_more(now->download, before_.download))) {
         found_ = probe;
         length_ = std::max(length_ / 2, kFirstPause);
         return;

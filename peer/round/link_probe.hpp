@@ -7,8 +7,8 @@
 // still more in the next round; if not, one round has been longer, and the next probe waits.
 //
 // Peers      first those without samples, as they are mostly servers, then the others, each once
-//            before any again. Only peers whose link, if it were far faster, would save an eighth of
-//            the round (make_plan()).
+//            before any again. Only peers whose link, if it were far faster, would save an eighth
+//            of the round (make_plan()).
 // Pauses     no probe for kFirstPause decided rounds after one that has found nothing, then for
 //            twice as many, up to kMaxPause. One that has found more halves that.
 // Liars      A peer that claims less than it has gets a smaller part. One that claims more is asked

@@ -84,8 +84,8 @@ void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
     plan.members = std::move(rest);
 }
 
-/// The ranges if this member's link were twice as fast; nothing if even a far faster one would hardly
-/// make the round shorter than `usual`. The chunks stay those of the request.
+/// The ranges if this member's link were twice as fast; nothing if even a far faster one would
+/// hardly make the round shorter than `usual`. The chunks stay those of the request.
 std::optional<std::vector<wire::ChunkRange>> ranges_with(const PeerKey& probed,
                                                          const wire::Plan& plan,
                                                          planning::PlanRequest request,

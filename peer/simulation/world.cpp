@@ -1,6 +1,7 @@
 // World: hosts, time, and the options of a peer. Everything runs from one timeline; callbacks for a
-// host are tagged with its life, and those for an earlier life do nothing. All randomness comes from streams split from the seed by fixed numbers, so a new use
-// of random numbers needs its own stream to keep recorded seeds valid.
+// host are tagged with its life, and those for an earlier life do nothing. All randomness comes
+// from streams split from the seed by fixed numbers, so a new use of random numbers needs its own
+// stream to keep recorded seeds valid.
 #include "peer/simulation/world.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // World: performing a peer's actions (perform()), the simulated directory and project, the faults,
-// and the queries of a host's state. The directory and the project answer by timed callbacks that check the host's life.
+// and the queries of a host's state. The directory and the project answer by timed callbacks that
+// check the host's life.
 #include <fmt/format.h>
 
 #include <algorithm>

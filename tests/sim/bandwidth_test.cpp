@@ -275,7 +275,7 @@ TEST_CASE("a fast backbone of unknown bandwidth reduces for homes", "[averaging]
         for (const double round : all.rounds) text += fmt::format(" {:.2f}", round);
         INFO(text);
         if (shows()) WARN(text);
-        // When nobody was asked for more than an equal part, they took 1.8 T*.
+        // When plans rested on measurements alone, they took 1.8 T*.
         CHECK(all.mean(3, 8) < 1.2 * best);
     }
 }
