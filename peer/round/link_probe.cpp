@@ -1,5 +1,5 @@
 // A probe has found more if the peer's Join of a later round claims a twentieth more in one
-// direction. Its claim rises half-way to what it has measured in the round (progress/link_rate.hpp).
+// direction. Its claim rises half-way to what the round has measured (progress/link_rate.hpp).
 #include "peer/round/link_probe.hpp"
 
 #include <algorithm>
