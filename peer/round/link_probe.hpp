@@ -31,7 +31,7 @@ namespace dedloc::round {
 class LinkProbe {
   public:
     /// Rounds without a probe after the first one that has found nothing.
-    static constexpr std::uint32_t kFirstPause = 8;
+    static constexpr std::uint32_t kFirstPause = 16;
     /// Most rounds without a probe.
     static constexpr std::uint32_t kMaxPause = 512;
 

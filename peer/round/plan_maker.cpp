@@ -19,9 +19,11 @@ namespace {
 /// A reducer whose part saves less time than this is left out (PlanRequest::latency).
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
-/// A peer is worth a probe if a link kFast times as fast would save this part of a round or more.
+/// A probe plans with so many times what a peer claims.
+constexpr std::uint64_t kProbe = 2;
+/// A peer is worth a probe if so many times its claim would save this part of a round or more.
+constexpr std::uint64_t kFarFaster = 32;
 constexpr int kWorthwhile = 8;
-constexpr std::uint64_t kFast = 32;
 constexpr std::uint64_t kAnyLink = 100'000'000'000;  ///< bytes per second that no link has
 
 bool is_v6(const Seat& seat) {
@@ -102,9 +104,9 @@ std::optional<std::vector<wire::ChunkRange>> ranges_with(const PeerKey& probed,
         request.members[index].download = faster(*member.download);
         return planning::plan_shares(request);
     };
-    const auto best = shares_if(kFast);
+    const auto best = shares_if(kFarFaster);
     if (!best || best->forecast.round > usual.round - usual.round / kWorthwhile) return {};
-    auto shares = shares_if(2);
+    auto shares = shares_if(kProbe);
     if (!shares || shares->ranges == plan.ranges) return {};
     return std::move(shares->ranges);
 }

@@ -26,7 +26,7 @@ struct Veterans;
 struct PlannedRound {
     wire::Plan plan;         ///< ready to be sent
     Duration expected{};     ///< time of scatter and gather by the claims; 0: no speed is known
-    bool is_probed = false;  ///< a peer is planned with twice its bandwidth
+    bool is_probed = false;  ///< a peer is planned with more than it claims
 };
 
 /// What a plan moves over one member's link, in encoded bytes, as if each part were one chunk.

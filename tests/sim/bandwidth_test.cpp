@@ -93,6 +93,12 @@ struct Played {
                                rounds.begin() + static_cast<std::ptrdiff_t>(end), 0.0) /
                static_cast<double>(end - begin);
     }
+    /// The round of which this part of all rounds is shorter.
+    double quantile(double part) const {
+        std::vector<double> sorted = rounds;
+        std::ranges::sort(sorted);
+        return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size()))];
+    }
 };
 
 RoundRules rules_of(std::uint64_t steps, const Fleet& fleet) {
@@ -235,7 +241,8 @@ TEST_CASE("windows of slices do not make rounds longer", "[averaging][sim]") {
         }
         INFO(text);
         if (shows()) WARN(text);
-        CHECK(with.mean(0, 7) < 1.02 * without.mean(0, 7) + 0.1);
+        // Not the means: probes of links fall into some of the rounds.
+        CHECK(with.quantile(0.2) < 1.02 * without.quantile(0.2) + 0.1);
     }
 }
 
@@ -285,15 +292,16 @@ TEST_CASE("a probe that finds nothing costs one round", "[averaging][sim]") {
                 .trainers = std::vector<Profile>(8, peer_with(20, 20))};
     const double best = optimum_of(fleet);
     const Played all = played(1, 45, fleet);
-    std::vector<double> sorted = all.rounds;
-    std::ranges::sort(sorted);
     std::string text = fmt::format("T* {:.2f} s, rounds", best);
     for (const double round : all.rounds) text += fmt::format(" {:.2f}", round);
     INFO(text);
     if (shows()) WARN(text);
-    CHECK(std::ranges::count_if(sorted, [&](double round) { return round > 1.3 * best; }) <= 2);
-    CHECK(sorted.back() < 2.2 * best);
-    CHECK(sorted[sorted.size() / 2] < 1.2 * best);
+    const auto long_ones =
+        std::ranges::count_if(all.rounds, [&](double round) { return round > 1.3 * best; });
+    CHECK(long_ones >= 1);
+    CHECK(long_ones <= 2);
+    CHECK(std::ranges::max(all.rounds) < 2 * best);
+    CHECK(all.quantile(0.5) < 1.2 * best);
 }
 
 TEST_CASE("processors that seal slower than the links carry set the pace of the rounds",
