@@ -142,7 +142,8 @@ TEST_CASE("a round that lasts longer than its deadline teaches the next one how 
         });
         const auto members = static_cast<double>(trainers + 1);
         const double best = 2 * kElements * sizeof(float) * (members - 1) / members / 125'000;
-        const double round = seconds / (kRounds - 1);
+        // One of the rounds may probe a link in vain, which makes it up to twice as long.
+        const double round = seconds / kRounds;
         INFO(trainers << " trainers: " << round << " s a round, T* " << best << " s, " << lost
                       << " attempts lost");
         CHECK(lost <= 1);

@@ -1,7 +1,8 @@
 // A peer of every role dies at every named point of a round that it passes, in swarms of three to
 // six peers with one voter, and of five to eight with three. The other peers lose at most two
-// timeouts and end with equal states, no peer loads a whole state, and the contribution of every
-// other peer is in the round. The only voter of a swarm restarts after a second.
+// timeouts and end with equal states, no peer loads a whole state unless it has missed more rounds
+// than peers keep, and the contribution of every other peer is in the round. The only voter of a
+// swarm restarts after a second.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -188,6 +189,22 @@ std::vector<std::uint64_t> loads(const World& world) {
     return all;
 }
 
+/// Whether the swarm has gone on since `step` for more rounds without this host than peers keep
+/// averages of: it may not have noticed for a failure timeout that its link to the only voter is
+/// dead.
+bool may_load(const Swarm& swarm, World::Id host, StepIndex step) {
+    const PeerKey& key = swarm.world.key(host);
+    std::uint32_t missed = 0;
+    for (const Round& round : swarm.world.checkers().history()) {
+        const auto& members = round.record.members;
+        const bool is_in = std::any_of(members.begin(), members.end(),
+                                       [&](const auto& line) { return line.peer == key; });
+        missed = is_in || round.record.step < step ? 0 : missed + 1;
+        if (missed > Swarm::rules(1).kept_averages) return true;
+    }
+    return false;
+}
+
 /// Requires that the record counts a contribution of every trainer except the victim.
 void require_all_counted(const World& world, World::Id victim, StepIndex step) {
     const CommitRecord record = world.checkers().history().at(step.value()).record;
@@ -232,7 +249,10 @@ std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point poin
     auto loads_after = loads(world);
     // Loads are counted per life.
     if (victim == Victim::kOnlyVoter) loads_after[0] += loads_before[0];
-    REQUIRE(loads_after == loads_before);
+    for (World::Id host = 0; host < world.size(); ++host) {
+        INFO("host " << host);
+        REQUIRE(loads_after[host] <= loads_before[host] + (may_load(swarm, host, *round) ? 1 : 0));
+    }
     require_all_counted(world, id, *round);
     return took;
 }
