@@ -46,7 +46,7 @@ class Peer final {
     /// Cost: below a millisecond.
     bool work_ahead();
     /// Bytes of the present round's average that are digested; fewer than before: another average.
-    /// For simulations of what that costs.
+    /// A simulator charges processor time for them.
     std::uint64_t digested_bytes() const;
     /// When handle() needs its next event::Tick at the latest; kNever: no deadline.
     TimePoint next_deadline() const;

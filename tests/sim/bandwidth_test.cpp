@@ -93,6 +93,8 @@ struct Played {
                                rounds.begin() + static_cast<std::ptrdiff_t>(end), 0.0) /
                static_cast<double>(end - begin);
     }
+    /// "rounds" and their seconds.
+    std::string text() const { return fmt::format("rounds {:.2f}", fmt::join(rounds, " ")); }
     /// The round of which this part of all rounds is shorter.
     double quantile(double part) const {
         std::vector<double> sorted = rounds;
@@ -194,12 +196,10 @@ TEST_CASE("rounds of links of unknown bandwidth come near the optimum", "[averag
             const Played all = played(seed, 9, fleet);
             const double fifth = all.mean(3, 8);
             const std::string text =
-                fmt::format("{} trainers: T* {:.2f} s, first commit after {:.1f} s, rounds",
-                            trainers, best, all.first);
-            std::string line = text;
-            for (const double round : all.rounds) line += fmt::format(" {:.2f}", round);
-            INFO(line);
-            if (shows()) WARN(line);
+                fmt::format("{} trainers: T* {:.2f} s, first commit after {:.1f} s, {}", trainers,
+                            best, all.first, all.text());
+            INFO(text);
+            if (shows()) WARN(text);
             CHECK(all.first < 60);
             CHECK(fifth < 1.2 * best);
         }
@@ -278,8 +278,8 @@ TEST_CASE("a fast backbone of unknown bandwidth reduces for homes", "[averaging]
         for (Profile& trainer : fleet.trainers) trainer.guesses_bandwidth = false;
         const double best = optimum_of(fleet);
         const Played all = played(1, 9, fleet);
-        std::string text = fmt::format("8 homes with {} Mbit/s: T* {:.2f} s, rounds", upload, best);
-        for (const double round : all.rounds) text += fmt::format(" {:.2f}", round);
+        const std::string text =
+            fmt::format("8 homes with {} Mbit/s: T* {:.2f} s, {}", upload, best, all.text());
         INFO(text);
         if (shows()) WARN(text);
         // When plans rested on measurements alone, they took 1.8 T*.
@@ -292,8 +292,7 @@ TEST_CASE("a probe that finds nothing costs one round", "[averaging][sim]") {
                 .trainers = std::vector<Profile>(8, peer_with(20, 20))};
     const double best = optimum_of(fleet);
     const Played all = played(1, 45, fleet);
-    std::string text = fmt::format("T* {:.2f} s, rounds", best);
-    for (const double round : all.rounds) text += fmt::format(" {:.2f}", round);
+    const std::string text = fmt::format("T* {:.2f} s, {}", best, all.text());
     INFO(text);
     if (shows()) WARN(text);
     const auto long_ones =
@@ -317,8 +316,8 @@ TEST_CASE("processors that seal slower than the links carry set the pace of the 
     }
     const double best = optimum_of(as_links);
     const Played all = played(1, 9, fleet);
-    std::string text = fmt::format("processors that seal 2 MB/s: T* {:.2f} s, rounds", best);
-    for (const double round : all.rounds) text += fmt::format(" {:.2f}", round);
+    const std::string text =
+        fmt::format("processors that seal 2 MB/s: T* {:.2f} s, {}", best, all.text());
     INFO(text);
     if (shows()) WARN(text);
     CHECK(all.mean(3, 8) > 0.9 * best);
