@@ -16,10 +16,8 @@
 //            rounds of a trial, ever more rarely.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
-#include <utility>
 
 #include "peer/planning/participation.hpp"
 #include "peer/wire/types.hpp"
@@ -48,67 +46,22 @@ class SpeedTrial {
     };
 
     /// All trainers have the turn of every round again, as in a new term: no trial is under way.
-    void reset() {
-        is_under_way_ = false;
-        former_.clear();
-        speed_ = {};
-        quiet_ = 0;
-        predicted_ = 0;
-    }
+    void reset();
     /// The model's samples per second for the present turns; 0: none. Counts for the next rounds.
     void expect(double samples_per_second) { predicted_ = samples_per_second; }
     /// A round was decided that counts `samples` and took `seconds` from the round before.
-    void decided(double samples, double seconds, bool is_disturbed) {
-        if (is_disturbed) {
-            quiet_ = 0;
-            disturbed_ += is_under_way_ ? 1 : 0;
-            return;
-        }
-        quiet_ = std::min(quiet_ + 1, kRounds);
-        if (std::exchange(is_first_, false) || predicted_ <= 0 || seconds <= 0) return;
-        if (speed_.rounds >= 4 * kRounds) speed_ = speed_.halved();
-        speed_.samples += samples;
-        speed_.expected += predicted_ * seconds;
-        ++speed_.rounds;
-    }
+    void decided(double samples, double seconds, bool is_disturbed);
     /// Whether trainers may lose the turn of every round at this step.
-    bool may_choose(StepIndex step) const {
-        return !is_under_way_ && quiet_ >= kRounds && speed_.rounds >= kRounds &&
-               step >= calm_until_;
-    }
+    bool may_choose(StepIndex step) const;
     /// Whether a choice is on trial.
     bool is_under_way() const { return is_under_way_; }
     /// Trainers change their turns: a trial begins. `former`: their turns before.
-    void begin(Turns former) {
-        former_ = std::move(former);
-        is_under_way_ = is_first_ = true;
-        disturbed_ = 0;
-        before_ = speed_.quotient();
-        speed_ = {};
-    }
+    void begin(Turns former);
     /// The turns before the choice on trial; empty: there is none.
     const Turns& former() const { return former_; }
     /// Compares the speed under the present turns with that before. `former` and `now`: the
     /// model's samples per second for both, with the present members. A verdict ends the trial.
-    Verdict judge(StepIndex step, double former, double now) {
-        if (!is_under_way_) return Verdict::kNone;
-        const double measured = speed_.quotient() * now;
-        const double before = before_ * former;
-        const bool is_whole = speed_.rounds >= kRounds;
-        const bool is_much_slower = speed_.rounds > 0 && measured < before / 2;
-        if (!is_whole && !is_much_slower && disturbed_ < kDisturbed) return Verdict::kNone;
-        is_under_way_ = false;
-        const bool keeps = is_whole && measured >= before;
-        if (keeps) {
-            hesitation_ = std::max(hesitation_ / 2, kHesitation);
-            former_.clear();
-            return Verdict::kKeep;
-        }
-        calm_until_ = StepIndex{step.value() + hesitation_};
-        hesitation_ = std::min(2 * hesitation_, kMaxHesitation);
-        speed_ = {};
-        return Verdict::kTakeBack;
-    }
+    Verdict judge(StepIndex step, double former, double now);
 
   private:
     struct Speed {
