@@ -3,14 +3,15 @@
 // coordinates. Prints, per step, the coordinator's and an ordinary member's messages, bytes and
 // processor time, and the time of the round beyond computing and moving data. Asserts nothing.
 //
-//     swarm_bench [--leaving] [--elements N] [--steps N] [peers...]
+//     swarm_bench [--leaving] [--elements N] [--codec C] [--steps N] [--notes] [peers...]
 //
 // With --leaving, a trainer's machine is gone every 14 s; in each measured step the first one goes
 // once it has sent a first chunk: the round waits for it, and is amended. With --elements the
 // vectors have the size of a real model. All peers of the process then share the memory of their
 // vectors (shared_zeros.hpp), but not that of frames: a thousand peers with 18 M elements in fp16
-// need 40 GB, most of it zeros, which compressed swap makes small. Measures three steps without
-// --steps. The error stream tells when each step ends.
+// need 40 GB, most of it zeros, which compressed swap makes small. C is fp16, which is used without
+// --codec, or int8. Measures three steps without --steps. The error stream tells when each step
+// ends, and with --notes what the coordinator notes and when (virtual time).
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -50,8 +51,10 @@ constexpr Duration kBetweenLeavers = std::chrono::seconds{14};
 
 struct Choice {
     std::uint64_t elements = kFewElements;
+    Codec codec = Codec::kFp16;
     std::size_t steps = 3;  ///< to measure
     bool is_leaving = false;
+    bool tells_notes = false;
     std::vector<std::size_t> fleets;
 };
 
@@ -149,7 +152,7 @@ simulation::WorldOptions options_for(const Choice& choice, const std::vector<Hos
                                      simulation::Observer& observer) {
     simulation::WorldOptions options;
     options.rules.elements = choice.elements;
-    options.rules.codec = Codec::kFp16;
+    options.rules.codec = choice.codec;
     options.rules.target_batch = target_of(hosts);
     options.rules.last_step = StepIndex{1'000};
     options.rules.chooses_trainers = false;  // all peers are members of each round
@@ -183,7 +186,7 @@ Played play(std::size_t peers, const Choice& choice) {
     const NodeId member = ordinary(hosts);
     std::vector<simulation::Connection> links;
     for (const Host& host : hosts) links.push_back(host.profile.connection);
-    Meter meter{{0, member}, links};
+    Meter meter{{0, member}, links, choice.tells_notes};
     World world{peers, options_for(choice, hosts, meter)};
     for (const Host& host : hosts) start(world, host);
     world.set_paused(true);
@@ -306,16 +309,30 @@ std::uint64_t number(const char* text, std::uint64_t least, std::uint64_t most, 
     std::exit(2);
 }
 
+/// Reads a codec, or ends the program with a sentence.
+Codec codec(std::string_view name) {
+    for (const Codec codec : {Codec::kFp16, Codec::kInt8}) {
+        if (name == name_of(codec)) return codec;
+    }
+    std::fprintf(stderr, "swarm_bench: there is no codec '%.*s' here, only fp16 and int8\n",
+                 static_cast<int>(name.size()), name.data());
+    std::exit(2);
+}
+
 Choice choice_of(std::span<char*> arguments) {
     Choice choice;
     for (std::size_t k = 0; k < arguments.size(); ++k) {
         const std::string_view argument = arguments[k];
         if (argument == "--leaving") {
             choice.is_leaving = true;
+        } else if (argument == "--notes") {
+            choice.tells_notes = true;
         } else if (argument == "--elements" && k + 1 < arguments.size()) {
             const std::uint64_t wanted =
                 number(arguments[++k], kFewElements, kMostElements, "elements");
             choice.elements = (wanted + kPageElements - 1) / kPageElements * kPageElements;
+        } else if (argument == "--codec" && k + 1 < arguments.size()) {
+            choice.codec = codec(arguments[++k]);
         } else if (argument == "--steps" && k + 1 < arguments.size()) {
             choice.steps = number(arguments[++k], 1, 1'000, "steps");
         } else {
@@ -332,8 +349,8 @@ int main(int argc, char** argv) {
     const Choice choice = choice_of(std::span{argv + 1, static_cast<std::size_t>(argc - 1)});
     const bool is_large = choice.elements > kFewElements;
     if (is_large) share_zeros(choice.elements);
-    std::printf("vectors of %llu elements in fp16%s\n",
-                static_cast<unsigned long long>(choice.elements),
+    std::printf("vectors of %llu elements in %s%s\n",
+                static_cast<unsigned long long>(choice.elements), name_of(choice.codec),
                 is_large ? "" : ": bytes of data are not those of a real model");
     for (const std::size_t peers : choice.fleets) {
         print(peers, play(peers, choice), choice.steps);

@@ -1,6 +1,8 @@
 #include "tests/bench/swarm_meter.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <set>
 
@@ -136,12 +138,22 @@ void Meter::has_handled(TimePoint now, NodeId node, const Actions& actions) {
             if (tally) tally->sent[frame.kind] += Count{.frames = 1, .bytes = frame.bytes};
         } else if (const auto* decided = std::get_if<action::Committed>(&action)) {
             committed = decided;
+        } else if (const auto* note = std::get_if<action::Note>(&action)) {
+            if (node == metered_.front()) tell(now, note->line);
         }
     }
     if (committed && node == metered_.front()) close_step(now, committed->record);
 }
 
+void Meter::tell(TimePoint now, const std::string& line) const {
+    if (!tells_notes_) return;
+    const std::chrono::duration<double> when = now.time_since_epoch();
+    std::fprintf(stderr, "%.3f s: %s\n", when.count(), line.c_str());
+}
+
 void Meter::close_step(TimePoint now, const CommitRecord& record) {
+    tell(now, "step " + std::to_string(record.step.value()) + " is decided, " +
+                  std::to_string(record.members.size()) + " members");
     open_.step = record.step;
     open_.members = record.members.size();
     open_.committed = now;

@@ -61,8 +61,13 @@ struct Step {
 class Meter final : public simulation::Observer {
   public:
     /// `links` are the peers' rates by number, from which the time of their data is computed.
-    Meter(std::vector<simulation::NodeId> metered, std::vector<simulation::Connection> links)
-        : metered_(std::move(metered)), links_(std::move(links)), data_(links_.size()) {}
+    /// `tells_notes`: the first peer's notes and decisions go to the error stream.
+    Meter(std::vector<simulation::NodeId> metered, std::vector<simulation::Connection> links,
+          bool tells_notes = false)
+        : metered_(std::move(metered)),
+          links_(std::move(links)),
+          tells_notes_(tells_notes),
+          data_(links_.size()) {}
 
     void handles(TimePoint now, simulation::NodeId node, const Event& event) override;
     void has_handled(TimePoint now, simulation::NodeId node, const Actions& actions) override;
@@ -86,10 +91,12 @@ class Meter final : public simulation::Observer {
     bool is_metered(simulation::NodeId node) const;
     Step& step_of(StepIndex step);
     void received(TimePoint now, simulation::NodeId node, const Frame& frame);
+    void tell(TimePoint now, const std::string& line) const;
     void close_step(TimePoint now, const CommitRecord& record);
 
     const std::vector<simulation::NodeId> metered_;
     const std::vector<simulation::Connection> links_;
+    const bool tells_notes_;
     std::vector<Data> data_;  ///< data of the current step
     SharedBytes last_seen_;
     Frame last_frame_;
