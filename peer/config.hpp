@@ -26,6 +26,8 @@ struct RoundRules {
     /// The coordinator chooses the trainers of each round (round/README.md, Turns). False: every
     /// trainer is called to every round.
     bool chooses_trainers = true;
+    /// The coordinator probes links for more than they have carried (round/link_probe.hpp).
+    bool probes_links = true;
     /// Vectors of N floats in a state: the parameters and the optimizer's moments.
     std::uint32_t state_vectors = 3;
 
@@ -97,6 +99,7 @@ struct PeerConfig {
     // What a backbone's host has kept from earlier processes. Empty: the run has not begun.
     std::optional<SignedGeneration> generation{};  ///< the last one begun; empty: generation 0
     std::optional<Decision> last_decision{};       ///< the last action::Committed of `generation`
+    std::optional<StepIndex> last_settled{};       ///< step of the last action::Settled in it
     /// The last action::Voted, or first_memory(). Empty: this peer never votes.
     std::optional<VoterState> voter{};
     /// The last action::PauseChanged. Empty: the run was never paused.

@@ -1,7 +1,8 @@
 // Bulk data: chunks of the round and leaves for peers that are behind. They wait in the parts that
 // own them until their link has window for them, so a round's chunks always go before donations and
-// an election or heartbeat never queues behind more than a window. Also here: the rates of the
-// links, measured while bulk is under way.
+// an election or heartbeat never queues behind more than a window. A coordinator sends none while
+// the plan is still to be sent to some peers: no chunk is averaged without them. Also here: the
+// rates of the links, measured while bulk is under way.
 #include <chrono>
 
 #include "peer/core/core.hpp"
@@ -13,10 +14,9 @@ void Peer::Core::pump() {
     const std::vector<PeerKey> opened = member_.take_opened();
     if (std::exchange(has_bulk_, false)) {
         for (const auto& [peer, known] : links_.known()) pump_to(peer);
-    } else if (opened.empty()) {
-        return;
+    } else {
+        for (const PeerKey& peer : opened) pump_to(peer);
     }
-    for (const PeerKey& peer : opened) pump_to(peer);
     pump_released();
 }
 
@@ -28,6 +28,7 @@ void Peer::Core::pump_released() {
 }
 
 void Peer::Core::pump_to(const PeerKey& peer) {
+    if (coordinator_.is_telling()) return;
     if (!member_.has_next(peer) && !donor_.has_next(peer)) return;
     const wire::LinkKind link = links_.kind_of(peer);
     const auto seal = [this, link](StepIndex step, wire::Body body) {

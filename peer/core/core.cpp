@@ -58,6 +58,7 @@ void Peer::Core::handle(TimePoint now, const Event& event, Actions& actions) {
     out_.actions = std::move(actions);
     if (is_first) {
         coordinator_.head_changed(now, false, last_record());
+        settle_last_decision();
         if (voter_.voted_state()) vote_for_state(*voter_.voted_state());
     }
     std::visit([this](const auto& e) { on(e); }, event);
@@ -113,6 +114,8 @@ void Peer::Core::advance_parts() {
     member_.follow_term(election_.term(), out_);
     certify_as_coordinator();
     if (is_staying) coordinator_.advance(now_, out_);
+    const bool is_telling = coordinator_.is_telling();
+    if (std::exchange(was_telling_, is_telling) && !is_telling) has_bulk_ = true;
     post();
     if (keeps_history()) {
         settlement_.advance(now_, out_);
@@ -176,6 +179,7 @@ void Peer::Core::welcome_newcomers() {
         out_.send(peer, head().step, heartbeat_body());
         send_certificate(peer);
         coordinator_.on_newcomer(peer, out_);
+        forget_if_stateless(peer);
         has_bulk_ = true;
     }
 }

@@ -195,6 +195,8 @@ class Peer::Core {
     /// Moves the head. Requires a record that extends it, with its certificate. `is_live`: it was
     /// decided just now, not fetched.
     void decide(const Decision& decision, bool is_live);
+    void settle_last_decision();
+    void forget_if_stateless(const PeerKey& peer);
     void tell_decision(const PeerKey& peer, StepIndex step);
     void tell_outsiders(StepIndex step);
     bool was_addressed(const PeerKey& peer) const;
@@ -282,6 +284,7 @@ class Peer::Core {
     bool is_bulk_event_ = false;        ///< the event at hand has moved data only
     SharedBytes received_;              ///< the frame at hand; null when a relay has passed it on
     bool has_bulk_ = false;             ///< bulk may be sendable that was not before
+    bool was_telling_ = false;          ///< Coordinator::is_telling() after the last event
 
     std::optional<Decision> last_decision_;
     TimePoint decided_at_ = TimePoint::min();

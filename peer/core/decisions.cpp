@@ -56,15 +56,28 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
         settlement_.decided(now_, decision.record, out_);
         for (const CommitLine& line : decision.record.members) {
             if (line.peer == self_) continue;
-            const membership::Known* const known = links_.find(line.peer);
-            // A member without a state never reports one.
-            if (known == nullptr || !known->receives) settlement_.lost(line.peer);
+            if (links_.find(line.peer) == nullptr) settlement_.lost(line.peer);
+            forget_if_stateless(line.peer);
         }
     }
     using Outcome = progress::LinkRate::Outcome;
     round_measured(was_in_time ? Outcome::kInTime : Outcome::kLate);
     head_changed(is_live);
     if (is_live) catch_up_.decided(now_, head().step);
+}
+
+/// An earlier process of this backbone made the last decision and ended before it had counted the
+/// states: its members are linked again soon.
+void Peer::Core::settle_last_decision() {
+    if (config_.role != Role::kBackbone || !last_decision_) return;
+    const CommitRecord& record = last_decision_->record;
+    if (config_.last_settled < record.step.next()) settlement_.decided(now_, record, out_);
+}
+
+/// A member without a state never reports one.
+void Peer::Core::forget_if_stateless(const PeerKey& peer) {
+    const membership::Known* const known = links_.find(peer);
+    if (known != nullptr && !known->receives) settlement_.lost(peer);
 }
 
 /// A peer that was not in the round and holds the state it began with catches up now: told only

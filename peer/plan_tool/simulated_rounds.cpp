@@ -107,6 +107,7 @@ simulation::WorldOptions world_options(const PlanRequest& request, const Simulat
     options.rules.target_batch = Samples{traffic.contributors * kMicroBatch * kMicroBatches};
     options.rules.last_step = StepIndex{asked.rounds + 1'000};
     options.rules.chooses_trainers = false;  // the fleet's own round is asked for
+    options.rules.probes_links = false;      // bandwidths are declared
     options.computes_averages = false;
     options.network.tcp = asked.tcp;
     if (asked.tcp.packet_bytes > 0) {

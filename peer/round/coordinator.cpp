@@ -137,7 +137,8 @@ void Coordinator::on_newcomer(const PeerKey& peer, Outbox& out) {
 // --- time --------------------------------------------------------------------
 
 TimePoint Coordinator::next_deadline() const {
-    return std::min({deadline_, judge_at_, ask_at_});
+    const bool waits = phase_ == Phase::kPlanned && (is_amend_due_ || !untold_.empty());
+    return std::min({deadline_, judge_at_, ask_at_, waits ? tell_at_ : kNever});
 }
 
 void Coordinator::reset() {
@@ -149,6 +150,7 @@ void Coordinator::reset() {
     seats_.clear();
     plan_.reset();
     plan_holders_.clear();
+    untold_.clear();
     record_.reset();
     reduced_.clear();
     ready_.clear();
@@ -174,7 +176,10 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
     const bool had_round = phase_ != Phase::kGathering;
     if (now >= deadline_) time_out(now, out);
     if (now >= judge_at_) judge_stalls(out);
-    if (phase_ == Phase::kPlanned && is_amend_due_) amend(now, out);
+    if (phase_ == Phase::kPlanned && now >= tell_at_) {
+        tell_some(out);
+        if (is_amend_due_ && now >= tell_at_) amend(now, out);
+    }
     // The round was cancelled: our own member must get the Cancel before the next Call.
     if (had_round && phase_ == Phase::kGathering) return;
     if (phase_ == Phase::kProposed && ask_at_ == kNever) {
@@ -368,7 +373,8 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
     choose_reducers();
     correct_claims();
-    const auto probed = attendances_.is_on_trial() ? std::nullopt : probe_.next(seats_);
+    const bool may_probe = config_.rules.probes_links && !attendances_.is_on_trial();
+    const auto probed = may_probe ? probe_.next(seats_) : std::nullopt;
     const auto planned = make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_),
                                    seats_, veterans_, probed);
     probe_.planned(planned && planned->is_probed);

@@ -113,6 +113,8 @@ class Coordinator {
 
     /// Members of the round and voters, without the members that the plan's relays serve.
     std::set<PeerKey> addressees() const;
+    /// The plan of the round is still to be sent to some peers.
+    bool is_telling() const { return phase_ == Phase::kPlanned && !untold_.empty(); }
     /// When advance() must be called next; kNever: not before another event.
     TimePoint next_deadline() const;
     /// Fails a DEDLOC_CHECK if the state contradicts itself.
@@ -153,6 +155,7 @@ class Coordinator {
     void plan(TimePoint now, Outbox& out);
     void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
     void send_plan(const std::optional<wire::Plan>& base, Outbox& out);
+    void tell_some(Outbox& out);
     void amend(TimePoint now, Outbox& out);
     /// Complaints that are heard.
     struct Missed {
@@ -208,7 +211,8 @@ class Coordinator {
     std::deque<TimePoint> head_times_;  ///< when the last heads came, newest first
     TimePoint called_at_{};             ///< when the round was called
     bool has_lost_any_ = false;         ///< a peer was lost since turns were chosen
-    std::size_t disturbances_ = 0;      ///< members lost since the head; kMaxMembers: an attempt
+    /// Members lost since the head; a probe, a pause and a cancelled attempt count as kMaxMembers.
+    std::size_t disturbances_ = 0;
     std::optional<TimePoint> paused_at_{};  ///< since when the run is paused
     Samples stored_;               ///< most samples that a trainer can have held at head_since_
     Samples carried_;              ///< most samples of the round from before computing_since_
@@ -218,9 +222,13 @@ class Coordinator {
     TimePoint frozen_since_ = kNever;     ///< since when most trainers have been frozen
     TimePoint next_estimate_at_ = TimePoint::min();  ///< next estimate of the target batch
     Duration expected_{};                            ///< planned duration of the last planned round
-    TimePoint published_at_{};                       ///< when the plan was sent
-    std::set<PeerKey> plan_holders_;                 ///< peers that have said they hold the plan
-    std::map<PeerKey, TimePoint> plan_resent_at_;    ///< when a peer was last sent the plan again
+    TimePoint published_at_{};     ///< when the plan was sent; if in parts, the last one so far
+    std::vector<PeerKey> untold_;  ///< peers that it is still to be sent to, the next one last
+    /// When these get it; if there are none, when the plan may be amended.
+    TimePoint tell_at_{};
+    TimePoint heed_at_{};                          ///< complaints before that are ignored
+    std::set<PeerKey> plan_holders_;               ///< peers that have said they hold the plan
+    std::map<PeerKey, TimePoint> plan_resent_at_;  ///< when a peer was last sent the plan again
 
     LinkProbe probe_;
     Latecomers latecomers_;

@@ -35,7 +35,8 @@ void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
     if (!is_about_us(step, stalled.term) || phase_ != Phase::kPlanned) return;
     if (stalled.attempt != attempt_ || !seats_.contains(from)) return;
     if (complaints_.is_doubted(account_of(from)) && from != self_) return;
-    if (!stalled.senders.empty() || !stalled.reducers.empty()) {
+    const bool misses_some = !stalled.senders.empty() || !stalled.reducers.empty();
+    if (misses_some && now >= heed_at_) {
         stalls_[from] = stalled;
         judge_at_ = std::min(judge_at_, now + kHearing);
     }

@@ -2,11 +2,22 @@
 // that they hold the plan before it, in a heartbeat, a Reduced or a Ready; the others get it whole.
 // Relays pass on what they get, so a member may get a change without its base: it asks for the
 // whole plan.
+//
+// In the first round no peer is linked with a relay, and a thousand plans are 70 MB. If all were
+// sent at once, no member would get anything else from the coordinator until almost all have left,
+// and members would take it for dead. So as many leave at once as the uplink carries in a moment,
+// and the others follow; the coordinator's own chunks wait. Until all members have had time to tell
+// that they hold the plan it is not amended, and complaints about peers that may not have had it do
+// not count.
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "peer/round/coordinator.hpp"
+#include "peer/round/relays.hpp"
 #include "peer/wire/plan_change.hpp"
 
 namespace dedloc::round {
@@ -14,6 +25,11 @@ namespace {
 
 /// Plans of up to so many members are sent whole: 4 kB.
 constexpr std::size_t kMaxWholeMembers = 64;
+/// Seconds of the uplink that plans may take at once.
+constexpr double kSecondsAtOnce = 0.25;
+/// Part of the uplink for plans. Heartbeats to all members have the rest: of 1 Mbit/s and 130
+/// members they need 0.4.
+constexpr double kUplinkPart = 0.5;
 
 }  // namespace
 
@@ -29,7 +45,34 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
         }
         if (!informed.empty()) send_to(informed, *change, out);
     }
-    if (!all.empty()) send_to(all, *plan_, out);
+    // From the last one on: the coordinator's own member, then relays.
+    const auto is_first = [&](const PeerKey& peer) {
+        return peer == self_ || std::ranges::any_of(plan_->relays, [&](std::uint32_t k) {
+                   return plan_->members[k].peer == peer;
+               });
+    };
+    untold_.assign(all.begin(), all.end());
+    std::ranges::stable_partition(untold_, [&](const PeerKey& peer) { return !is_first(peer); });
+    tell_at_ = heed_at_ = now_;
+    tell_some(out);
+}
+
+/// The plan goes to the next peers.
+void Coordinator::tell_some(Outbox& out) {
+    if (untold_.empty()) return;
+    const double seconds = wire_bytes_of(*plan_) / (kUplinkPart * upload_of(seats_.at(self_)));
+    const auto most = static_cast<std::size_t>(std::max(1.0, kSecondsAtOnce / seconds));
+    const std::size_t count = std::min(most, untold_.size());
+    out.send_to_all({untold_.rbegin(), untold_.rbegin() + static_cast<std::ptrdiff_t>(count)},
+                    step_, *plan_);
+    const bool is_first_of_all = published_at_ == now_;
+    untold_.resize(untold_.size() - count);
+    published_at_ = now_;
+    if (is_first_of_all && untold_.empty()) return;
+    const std::chrono::duration<double> time{static_cast<double>(count) * seconds};
+    tell_at_ = now_ + std::chrono::duration_cast<Duration>(time);
+    if (untold_.empty()) tell_at_ += config_.rules.heartbeat;
+    heed_at_ = now_ + config_.rules.stall_timeout;
 }
 
 /// Once for each peer and attempt, so that a liar gets the plan that it is sent anyway.

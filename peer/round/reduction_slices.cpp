@@ -51,14 +51,18 @@ void Reduction::has_spent(std::uint32_t chunk) {
 std::vector<std::pair<PeerKey, wire::SliceQuery>> Reduction::take_queries() {
     std::vector<std::pair<PeerKey, wire::SliceQuery>> queries;
     if (!plan_) return queries;
+    std::vector<std::uint32_t> freed;
+    for (const std::uint32_t c : parts_[own_index_]) {
+        if (is_freed_[c] && !has_average_[c]) freed.push_back(c);
+    }
+    if (freed.empty()) return queries;
     for (const std::uint32_t k : contributors_) {
         if (k == own_index_) continue;
         const PeerKey& peer = plan_->members[k].peer;
         const auto kept = kept_.find(peer);
         wire::SliceQuery query{
             .sum_id = sum_id_, .chunk_elements = plan_->chunk_elements, .chunks = {}};
-        for (std::uint32_t c = 0; c < chunk_count(); ++c) {
-            if (!is_freed_[c] || !is_mine(c) || has_average_[c]) continue;
+        for (const std::uint32_t c : freed) {
             if (kept != kept_.end() && kept->second.chunks.contains(c)) continue;
             // The last span covers what would not fit: slices that come twice are ignored.
             const bool extends = !query.chunks.empty() && (query.chunks.back().last_chunk == c ||
@@ -71,9 +75,7 @@ std::vector<std::pair<PeerKey, wire::SliceQuery>> Reduction::take_queries() {
         }
         if (!query.chunks.empty()) queries.emplace_back(peer, std::move(query));
     }
-    for (std::uint32_t c = 0; c < chunk_count(); ++c) {
-        if (is_mine(c) && !has_average_[c]) is_freed_[c] = false;
-    }
+    for (const std::uint32_t c : freed) is_freed_[c] = false;
     return queries;
 }
 

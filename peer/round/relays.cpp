@@ -23,17 +23,6 @@ constexpr Bandwidth kUnknownLink{1'000'000};
 /// Approximate size of a reducer's endpoint on the wire.
 constexpr std::size_t kEndpointBytes = 40;
 
-/// The seat's upload bandwidth in bytes per second, as far as it is known.
-double upload_of(const Seat& seat) {
-    return static_cast<double>(seat.join->upload.value_or(kUnknownLink).value());
-}
-
-double size_of(const wire::Plan& plan) {
-    return static_cast<double>(plan.members.size() * wire::kMemberBytes +
-                               plan.ranges.size() * wire::kRangeBytes +
-                               plan.reducers.size() * kEndpointBytes);
-}
-
 /// Possible relays, fastest upload first.
 std::vector<std::uint32_t> candidates(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
                                       const Veterans& veterans) {
@@ -60,13 +49,23 @@ Veterans veterans_of(const wire::Plan& plan) {
     return veterans;
 }
 
+double wire_bytes_of(const wire::Plan& plan) {
+    return static_cast<double>(plan.members.size() * wire::kMemberBytes +
+                               plan.ranges.size() * wire::kRangeBytes +
+                               plan.reducers.size() * kEndpointBytes);
+}
+
+double upload_of(const Seat& seat) {
+    return static_cast<double>(seat.join->upload.value_or(kUnknownLink).value());
+}
+
 std::vector<std::uint32_t> choose_relays(const wire::Plan& plan,
                                          const std::map<PeerKey, Seat>& seats,
                                          const Veterans& veterans) {
     const std::size_t members = plan.members.size();
     const auto coordinator = seats.find(plan.term.coordinator);
     if (members <= kMaxWithoutRelays || coordinator == seats.end()) return {};
-    const double bytes = size_of(plan);
+    const double bytes = wire_bytes_of(plan);
     const double own = upload_of(coordinator->second);
     std::vector<std::uint32_t> relays = candidates(plan, seats, veterans);
     std::size_t chosen = 0;

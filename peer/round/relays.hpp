@@ -25,6 +25,12 @@ struct Veterans {
 /// Members and reducers of this plan.
 Veterans veterans_of(const wire::Plan& plan);
 
+/// About how many bytes the plan has on the wire.
+double wire_bytes_of(const wire::Plan& plan);
+/// Upload bandwidth of a seat that has joined, in bytes per second; one that is not known counts as
+/// 1 MB/s.
+double upload_of(const Seat& seat);
+
 /// The last round's reducers that, as relays, bring the plan to all members soonest; none if the
 /// coordinator alone is as fast, or the round is small. Ascending member indices.
 ///

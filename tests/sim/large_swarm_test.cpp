@@ -1,7 +1,13 @@
 // A swarm with more members than a peer's view: the coordinator sends plans and commits by relays.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
@@ -40,6 +46,27 @@ class RelayWatch final : public Observer {
     std::size_t change_bytes = 0;                         ///< the largest change
     std::map<std::uint32_t, std::size_t> plans, changes;  ///< frames by attempt
     std::map<NodeId, std::size_t> passed_on;
+};
+
+/// What the first host notes.
+class CoordinatorNotes final : public Observer {
+  public:
+    void handles(TimePoint, NodeId, const Event&) override {}
+    void has_handled(TimePoint now, NodeId node, const Actions& actions) override {
+        if (node != 0) return;
+        const std::chrono::duration<double> when = now.time_since_epoch();
+        for (const Action& action : actions) {
+            const auto* note = std::get_if<action::Note>(&action);
+            if (note != nullptr)
+                lines.push_back(fmt::format("{:.3f} s: {}", when.count(), note->line));
+        }
+    }
+    /// Notes with these words.
+    std::ptrdiff_t count(std::string_view words) const {
+        return std::ranges::count_if(
+            lines, [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    }
+    std::vector<std::string> lines;
 };
 
 /// A coordinator whose uplink is slow, many trainers, and three fast ones that relay for it.
@@ -141,4 +168,34 @@ TEST_CASE("in a large swarm an amendment goes as a change of the plan", "[averag
         CHECK(frames > fleet.relays.plans[attempt]);
     }
     CHECK(10 * fleet.relays.change_bytes < fleet.relays.plan_bytes);
+}
+
+TEST_CASE("no member takes a coordinator for dead while its first plan is under way",
+          "[averaging][sim]") {
+    constexpr std::size_t kMany = 130;
+    RoundRules rules = quick_rules(2);
+    rules.target_batch = Samples{kMany * 8 * 3};
+    CoordinatorNotes notes;
+    WorldOptions options = options_for(1, rules);
+    options.observer = &notes;
+    World world{1, options};
+    const Watch watch{world};
+    // 130 plans take 8 s, and no peer is linked with a relay yet.
+    world.add_backbone(Profile::with_mbit(1, 100));
+    world.add_trainers(kMany, LargeFleet::with_batches(Profile::with_mbit(20, 100)));
+    world.set_paused(true);
+    world.run_for(60s);
+    world.set_paused(false);
+    // One is lost before it has the plan, another one after that.
+    world.kill(17, Point::kBeforePlanHandled, StepIndex{0}, Exit::kSilent);
+    world.kill(18, Point::kFirstScatterSent, StepIndex{0}, Exit::kSilent);
+    require_within(world, 120s, "the first round",
+                   [&] { return world.checkers().record_count() == 1; });
+    CHECK(world.killed_in(17) == StepIndex{0});
+    CHECK(world.killed_in(18) == StepIndex{0});
+    INFO(fmt::format("{}", fmt::join(notes.lines, "\n")));
+    CHECK(notes.count(" was lost in the round ") <= 2);
+    CHECK(notes.count(" goes on without ") <= 2);
+    CHECK(notes.count(" is off: ") == 0);
+    CHECK(world.checkers().history().front().record.members.size() >= kMany - 1);
 }

@@ -125,7 +125,8 @@ class CoordinatorBench {
         join.term = term();
         join.contribution_id = 1;
         join.samples = Samples{samples};
-        join.upload = join.download = kBandwidth;
+        join.upload = upload;
+        join.download = kBandwidth;
         coordinator.joined(now, peer, step(), join, out);
         advance();
     }
@@ -206,6 +207,7 @@ class CoordinatorBench {
     membership::Election election;
     Member member;
     Coordinator coordinator;
+    Bandwidth upload = kBandwidth;  ///< what all Joins claim
     TimePoint now{1h};
     Outbox out;  ///< since it was emptied
     wire::Plan last_plan;

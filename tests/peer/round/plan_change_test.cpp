@@ -1,8 +1,9 @@
-// Amendments of large plans: who gets a change, and who the whole plan.
+// Large plans: who gets a change and who the whole plan, and when they leave a slow uplink.
 #include "peer/wire/plan_change.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 
 #include "tests/peer/round/coordinator_bench.hpp"
 #include "tests/peer/round/member_bench.hpp"
@@ -34,6 +35,34 @@ struct Large : CoordinatorBench {
         return messages.front().to;
     }
     wire::Plan first;
+};
+
+/// 79 trainers have joined a round whose coordinator sends 12 plans of 8 kB a second.
+struct SlowUplink : CoordinatorBench {
+    SlowUplink() {
+        upload = Bandwidth{200'000};
+        for (std::uint8_t n = 11; n < 90; ++n) add(n, 0);
+        coordinator.reported(now, self(), step(), Samples{96}, 0);
+        advance(1s);
+        const auto calls = sent<wire::Call>();
+        REQUIRE(calls.size() == 1);
+        for (const PeerKey& peer : calls.front().to) join(peer, 30);
+    }
+    /// Receivers of plans since `out` was emptied.
+    Keys receivers() const {
+        Keys all;
+        for (const OutgoingMessage& message : sent<wire::Plan>()) {
+            all.insert(all.end(), message.to.begin(), message.to.end());
+        }
+        return all;
+    }
+    /// Advances until the plan is sent to all.
+    void tell_all() {
+        while (coordinator.is_telling()) {
+            REQUIRE(coordinator.next_deadline() <= now + 1s);
+            advance(std::max(coordinator.next_deadline() - now, Duration{1ms}));
+        }
+    }
 };
 
 bool contains(const Keys& keys, std::uint8_t n) {
@@ -69,6 +98,75 @@ TEST_CASE("an amendment of a large plan goes as a change to peers that hold the 
     round.advance();
     CHECK(round.said<wire::PlanChange>().empty());
     CHECK(round.receivers<wire::Plan>().size() == 79);
+}
+
+TEST_CASE("plans leave no faster than half the uplink carries them", "[round]") {
+    SlowUplink round;
+    const TimePoint begin = round.now;
+    CHECK(round.receivers().size() <= 4);
+    CHECK(std::ranges::count(round.receivers(), round.self()) == 1);
+    CHECK(round.coordinator.is_telling());
+    round.tell_all();
+    CHECK(round.now - begin > 5s);
+    CHECK(round.now - begin < 8s);
+    Keys told = round.receivers();
+    std::ranges::sort(told);
+    Keys members = members_of(round.last_plan);
+    CHECK(members.size() == 80);
+    std::ranges::sort(members);
+    CHECK(told == members);
+}
+
+TEST_CASE("a plan is amended once members have had time to tell that they hold it", "[round]") {
+    SlowUplink round;
+    const wire::Plan first = round.last_plan;
+    round.lose(22);
+    round.lose(23);
+    round.tell_all();
+    round.lose(24);
+    round.advance();
+    CHECK(round.last_plan == first);
+    for (std::uint8_t n = 25; n < 90; ++n) {
+        wire::Heartbeat heartbeat;
+        heartbeat.term = round.term();
+        heartbeat.attempt = first.attempt;
+        round.coordinator.heard(round.now, key_of(n), heartbeat, round.out);
+    }
+    round.out = {};
+    round.advance(2s);
+    CHECK(members_of(round.last_plan).size() == 77);
+    CHECK(round.receivers().size() <= 15);
+    REQUIRE(round.sent<wire::PlanChange>().size() == 1);
+    CHECK(round.sent<wire::PlanChange>().front().to.size() == 65);
+}
+
+TEST_CASE("no member is blamed for what a plan that is still under way asks for", "[round]") {
+    SlowUplink round;
+    const auto complain = [&] {
+        for (std::uint8_t n = 30; n < 80; ++n) {
+            round.stall(key_of(n), {.term = {}, .attempt = 0, .senders = {11, 12}, .reducers = {}});
+        }
+        round.advance(1s);
+    };
+    const wire::Plan first = round.last_plan;
+    complain();
+    CHECK(round.last_plan == first);
+    round.tell_all();
+    complain();
+    CHECK(round.last_plan == first);
+    round.advance(round.config.rules.stall_timeout);
+    complain();
+    CHECK(round.last_plan.attempt > first.attempt);
+    CHECK(round.last_plan.members.size() == 78);
+}
+
+TEST_CASE("a cancelled plan is sent to no further peer", "[round]") {
+    SlowUplink round;
+    round.coordinator.generation_begun();
+    CHECK_FALSE(round.coordinator.is_telling());
+    round.out = {};
+    round.advance(10s);
+    CHECK(round.sent<wire::Plan>().empty());
 }
 
 TEST_CASE("a peer that lacks the base of a change gets the whole plan once", "[round]") {
