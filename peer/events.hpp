@@ -280,7 +280,8 @@ struct ReadHistory {
 };
 /// Backbone only: how many members of the last round have reached the same state as this backbone.
 /// Comes once per state that the backbone reaches in time: when all connected members have reported
-/// theirs, after RoundRules::join_timeout, or when the next round is decided.
+/// theirs, after RoundRules::join_timeout, or when the next round is decided. A backbone that was
+/// killed before counts again when it is back (PeerConfig::last_settled).
 struct Settled {
     std::uint64_t generation = 0;  ///< CommitRecord::generation
     StepIndex step;                ///< the state reached: the record's step + 1

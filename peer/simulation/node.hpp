@@ -23,6 +23,7 @@ struct World::Disk {
     bool is_full = false;  ///< writes fail
     /// All decisions and generations, in order.
     std::vector<std::variant<Decision, SignedGeneration>> ledger;
+    std::optional<StepIndex> settled;  ///< step of the last action::Settled of the generation
     std::optional<VoterState> voter;   ///< a voter's memory: promises and votes
     std::optional<SignedPause> pause;  ///< the last action::PauseChanged
     std::vector<Written> checkpoints;  ///< the newest three, oldest first

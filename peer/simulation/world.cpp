@@ -202,11 +202,13 @@ PeerConfig World::config_for(Id id, Memory memory) const {
         .may_begin_generations = id == 0,
         .generation = {},
         .last_decision = {},
+        .last_settled = {},
         .voter = {},
         .pause = {}};
     if (memory != Memory::kLost || host.life == 1) {
         config.generation = last_generation(host.disk);
         config.last_decision = last_decision(host.disk);
+        config.last_settled = host.disk.settled;
         config.voter = host.disk.voter;
         config.pause = host.disk.pause;
     }

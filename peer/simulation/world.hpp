@@ -256,6 +256,7 @@ class World final : private NetworkSink {
     void act_as_adversary(const Node& host, Id id, const Actions& actions);
     void start_adversary(Id id);
     std::uint64_t max_samples_per_second(Id id) const;
+    static bool writes(const Node& host, const Action& action);
     void do_write(Id id, const Action& action);
     void sign(Id id, const GenerationRecord& wanted);
     SignedGeneration signed_by_project(const GenerationRecord& record) const;

@@ -1,7 +1,7 @@
 // World: a host's disk. An action that must be durable before later ones take effect (Voted,
-// Committed, GenerationBegun, PauseChanged) is written before the next action of the same event,
-// after Profile::disk_latency; a full disk crashes the host there. A checkpoint is written beside
-// the peer's thread. What a crash interrupts is not written.
+// Committed, Settled, GenerationBegun, PauseChanged) is written before the next action of the same
+// event, after Profile::disk_latency; a full disk crashes the host there. A checkpoint is written
+// beside the peer's thread. What a crash interrupts is not written.
 #include <utility>
 
 #include "peer/simulation/node.hpp"
@@ -47,10 +47,19 @@ void World::write_checkpoint(Id id, StepIndex step) {
     after(host.profile.disk_latency, [keep, checkpoint] { keep(checkpoint); });
 }
 
-/// Writes what must be on the disk before the next action. A host that cannot write it crashes.
+/// Whether a host keeps an action on its disk.
+bool World::writes(const Node& host, const Action& action) {
+    if (host.role != Role::kBackbone) return false;
+    return std::holds_alternative<action::Voted>(action) ||
+           std::holds_alternative<action::Committed>(action) ||
+           std::holds_alternative<action::Settled>(action) ||
+           std::holds_alternative<action::GenerationBegun>(action) ||
+           std::holds_alternative<action::PauseChanged>(action);
+}
+
+/// Requires writes(). A host that cannot write crashes.
 void World::do_write(Id id, const Action& action) {
     Node& host = node(id);
-    if (host.role != Role::kBackbone) return;
     if (host.disk.is_full) {
         note(id, "cannot write: the disk is full");
         return crash(id);
@@ -62,6 +71,9 @@ void World::do_write(Id id, const Action& action) {
         disk.ledger.emplace_back(Decision{committed->record, committed->certificate});
     } else if (const auto* begun = std::get_if<action::GenerationBegun>(&action)) {
         disk.ledger.emplace_back(begun->generation);
+        disk.settled.reset();
+    } else if (const auto* settled = std::get_if<action::Settled>(&action)) {
+        disk.settled = settled->step;
     } else if (const auto* changed = std::get_if<action::PauseChanged>(&action)) {
         disk.pause = changed->pause;
     }

@@ -18,14 +18,6 @@ namespace {
 
 constexpr std::uint32_t kMaxIdleTicks = 1'000;
 
-/// Whether a backbone waits for its disk before the next action.
-bool is_write(const Action& action) {
-    return std::holds_alternative<action::Voted>(action) ||
-           std::holds_alternative<action::Committed>(action) ||
-           std::holds_alternative<action::GenerationBegun>(action) ||
-           std::holds_alternative<action::PauseChanged>(action);
-}
-
 }  // namespace
 
 // --- events ------------------------------------------------------------------
@@ -90,8 +82,7 @@ void World::perform_rest(Id id) {
             if (host.kill_point && host.kill_point->is_before(host.actions, i)) {
                 return die_at_point(id);
             }
-            const bool waits = host.profile.disk_latency > Duration{0} && is_write(action);
-            if (waits && host.role == Role::kBackbone) {
+            if (host.profile.disk_latency > Duration{0} && writes(host, action)) {
                 host.is_written = true;  // when it goes on
                 return keep_busy(id, host.profile.disk_latency);
             }

@@ -31,6 +31,8 @@ struct Overloaded : Handlers... {
 
 void World::perform(Id id, const Action& action) {
     Node& host = node(id);
+    if (writes(host, action)) do_write(id, action);
+    if (!host.is_alive) return;
     std::visit(Overloaded{
                    [&](const action::Dial& a) { do_dial(id, a); },
                    [&](const action::Send& a) { do_send(id, a); },
@@ -56,22 +58,14 @@ void World::perform(Id id, const Action& action) {
                        host.trainer->load(a.step, a.digest, a.bytes);
                    },
                    [&](const action::Pause&) { host.trainer->pause(); },
-                   [&](const action::Voted&) { do_write(id, action); },
-                   [&](const action::Committed& a) {
-                       do_write(id, action);
-                       if (host.is_alive) checkers_.committed(a, now(), jumps_);
-                   },
+                   [](const action::Voted&) {},
+                   [&](const action::Committed& a) { checkers_.committed(a, now(), jumps_); },
                    [&](const action::GenerationBegun& a) {
-                       do_write(id, action);
-                       if (!host.is_alive) return;
                        checkers_.generation_begun(a.generation);
                        host.generation = a.generation.record.generation;
                    },
                    [&](const action::GenerationWanted& a) { sign(id, a.record); },
-                   [&](const action::PauseChanged& a) {
-                       do_write(id, action);
-                       host.pause_count = a.pause.count;
-                   },
+                   [&](const action::PauseChanged& a) { host.pause_count = a.pause.count; },
                    [](const action::RevocationsHeard&) {},
                    [&](const action::TurnChanged& a) {
                        host.attendance = a.attendance;

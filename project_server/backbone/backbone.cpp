@@ -91,6 +91,7 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
     config.last_decision = ledger.last_decision();
+    config.last_settled = ledger.last_settled();
     config.voter = voter_memory(run, ledger);
     return config;
 }

@@ -241,9 +241,12 @@ void LedgerWriter::take(const LedgerRecord& record) {
     if (!is_note) has_certificate_ = std::holds_alternative<StateCertificate>(record);
     if (const auto* const commit = std::get_if<LedgerCommit>(&record)) {
         last_decision_ = commit->decision;
+    } else if (const auto* const settled = std::get_if<LedgerSettled>(&record)) {
+        last_settled_ = settled->step;
     } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
         generation_ = *begun;
         last_decision_.reset();
+        last_settled_.reset();
     }
 }
 

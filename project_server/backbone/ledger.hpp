@@ -121,6 +121,8 @@ class LedgerWriter {
     const std::optional<SignedGeneration>& generation() const { return generation_; }
     /// The newest decision of that generation.
     const std::optional<Decision>& last_decision() const { return last_decision_; }
+    /// The step of the newest LedgerSettled after that generation's beginning.
+    const std::optional<StepIndex>& last_settled() const { return last_settled_; }
     /// Whether the ledger has no records.
     bool is_empty() const { return is_empty_; }
     /// Whether it has a certificate of the state that head() leads to.
@@ -137,6 +139,7 @@ class LedgerWriter {
     LedgerReader::Place place_;  ///< the end of the file
     std::optional<SignedGeneration> generation_;
     std::optional<Decision> last_decision_;
+    std::optional<StepIndex> last_settled_;
     bool is_empty_ = true;
     bool has_certificate_ = false;
 };

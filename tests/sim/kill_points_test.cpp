@@ -216,6 +216,16 @@ void require_all_counted(const World& world, World::Id victim, StepIndex step) {
     }
 }
 
+/// Requires one action::Settled of each state from the first to this one.
+void require_all_settled(const World& world, StepIndex last) {
+    std::vector<StepIndex> settled;
+    for (const auto& one : world.settled()) {
+        if (one.step <= last) settled.push_back(one.step);
+    }
+    REQUIRE(settled.size() == last.value());
+    for (std::uint64_t k = 0; k < settled.size(); ++k) REQUIRE(settled[k] == StepIndex{k + 1});
+}
+
 /// Whether every host was a member of the newest round.
 bool is_everybody_in(const World& world) {
     const auto& history = world.checkers().history();
@@ -254,6 +264,7 @@ std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point poin
         REQUIRE(loads_after[host] <= loads_before[host] + (may_load(swarm, host, *round) ? 1 : 0));
     }
     require_all_counted(world, id, *round);
+    if (victim == Victim::kOnlyVoter) require_all_settled(world, round->next());
     return took;
 }
 

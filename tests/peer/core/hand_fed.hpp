@@ -35,8 +35,11 @@ class WrittenHistory {
     const Head& head() const { return head_; }
     Digest state() const { return state_at(head_.step, head_.generation); }
 
-    /// The next round is decided.
-    Decision decide(std::uint64_t samples = 1) {
+    /// The next round is decided; the first voter is its only member.
+    Decision decide(std::uint64_t samples = 1) { return decide_with({voters_.front()}, samples); }
+    /// The same with these members, with `samples` each.
+    Decision decide_with(std::vector<KeyPair> members, std::uint64_t samples = 1) {
+        std::ranges::sort(members, {}, &KeyPair::public_key);
         CommitRecord record{.generation = head_.generation,
                             .step = head_.step,
                             .previous_record = head_.record,
@@ -44,8 +47,10 @@ class WrittenHistory {
                             .members = {},
                             .average = {},
                             .scalars = {}};
-        record.members.push_back(
-            {.peer = voters_.front().public_key(), .samples = Samples{samples}, .reduced = 8});
+        for (const KeyPair& member : members) {
+            record.members.push_back(
+                {.peer = member.public_key(), .samples = Samples{samples}, .reduced = 8});
+        }
         const Decision decision{.record = record, .certificate = certify(record)};
         head_ = membership::head_after(head_, record);
         return decision;
@@ -153,6 +158,7 @@ class HandFed {
         const Actions fresh(actions.begin() + static_cast<std::ptrdiff_t>(before), actions.end());
         wire::Hello hello = answer_to_challenge(fresh, link);
         hello.role = options.role;
+        hello.receives = options.role != Role::kAggregator;
         hello.session = last_link_;
         hello.listening_port = options.port;
         tell(end.says(0, {}, hello));

@@ -93,10 +93,13 @@ TEST_CASE("a ledger verifies after every record, including generations", "[serve
         CHECK_FALSE(writer.is_empty());
         CHECK_FALSE(writer.generation());
         write(writer, 3);
+        writer.append(settled(3));
+        CHECK(writer.last_settled() == StepIndex{3});
         const SignedGeneration generation = world.history.begin_generation(StepIndex{20});
         writer.append(generation);
         CHECK(writer.generation() == generation);
         CHECK_FALSE(writer.last_decision());
+        CHECK_FALSE(writer.last_settled());
         records.resize(20);
         write(writer, 3);
         writer.append(settled(3));
@@ -106,6 +109,7 @@ TEST_CASE("a ledger verifies after every record, including generations", "[serve
     CHECK(writer.generation()->record.step == StepIndex{20});
     REQUIRE(writer.last_decision());
     CHECK(writer.last_decision()->record == records.back());
+    CHECK(writer.last_settled() == StepIndex{3});
     write(writer, 3);
     std::vector<CommitRecord> proven;
     const ledger::Ledger ledger = proven_ledger(world.path, world.history.trust());
