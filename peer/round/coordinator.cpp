@@ -403,9 +403,7 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     ready_at_.clear();
     stalls_.clear();
     judge_at_ = kNever;
-    const auto timeout =
-        std::chrono::duration_cast<Duration>(expected_ * config_.rules.round_timeout_factor);
-    deadline_ = now + std::max(config_.rules.round_timeout, timeout);
+    deadline_ = now + longest_round();
     published_at_ = now;
     plan_resent_at_.clear();
     send_plan(base, out);

@@ -156,6 +156,7 @@ class Coordinator {
     void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
     void send_plan(const std::optional<wire::Plan>& base, Outbox& out);
     void tell_some(Outbox& out);
+    Duration longest_round() const;
     void amend(TimePoint now, Outbox& out);
     /// Complaints that are heard.
     struct Missed {

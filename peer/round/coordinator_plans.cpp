@@ -57,7 +57,14 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
     tell_some(out);
 }
 
-/// The plan goes to the next peers.
+/// From the plan to the last Ready.
+Duration Coordinator::longest_round() const {
+    const auto limit =
+        std::chrono::duration_cast<Duration>(expected_ * config_.rules.round_timeout_factor);
+    return std::max(config_.rules.round_timeout, limit);
+}
+
+/// The plan goes to the next peers. What is late is judged from the time of the last ones.
 void Coordinator::tell_some(Outbox& out) {
     if (untold_.empty()) return;
     const double seconds = wire_bytes_of(*plan_) / (kUplinkPart * upload_of(seats_.at(self_)));
@@ -71,6 +78,7 @@ void Coordinator::tell_some(Outbox& out) {
     if (is_first_of_all && untold_.empty()) return;
     const std::chrono::duration<double> time{static_cast<double>(count) * seconds};
     tell_at_ = now_ + std::chrono::duration_cast<Duration>(time);
+    deadline_ = tell_at_ + longest_round();
     if (untold_.empty()) tell_at_ += config_.rules.heartbeat;
     heed_at_ = now_ + config_.rules.stall_timeout;
 }

@@ -39,8 +39,8 @@ struct Large : CoordinatorBench {
 
 /// 79 trainers have joined a round whose coordinator sends 12 plans of 8 kB a second.
 struct SlowUplink : CoordinatorBench {
-    SlowUplink() {
-        upload = Bandwidth{200'000};
+    explicit SlowUplink(Bandwidth uplink = Bandwidth{200'000}) {
+        upload = uplink;
         for (std::uint8_t n = 11; n < 90; ++n) add(n, 0);
         coordinator.reported(now, self(), step(), Samples{96}, 0);
         advance(1s);
@@ -59,7 +59,7 @@ struct SlowUplink : CoordinatorBench {
     /// Advances until the plan is sent to all.
     void tell_all() {
         while (coordinator.is_telling()) {
-            REQUIRE(coordinator.next_deadline() <= now + 1s);
+            REQUIRE(coordinator.next_deadline() <= now + 2s);
             advance(std::max(coordinator.next_deadline() - now, Duration{1ms}));
         }
     }
@@ -115,6 +115,19 @@ TEST_CASE("plans leave no faster than half the uplink carries them", "[round]") 
     CHECK(members.size() == 80);
     std::ranges::sort(members);
     CHECK(told == members);
+}
+
+TEST_CASE("a round is not too late while its plan is under way", "[round]") {
+    SlowUplink round{Bandwidth{10'000}};
+    const TimePoint begin = round.now;
+    round.tell_all();
+    CHECK(round.now - begin > 2 * round.config.rules.round_timeout);
+    CHECK(round.sent<wire::Cancel>().empty());
+    CHECK(round.receivers().size() == 80);
+    const TimePoint deadline = round.coordinator.next_deadline();
+    CHECK(deadline >= round.now + round.config.rules.round_timeout);
+    round.advance(deadline - round.now);
+    CHECK(round.sent<wire::Cancel>().size() == 1);
 }
 
 TEST_CASE("a plan is amended once members have had time to tell that they hold it", "[round]") {
