@@ -199,7 +199,9 @@ bool may_load(const Swarm& swarm, World::Id host, StepIndex step) {
         const auto& members = round.record.members;
         const bool is_in = std::any_of(members.begin(), members.end(),
                                        [&](const auto& line) { return line.peer == key; });
-        missed = is_in || round.record.step < step ? 0 : missed + 1;
+        // It may not have heard that the round of the crash was decided, even if it was in it.
+        const bool is_told = round.record.step < step || (is_in && round.record.step > step);
+        missed = is_told ? 0 : missed + 1;
         if (missed > Swarm::rules(1).kept_averages) return true;
     }
     return false;
