@@ -403,7 +403,6 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     ready_at_.clear();
     stalls_.clear();
     judge_at_ = kNever;
-    deadline_ = now + longest_round();
     published_at_ = now;
     plan_resent_at_.clear();
     send_plan(base, out);

@@ -3,12 +3,12 @@
 // Relays pass on what they get, so a member may get a change without its base: it asks for the
 // whole plan.
 //
-// In the first round no peer is linked with a relay, and a thousand plans are 70 MB. If all were
-// sent at once, no member would get anything else from the coordinator until almost all have left,
-// and members would take it for dead. So as many leave at once as the uplink carries in a moment,
-// and the others follow; the coordinator's own chunks wait. Until all members have had time to tell
-// that they hold the plan it is not amended, and complaints about peers that may not have had it do
-// not count.
+// The first round has no relays, so the coordinator sends the plan to every member: 70 MB for 1,000
+// members. Sent all at once, the copies would saturate its uplink for longer than failure_timeout:
+// no heartbeat would get through, and members would consider the coordinator failed. So it sends
+// them in batches, at half the bandwidth of its uplink, and holds back its own chunks until the
+// last batch. It amends the plan only after members have had time to acknowledge it, and ignores
+// complaints about members that may not have received it.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -45,7 +45,7 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
         }
         if (!informed.empty()) send_to(informed, *change, out);
     }
-    // From the last one on: the coordinator's own member, then relays.
+    // The last entry is sent first: the coordinator's own member and the relays go to the end.
     const auto is_first = [&](const PeerKey& peer) {
         return peer == self_ || std::ranges::any_of(plan_->relays, [&](std::uint32_t k) {
                    return plan_->members[k].peer == peer;
@@ -53,8 +53,10 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
     };
     untold_.assign(all.begin(), all.end());
     std::ranges::stable_partition(untold_, [&](const PeerKey& peer) { return !is_first(peer); });
-    tell_at_ = heed_at_ = now_;
     tell_some(out);
+    if (!untold_.empty()) return;
+    tell_at_ = heed_at_ = now_;
+    deadline_ = now_ + longest_round();
 }
 
 /// From the plan to the last Ready.
@@ -64,7 +66,7 @@ Duration Coordinator::longest_round() const {
     return std::max(config_.rules.round_timeout, limit);
 }
 
-/// The plan goes to the next peers. What is late is judged from the time of the last ones.
+/// Sends the next batch of copies. Deadlines count from the last one.
 void Coordinator::tell_some(Outbox& out) {
     if (untold_.empty()) return;
     const double seconds = wire_bytes_of(*plan_) / (kUplinkPart * upload_of(seats_.at(self_)));
@@ -72,10 +74,8 @@ void Coordinator::tell_some(Outbox& out) {
     const std::size_t count = std::min(most, untold_.size());
     out.send_to_all({untold_.rbegin(), untold_.rbegin() + static_cast<std::ptrdiff_t>(count)},
                     step_, *plan_);
-    const bool is_first_of_all = published_at_ == now_;
     untold_.resize(untold_.size() - count);
     published_at_ = now_;
-    if (is_first_of_all && untold_.empty()) return;
     const std::chrono::duration<double> time{static_cast<double>(count) * seconds};
     tell_at_ = now_ + std::chrono::duration_cast<Duration>(time);
     deadline_ = tell_at_ + longest_round();
