@@ -52,7 +52,8 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
                });
     };
     untold_.assign(all.begin(), all.end());
-    std::ranges::stable_partition(untold_, [&](const PeerKey& peer) { return !is_first(peer); });
+    std::stable_partition(untold_.begin(), untold_.end(),
+                          [&](const PeerKey& peer) { return !is_first(peer); });
     tell_some(out);
     if (!untold_.empty()) return;
     tell_at_ = heed_at_ = now_;
