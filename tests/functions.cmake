@@ -1,10 +1,11 @@
 # dedloc_test(name LABEL unit SOURCES ... LINKS ... ARGUMENTS ...): a Catch2 program; an empty
 # selection is a failure. Labels are those of tests/run; target tests_LABEL builds all of one.
-foreach(label tidy unit sim integration pages net gpu bench fuzz)
+# THREADS adds the label threads: processes of ours that have several, for the thread sanitizer.
+foreach(label tidy unit sim integration threads pages net gpu bench fuzz)
     add_custom_target(tests_${label})
 endforeach()
 function(dedloc_test name)
-    cmake_parse_arguments(A "" "LABEL;TIMEOUT" "SOURCES;LINKS;ARGUMENTS" ${ARGN})
+    cmake_parse_arguments(A "THREADS" "LABEL;TIMEOUT" "SOURCES;LINKS;ARGUMENTS" ${ARGN})
     add_executable(${name} ${A_SOURCES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PRIVATE ${A_LINKS} dedloc_catch_main dedloc_warnings)
@@ -15,9 +16,16 @@ function(dedloc_test name)
     if(DEDLOC_SANITIZE)
         math(EXPR A_TIMEOUT "10 * ${A_TIMEOUT}")
     endif()
-    set_tests_properties(${name} PROPERTIES LABELS ${A_LABEL} TIMEOUT ${A_TIMEOUT}
-        ENVIRONMENT_MODIFICATION
-        "TSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/thread_sanitizer.txt")
+    set(labels ${A_LABEL})
+    if(A_THREADS)
+        list(APPEND labels threads)
+        add_dependencies(tests_threads ${name})
+    endif()
+    # Some tests fork a child that is killed, and start threads in it.
+    set(tsan suppressions=${PROJECT_SOURCE_DIR}/tests/thread_sanitizer.txt)
+    string(APPEND tsan ":halt_on_error=1:die_after_fork=0")
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${A_TIMEOUT}
+        ENVIRONMENT_MODIFICATION "TSAN_OPTIONS=set:${tsan}")
     # Hidden cases, such as "[.slow]", are a test of their own for tests/run nightly. It names only
     # tags that some case has, because Catch2 fails if a part of the selection matches no case.
     list(FILTER A_SOURCES INCLUDE REGEX "_test\\.cpp$")

@@ -144,14 +144,16 @@ TEST_CASE("a process that is killed while it saves leaves a whole state", "[boin
     const StatePlace places[] = {slot.world.place(StepIndex{7}), slot.world.place(StepIndex{8})};
     const CopiedState states[] = {slot.world.state(StepIndex{7}, 7),
                                   slot.world.state(StepIndex{8}, 8)};
+    const auto began = std::chrono::steady_clock::now();
     slot.write(places[0], states[0]);
+    const auto one_write = std::chrono::steady_clock::now() - began;
     std::size_t in_the_middle = 0;
     std::size_t replaced = 0;
     for (int number = 0; number < 40; ++number) {
         const pid_t child = ::fork();
         REQUIRE(child >= 0);
         for (std::size_t i = 1; child == 0; i = 1 - i) slot.write(places[i], states[i]);
-        std::this_thread::sleep_for(std::chrono::milliseconds{5 + 7 * number % 50});
+        std::this_thread::sleep_for(one_write * (1 + number % 11) / 3);
         ::kill(child, SIGKILL);
         int status = 0;
         REQUIRE(::waitpid(child, &status, 0) == child);

@@ -88,15 +88,22 @@ class Relay {
         thread_ = std::thread{[this] { serve(); }};
     }
     ~Relay() {
-        shutdown(listener_, SHUT_RDWR);
-        thread_.join();
+        end();
         close(listener_);
     }
     std::string url() const { return "smtp://127.0.0.1:" + std::to_string(port_); }
-    /// What came; only after the sender has its answer.
-    std::string heard() const { return heard_; }
+    /// What came until the sender left, which may be after `deliver` has returned. Takes no more.
+    std::string heard() {
+        end();
+        return heard_;
+    }
 
   private:
+    void end() {
+        if (!thread_.joinable()) return;
+        shutdown(listener_, SHUT_RDWR);
+        thread_.join();
+    }
     void serve() {
         const int link = accept(listener_, nullptr, nullptr);
         if (link < 0) return;
