@@ -85,7 +85,8 @@ ends_with_the_run() {
     digest=$(grep "\"event\":\"step\".*\"step\":$step," hub.out | field digest -)
     [[ $(field digest - <<<"$end") == "$digest" ]] \
         || fail_test "$1 has another state at step $step: $end"
-    [[ $step == "$steps" ]] || grep -q "takes part in one round of\|this computer rests" "$1.err" \
+    [[ $step == "$steps" ]] \
+        || grep -q "takes part in one round of\|takes part whenever\|this computer rests" "$1.err" \
         || fail_test "$1 ends at step $step: $end"
 }
 mean() { field "$1" "$2.out" | awk '{ sum += $1 } END { print (NR > 0 ? sum / NR : 0) }'; }
