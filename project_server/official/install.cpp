@@ -8,7 +8,6 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -36,14 +35,17 @@ namespace fs = std::filesystem;
 /// `text` with `blanks` blanks less at the beginning of each line but the first.
 std::string outdented(std::string_view text, std::size_t blanks) {
     std::string result;
-    for (const auto line : std::views::split(text, '\n')) {
-        const std::string_view whole{line.begin(), line.end()};
-        if (result.empty()) {
-            result = whole;
+    std::size_t skipped = blanks;  // in this line
+    for (const char c : text) {
+        if (c == '\n') {
+            skipped = 0;
+        } else if (c == ' ' && skipped < blanks) {
+            ++skipped;
+            continue;
         } else {
-            result += '\n';
-            result += whole.substr(std::min({blanks, whole.size(), whole.find_first_not_of(' ')}));
+            skipped = blanks;
         }
+        result += c;
     }
     return result;
 }
@@ -185,9 +187,9 @@ void Installer::check_programs() const {
 
 /// Refuses files that cannot be edited, before anything is changed.
 void Installer::check_files() const {
-    XmlFile{root(), kConfigFile, "boinc"};
-    XmlFile{root(), kLimitsFile, "config"};
-    XmlFile{root(), kPlanClassFile, "plan_classes"};
+    const XmlFile config{root(), kConfigFile, "boinc"};
+    const XmlFile limits{root(), kLimitsFile, "config"};
+    const XmlFile plan_classes{root(), kPlanClassFile, "plan_classes"};
 }
 
 /// Once there is a plan_class_spec.xml, BOINC's scheduler knows only the plan classes in it.
@@ -299,7 +301,9 @@ void Installer::plan_classes() {
             [&](const XmlChild& child) { return child.field("name") == name; },
             [&](const XmlChild& child) {
                 std::string text;
-                for (const auto& [field, value] : child.fields) text += field + "=" + value + ";";
+                for (const auto& [field, value] : child.fields) {
+                    text += fmt::format("{}={};", field, value);
+                }
                 return text;
             });
     }

@@ -152,7 +152,9 @@ TEST_CASE("a process that is killed while it saves leaves a whole state", "[boin
     for (int number = 0; number < 40; ++number) {
         const pid_t child = ::fork();
         REQUIRE(child >= 0);
-        for (std::size_t i = 1; child == 0; i = 1 - i) slot.write(places[i], states[i]);
+        if (child == 0) {
+            for (std::size_t i = 1;; i = 1 - i) slot.write(places[i], states[i]);
+        }
         std::this_thread::sleep_for(one_write * (1 + number % 11) / 3);
         ::kill(child, SIGKILL);
         int status = 0;

@@ -436,7 +436,8 @@ TEST_CASE("a shard with counts beyond its size allocates nothing", "[wire]") {
     out.write(std::uint32_t{0x31534C44});
     out.write(std::uint32_t{300});
     for (int i = 0; i < 3; ++i) out.write(~std::uint64_t{0});
-    CHECK(decode_shard(std::move(out).finish()).reason() == ShardError::kTooShort);
+    const auto bytes = std::move(out).finish();
+    CHECK(decode_shard(bytes).reason() == ShardError::kTooShort);
 }
 
 Receipt small_receipt(const KeyPair& key) {

@@ -1,6 +1,8 @@
 // A browser that keeps cookies and sends the forms of pages, with their tokens.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <string>
 
@@ -44,7 +46,7 @@ class Browser {
   private:
     httplib::Headers headers() const {
         std::string text;
-        for (const auto& [name, value] : cookies_) text += name + '=' + value + "; ";
+        for (const auto& [name, value] : cookies_) text += fmt::format("{}={}; ", name, value);
         return text.empty() ? httplib::Headers{} : httplib::Headers{{"Cookie", text}};
     }
     httplib::Response remember(const httplib::Result& result) {
