@@ -395,4 +395,9 @@ std::vector<Round> Checkers::history() const {
     return rounds;
 }
 
+const Round* Checkers::newest_round() const {
+    const std::uint64_t steps = newest_step_.value();
+    return steps == 0 ? nullptr : round_at(newest_begun_, StepIndex{steps - 1});
+}
+
 }  // namespace dedloc::simulation

@@ -96,8 +96,11 @@ class Checkers {
     /// A trainer without a flipped bit has reached a state.
     void reached(std::uint64_t generation, StepIndex step, const Digest& digest);
 
-    /// All rounds that are not void in the newest generation, oldest first.
+    /// All rounds that are not void in the newest generation, oldest first. Copies them: a
+    /// condition that is asked at every event takes newest_step() or newest_round().
     std::vector<Round> history() const;
+    /// The last one of them; null before the first.
+    const Round* newest_round() const;
     /// The newest generation that has begun.
     std::uint64_t generation() const { return newest_begun_; }
     /// Number of records so far, including void ones.

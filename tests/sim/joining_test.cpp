@@ -42,7 +42,7 @@ struct Newcomer {
         run_to_round(8);
         round_seconds = (seconds() - since_second) / 6;
         id = world.add_trainer(Profile::with_mbit(join.mbit, join.mbit));
-        since = world.checkers().history().size();
+        since = world.checkers().newest_step().value();
         began = world.now();
     }
     /// Hosts that copy no large state to their disks: that costs the simulator time alone.
@@ -62,7 +62,7 @@ struct Newcomer {
 
     void run_to_round(std::size_t count) {
         require_within(world, 900s, "rounds without the newcomer",
-                       [&] { return world.checkers().history().size() >= count; });
+                       [&] { return world.checkers().newest_step().value() >= count; });
     }
     bool is_in(const Round& round) const {
         const auto& members = round.record.members;

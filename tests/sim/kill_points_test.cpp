@@ -230,8 +230,8 @@ void require_all_settled(const World& world, StepIndex last) {
 
 /// Whether every host was a member of the newest round.
 bool is_everybody_in(const World& world) {
-    const auto& history = world.checkers().history();
-    return !history.empty() && history.back().record.members.size() == world.size();
+    const Round* const newest = world.checkers().newest_round();
+    return newest != nullptr && newest->record.members.size() == world.size();
 }
 
 /// Kills the victim at the point after a round of which all hosts were members. Returns how long
@@ -243,7 +243,7 @@ std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point poin
     // Not before: another voter than the first may have won the first election.
     const World::Id id = swarm.find(victim);
     // A round may be in progress.
-    const StepIndex step{world.checkers().history().size() + 1};
+    const StepIndex step = world.checkers().newest_step().next();
     world.kill(id, point, step, exit);
     require_within(world, 60s, "two rounds or a crash",
                    [&] { return world.killed_in(id) || world.are_all_at(step.next().next()); });

@@ -99,7 +99,7 @@ struct LargeFleet {
             const auto history = world.checkers().record_count();
             if (history == 0 || history == seen_) return false;
             seen_ = history;
-            return world.checkers().history().back().record.members.size() == peers;
+            return world.checkers().newest_round()->record.members.size() == peers;
         });
     }
 
@@ -119,7 +119,7 @@ TEST_CASE("in a large swarm relays forward the messages of a slow coordinator",
           "[averaging][sim]") {
     LargeFleet fleet{1};
     fleet.fill();
-    const CommitRecord record = fleet.world.checkers().history().back().record;
+    const CommitRecord record = fleet.world.checkers().newest_round()->record;
     REQUIRE(record.members.size() > 65);
     require_all_at(fleet.world, StepIndex{5}, 120s);
     fleet.world.run_for(2s);

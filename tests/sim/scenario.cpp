@@ -120,6 +120,7 @@ void require_all_at(simulation::World& world, StepIndex step, Duration limit) {
 void require_clean_history(const simulation::World& world, std::uint64_t steps) {
     const auto rounds = world.checkers().history();
     REQUIRE(rounds.size() == steps);
+    REQUIRE(world.checkers().newest_step() == StepIndex{steps});
     for (std::uint64_t s = 0; s < steps; ++s) REQUIRE(rounds[s].record.step == StepIndex{s});
     for (const auto& settled : world.settled()) REQUIRE(settled.equal == settled.reported);
 }

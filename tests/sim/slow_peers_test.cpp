@@ -85,7 +85,7 @@ Counted played(const Fleet& fleet, const RoundRules& rules, Duration warm, Durat
     for (const Profile& peer : fleet.peers) ids.push_back(world.add_trainer(peer));
     if (fleet.last_link != 1) world.scale_bandwidth(ids.back(), fleet.last_link);
     world.run_for(warm);
-    const std::size_t before = world.checkers().history().size();
+    const std::size_t before = world.checkers().newest_step().value();
     world.run_for(time);
     Counted counted;
     std::map<PeerKey, std::uint64_t> samples;
@@ -242,7 +242,7 @@ TEST_CASE("a peer whose link was slow for a while is back a few rounds later", "
     world.scale_bandwidth(ids.back(), 1);
     // It is asked after six rounds of 3.5 s, and loads the state first.
     world.run_for(40s);
-    const std::size_t rounds = world.checkers().history().size();
+    const std::size_t rounds = world.checkers().newest_step().value();
     world.run_for(40s);
     CHECK(world.attendance(ids.back()) == Attendance::kEveryRound);
     const auto history = world.checkers().history();

@@ -195,7 +195,7 @@ TEST_CASE("a new peer loads the state and joins the rounds", "[state][sim]") {
         const auto late = fleet.world.add_trainer(profile);
         fleet.finish(120s);
         require_clean_history(fleet.world, 20);
-        REQUIRE(has_samples_of(fleet.world.checkers().history().back(), fleet.world.key(late)));
+        REQUIRE(has_samples_of(*fleet.world.checkers().newest_round(), fleet.world.key(late)));
     }
 }
 
@@ -213,12 +213,12 @@ TEST_CASE("a peer that fetches an average slower than others compute a batch joi
         world.add_trainers(4, slow_link(8));
         world.run_for(20s);
         const auto late = world.add_trainer(Profile::with_mbit(8, 8));
-        const auto round_count = [&] { return world.checkers().history().size(); };
+        const auto round_count = [&] { return world.checkers().newest_step().value(); };
         const auto is_in = [&](const Round& round) {
             return has_samples_of(round, world.key(late));
         };
         require_within(world, 60s, "the new peer is in a round",
-                       [&] { return is_in(world.checkers().history().back()); });
+                       [&] { return is_in(*world.checkers().newest_round()); });
         const std::size_t joined = round_count();
         require_within(world, 60s, "ten more rounds", [&] { return round_count() >= joined + 10; });
         const auto history = world.checkers().history();
@@ -261,7 +261,7 @@ TEST_CASE("a trainer with damaged parameters fetches the state again", "[state][
         fleet.world.flip_a_bit(2);
         fleet.finish(120s);
         require_equal_to_one_machine(fleet.world);
-        REQUIRE(has_samples_of(fleet.world.checkers().history().back(), fleet.world.key(2)));
+        REQUIRE(has_samples_of(*fleet.world.checkers().newest_round(), fleet.world.key(2)));
     }
 }
 

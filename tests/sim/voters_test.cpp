@@ -35,7 +35,7 @@ struct Swarm {
         return made;
     }
     /// Number of decided rounds that are not void.
-    std::size_t steps() const { return world.checkers().history().size(); }
+    std::size_t steps() const { return world.checkers().newest_step().value(); }
     void require_steps(std::size_t more, Duration limit) {
         const std::size_t before = steps();
         require_within(world, limit, std::to_string(more) + " more steps",
@@ -198,7 +198,7 @@ TEST_CASE("after minutes without the backbone no step is lost and the first comm
         REQUIRE(held.value() >= 150);
         REQUIRE(held.value() <= 192 + 120 * 6);
         require_all_at(swarm.world, StepIndex{30}, 120s);
-        const CommitRecord last = swarm.world.checkers().history().back().record;
+        const CommitRecord last = swarm.world.checkers().newest_round()->record;
         REQUIRE(line_of(last, swarm.world.key(newcomer)) != nullptr);
         require_clean_history(swarm.world, 30);
         require_equal_to_one_machine(swarm.world);
