@@ -56,6 +56,7 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
                           [&](const PeerKey& peer) { return !is_first(peer); });
     tell_some(out);
     if (!untold_.empty()) return;
+    // All copies left at once: there is no batch to wait for.
     tell_at_ = heed_at_ = now_;
     deadline_ = now_ + longest_round();
 }
