@@ -379,7 +379,7 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
                                    seats_, veterans_, probed);
     probe_.planned(planned && planned->is_probed);
     if (planned && planned->is_probed) {
-        out.note("probing the link of " + probed->brief());
+        out.note("probing the link of " + probed->peer.brief());
         disturbances_ += wire::kMaxMembers;
     }
     if (!planned) return cancel("no member has samples, or none can be dialled", out);

@@ -8,6 +8,12 @@
 namespace dedloc::round {
 namespace {
 
+/// What a probe asks of a link, in percent of the peer's claim: of one that is likely to carry more
+/// (a server's, or one of which the last probe has found more), and of any other. A home's link
+/// mostly carries what it claims, and the round is longer by what is asked in vain.
+constexpr std::uint64_t kLikelyPercent = 200;
+constexpr std::uint64_t kUnlikelyPercent = 120;
+
 /// The bandwidths that a peer claims; nothing if one of them is not known.
 std::optional<planning::LinkSpeed> claim_of(const Seat& seat) {
     if (!seat.join || !seat.join->upload || !seat.join->download) return {};
@@ -20,7 +26,7 @@ bool is_a_twentieth_more(Bandwidth now, Bandwidth before) {
 
 }  // namespace
 
-std::optional<PeerKey> LinkProbe::next(const std::map<PeerKey, Seat>& seats) {
+std::optional<ProbedLink> LinkProbe::next(const std::map<PeerKey, Seat>& seats) {
     settle(seats);
     if (pause_ > 0) return {};
     if (tried_.size() >= kMaxTried) tried_.clear();
@@ -43,7 +49,8 @@ std::optional<PeerKey> LinkProbe::next(const std::map<PeerKey, Seat>& seats) {
     }
     before_ = *claim_of(chosen->second);
     probe_ = chosen->first;
-    return probe_;
+    const bool is_likely = found_ == probe_ || chosen->second.join->samples == Samples{0};
+    return ProbedLink{*probe_, is_likely ? kLikelyPercent : kUnlikelyPercent};
 }
 
 void LinkProbe::planned(bool is_probed) {

@@ -3,12 +3,14 @@
 // A link is measured by what rounds ask of it. Where every member has an equal part, a server among
 // homes never carries more than a home does, so plans that rest on measurements alone keep the
 // parts equal, and rounds take up to twice as long as the links allow. So now and then a round is
-// planned as if one peer's link were twice as fast. If the peer then measures more, it is asked for
-// still more in the next round; if not, one round has been longer, and the next probe waits.
+// planned as if one peer's link were faster than that. If the peer then measures more, it is asked
+// for twice as much in the next round; if not, one round has been longer, and the next probe waits.
 //
 // Peers      first those without samples, as they are mostly servers, then the others, each once
 //            before any again. Only peers whose link, if it were far faster, would save an eighth
 //            of the round (make_plan()).
+// Sizes      twice the claim of a peer without samples, a fifth more of the others: most homes'
+//            links are as fast as they seem, and such a probe makes a round up to a fifth longer.
 // Pauses     no probe for kFirstPause decided rounds after one that has found nothing, then for
 //            twice as many, up to kMaxPause. One that has found more halves that.
 // Liars      A peer that claims less than it has gets a smaller part. One that claims more is asked
@@ -35,8 +37,8 @@ class LinkProbe {
     /// Most rounds without a probe.
     static constexpr std::uint32_t kMaxPause = 512;
 
-    /// The peer to probe in a round of these seats, all of which have joined; nothing: none.
-    std::optional<PeerKey> next(const std::map<PeerKey, Seat>& seats);
+    /// The link to probe in a round of these seats, all of which have joined; nothing: none.
+    std::optional<ProbedLink> next(const std::map<PeerKey, Seat>& seats);
     /// The round is planned: with the probe, or without it as it would not shorten the round.
     void planned(bool is_probed);
     /// A round is decided.

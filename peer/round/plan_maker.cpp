@@ -19,10 +19,8 @@ namespace {
 /// A reducer whose part saves less time than this is left out (PlanRequest::latency).
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
-/// A probe plans with so many times what a peer claims.
-constexpr std::uint64_t kProbe = 2;
-/// A peer is worth a probe if so many times its claim would save this part of a round or more.
-constexpr std::uint64_t kFarFaster = 32;
+/// A peer is worth a probe if so much of its claim would save this part of a round or more.
+constexpr std::uint64_t kFarFasterPercent = 3'200;
 constexpr int kWorthwhile = 8;
 constexpr std::uint64_t kAnyLink = 100'000'000'000;  ///< bytes per second that no link has
 
@@ -86,27 +84,27 @@ void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
     plan.members = std::move(rest);
 }
 
-/// The ranges if this member's link were twice as fast; nothing if even a far faster one would
-/// hardly make the round shorter than `usual`. The chunks stay those of the request.
-std::optional<std::vector<wire::ChunkRange>> ranges_with(const PeerKey& probed,
+/// The ranges if this link were so fast; nothing if even a far faster one would hardly make the
+/// round shorter than `usual`. The chunks stay those of the request.
+std::optional<std::vector<wire::ChunkRange>> ranges_with(const ProbedLink& probed,
                                                          const wire::Plan& plan,
                                                          planning::PlanRequest request,
                                                          const planning::Forecast& usual) {
-    const std::uint32_t index = wire::index_of(plan, probed);
+    const std::uint32_t index = wire::index_of(plan, probed.peer);
     if (index == plan.members.size()) return {};
     const planning::Member member = request.members[index];
     if (!member.is_reachable || !member.upload || !member.download) return {};
-    const auto shares_if = [&](std::uint64_t factor) {
+    const auto shares_if = [&](std::uint64_t percent) {
         const auto faster = [&](Bandwidth speed) {
-            return Bandwidth{factor * std::min(speed.value(), kAnyLink)};
+            return Bandwidth{percent * std::min(speed.value(), kAnyLink) / 100};
         };
         request.members[index].upload = faster(*member.upload);
         request.members[index].download = faster(*member.download);
         return planning::plan_shares(request);
     };
-    const auto best = shares_if(kFarFaster);
+    const auto best = shares_if(kFarFasterPercent);
     if (!best || best->forecast.round > usual.round - usual.round / kWorthwhile) return {};
-    auto shares = shares_if(kProbe);
+    auto shares = shares_if(probed.percent);
     if (!shares || shares->ranges == plan.ranges) return {};
     return std::move(shares->ranges);
 }
@@ -148,7 +146,7 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,
                                       const std::map<PeerKey, Seat>& seats,
                                       const Veterans& veterans,
-                                      const std::optional<PeerKey>& probed) {
+                                      const std::optional<ProbedLink>& probed) {
     wire::Plan plan{.term = term,
                     .attempt = attempt,
                     .elements = rules.elements,

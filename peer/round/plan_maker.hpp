@@ -22,6 +22,12 @@ struct Seat {
 
 struct Veterans;
 
+/// A link that a plan asks for more than has been seen of it (round/link_probe.hpp).
+struct ProbedLink {
+    PeerKey peer;                 ///< whose link it is
+    std::uint64_t percent = 100;  ///< planned bandwidth, as a percentage of the claimed one
+};
+
 /// A new plan and how long it should take.
 struct PlannedRound {
     wire::Plan plan;         ///< ready to be sent
@@ -39,13 +45,13 @@ struct Traffic {
 Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
 
 /// The first plan of a round. Nothing if no member has samples or none can be dialled. The
-/// peer `probed` is planned with twice the bandwidth that it claims, if a fast link would help
-/// (round/link_probe.hpp). Requires that every seat has joined.
+/// peer of `probed` is planned with that much of what it claims, if a fast link would help.
+/// Requires that every seat has joined.
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,
                                       const std::map<PeerKey, Seat>& seats,
                                       const Veterans& veterans,
-                                      const std::optional<PeerKey>& probed = {});
+                                      const std::optional<ProbedLink>& probed = {});
 
 /// The next attempt: the plan without the members `gone`, and without a part for reducers in
 /// `demoted`. Every chunk whose reducer remains stays where it is. Nothing if no reducer or no

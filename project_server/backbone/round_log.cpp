@@ -111,8 +111,11 @@ void RoundLog::settled(const action::Settled& settled) {
     ledger_.append(record);
     if (options_.live != nullptr) options_.live->settled(settled);
     if (options_.project_key) options_.publish(settled, other_voters_);
-    if (pending_ && pending_->reached == settled.step) {
-        log_info("{}, digest {} at {} of {}", pending_->line, settled.digest.brief(), settled.equal,
+    if (!pending_ || pending_->reached == settled.step) {
+        // Without a line it was decided before this process started.
+        const std::string line =
+            pending_ ? pending_->line : fmt::format("step {}", settled.step.value());
+        log_info("{}, digest {} at {} of {}", line, settled.digest.brief(), settled.equal,
                  settled.reported);
         pending_.reset();
     }

@@ -204,6 +204,8 @@ TEST_CASE("rounds of links of unknown bandwidth come near the optimum", "[averag
             if (shows()) WARN(text);
             CHECK(all.first < 60);
             CHECK(fifth < 1.2 * best);
+            // Also if it is a probe; when that asked for twice the bandwidth, it took 1.65 T*.
+            for (std::size_t k = 3; k < 8; ++k) CHECK(all.rounds[k] < 1.2 * best);
         }
     }
 }
@@ -298,10 +300,11 @@ TEST_CASE("a probe that finds nothing costs one round", "[averaging][sim]") {
     INFO(text);
     if (shows()) WARN(text);
     const auto long_ones =
-        std::ranges::count_if(all.rounds, [&](double round) { return round > 1.3 * best; });
+        std::ranges::count_if(all.rounds, [&](double round) { return round > 1.2 * best; });
     CHECK(long_ones >= 1);
     CHECK(long_ones <= 2);
-    CHECK(std::ranges::max(all.rounds) < 2 * best);
+    // When a home's link was asked for twice what it carries, such a round took 1.9 T*.
+    CHECK(std::ranges::max(all.rounds) < 1.4 * best);
     CHECK(all.quantile(0.5) < 1.2 * best);
 }
 

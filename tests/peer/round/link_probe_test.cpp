@@ -36,10 +36,10 @@ std::map<PeerKey, Seat> swarm() {
 /// Plays a round. Returns the peer that is probed in it.
 std::optional<PeerKey> play(LinkProbe& probe, const std::map<PeerKey, Seat>& seats,
                             bool is_worth_it = true) {
-    const auto peer = probe.next(seats);
-    probe.planned(peer && is_worth_it);
+    const auto probed = probe.next(seats);
+    probe.planned(probed && is_worth_it);
     probe.decided();
-    return peer && is_worth_it ? peer : std::nullopt;
+    return probed && is_worth_it ? std::optional{probed->peer} : std::nullopt;
 }
 
 /// Rounds until the next one that is probed.
@@ -93,10 +93,31 @@ TEST_CASE("no peer is probed whose faster link would bring nothing, or is not kn
     for (int k = 0; k < 40; ++k) REQUIRE_FALSE(play(probe, seats));
 }
 
+TEST_CASE("a home's link is asked for a fifth more, and for twice as much once that was there",
+          "[averaging]") {
+    auto seats = swarm();
+    const auto percent_of_next = [&](LinkProbe& probe, const PeerKey& peer) {
+        const auto probed = probe.next(seats);
+        REQUIRE((probed && probed->peer == peer));
+        probe.planned(true);
+        probe.decided();
+        return probed->percent;
+    };
+    LinkProbe of_server;
+    CHECK(percent_of_next(of_server, key_of(9)) == 200);
+    seats.erase(key_of(9));
+    LinkProbe probe;
+    CHECK(percent_of_next(probe, key_of(1)) == 120);
+    seats[key_of(1)] = seat_of(8, 1'100'000);
+    CHECK(percent_of_next(probe, key_of(1)) == 200);
+    for (std::uint32_t k = 0; k < LinkProbe::kFirstPause; ++k) REQUIRE_FALSE(play(probe, seats));
+    CHECK(percent_of_next(probe, key_of(2)) == 120);
+}
+
 TEST_CASE("a probe in a cancelled round has found nothing", "[averaging]") {
     LinkProbe probe;
     auto seats = swarm();
-    REQUIRE(probe.next(seats) == key_of(9));
+    REQUIRE(probe.next(seats)->peer == key_of(9));
     probe.planned(true);  // never decided
     seats[key_of(9)] = seat_of(0, 3'000'000);
     CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
@@ -114,14 +135,14 @@ TEST_CASE("a plan with a probe gives the peer more and expects what the claims a
         return wire::chunks_of(plan, wire::index_of(plan, peer));
     };
     const auto usual = make_plan(rules, {}, 1, {}, seats, {});
-    const auto probed = make_plan(rules, {}, 1, {}, seats, {}, key_of(9));
+    const auto probed = make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{key_of(9), 200});
     REQUIRE((usual && probed));
     CHECK_FALSE(usual->is_probed);
     REQUIRE(probed->is_probed);
     CHECK(chunks_of(probed->plan, key_of(9)) > chunks_of(usual->plan, key_of(9)));
     CHECK(probed->expected > usual->expected);
     CHECK(probed->expected < 2 * usual->expected);
-    CHECK_FALSE(make_plan(rules, {}, 1, {}, seats, {}, key_of(200))->is_probed);
+    CHECK_FALSE(make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{key_of(200), 200})->is_probed);
 }
 
 }  // namespace
