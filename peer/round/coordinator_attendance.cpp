@@ -157,7 +157,7 @@ void Coordinator::judge_round(TimePoint now, const CommitRecord& record) {
     Samples samples;
     for (const CommitLine& line : record.members) samples += line.samples;
     const bool is_disturbed = kFew * disturbances_ > record.members.size();
-    probe_.decided();
+    probe_.decided(now - published_at_);
     attendances_.decided(samples, now - head_since_, is_disturbed);
 }
 

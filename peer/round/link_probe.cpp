@@ -1,5 +1,6 @@
 // A probe has found more if the peer's Join of a later round claims a twentieth more in one
-// direction. Its claim rises half-way to what the round has measured (progress/link_rate.hpp).
+// direction, and the round was shorter than the one before. The claim rises half-way to what the
+// round has measured (progress/link_rate.hpp).
 #include "peer/round/link_probe.hpp"
 
 #include <algorithm>
@@ -48,6 +49,7 @@ std::optional<ProbedLink> LinkProbe::next(const std::map<PeerKey, Seat>& seats) 
         return {};
     }
     before_ = *claim_of(chosen->second);
+    before_took_ = took_;
     probe_ = chosen->first;
     const bool is_likely = found_ == probe_ || chosen->second.join->samples == Samples{0};
     return ProbedLink{*probe_, is_likely ? kLikelyPercent : kUnlikelyPercent};
@@ -59,9 +61,10 @@ void LinkProbe::planned(bool is_probed) {
     if (probe_ && !is_probed) tried_.insert(*probe_);
 }
 
-void LinkProbe::decided() {
+void LinkProbe::decided(Duration took) {
     if (pause_ > 0) --pause_;
     is_decided_ = true;
+    took_ = took;
 }
 
 /// What has the last probe found?
@@ -71,7 +74,8 @@ void LinkProbe::settle(const std::map<PeerKey, Seat>& seats) {
     if (!std::exchange(is_probed_, false)) return;
     const auto seat = seats.find(*probe);
     const auto now = seat == seats.end() ? std::nullopt : claim_of(seat->second);
-    if (is_decided_ && now &&
+    const bool is_shorter = is_decided_ && (before_took_ == Duration{} || took_ < before_took_);
+    if (is_shorter && now &&
         (is_a_twentieth_more(now->upload, before_.upload) ||
          is_a_twentieth_more(now->download, before_.download))) {
         found_ = probe;

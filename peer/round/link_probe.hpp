@@ -3,12 +3,14 @@
 // A link is measured by what rounds ask of it. Where every member has an equal part, a server among
 // homes never carries more than a home does, so plans that rest on measurements alone keep the
 // parts equal, and rounds take up to twice as long as the links allow. So now and then a round is
-// planned as if one peer's link were faster than that. If the peer then measures more, it is asked
-// for twice as much in the next round; if not, one round has been longer, and the next probe waits.
+// planned as if one peer's link were faster than that. If the peer then measures more, and the
+// round is shorter than the one before, it is asked for twice as much in the next one; if not, one
+// round has been longer, and the next probe waits. To measure more is not enough: where processors
+// are slower than links, as on loopback, a peer that is asked for more always measures more.
 //
 // Peers      first those without samples, as they are mostly servers, then the others, each once
 //            before any again. Only peers whose link, if it were far faster, would save an eighth
-//            of the round (make_plan()).
+//            of the round, and only in rounds of a second or more (make_plan()).
 // Sizes      twice the claim of a peer without samples, a fifth more of the others: most homes'
 //            links are as fast as they seem, and such a probe makes a round up to a fifth longer.
 // Pauses     no probe for kFirstPause decided rounds after one that has found nothing, then for
@@ -41,8 +43,8 @@ class LinkProbe {
     std::optional<ProbedLink> next(const std::map<PeerKey, Seat>& seats);
     /// The round is planned: with the probe, or without it as it would not shorten the round.
     void planned(bool is_probed);
-    /// A round is decided.
-    void decided();
+    /// A round is decided, so long after its plan.
+    void decided(Duration took);
 
   private:
     static constexpr std::size_t kMaxTried = 4'096;
@@ -52,7 +54,9 @@ class LinkProbe {
     std::optional<PeerKey> probe_;  ///< the last one that next() has returned
     planning::LinkSpeed before_;    ///< what the peer claimed then
     bool is_probed_ = false;        ///< a round was planned with it
-    bool is_decided_ = false;       ///< and decided
+    Duration took_{};               ///< time of the last decided round; 0: there was none
+    Duration before_took_{};        ///< the same before the probe
+    bool is_decided_ = false;       ///< the probed round is decided
     std::optional<PeerKey> found_;  ///< the last probe has found more of this peer's link
     std::set<PeerKey> tried_;       ///< peers that were chosen and get no probe before the others
     std::uint32_t pause_ = 0;       ///< decided rounds without a probe that are left

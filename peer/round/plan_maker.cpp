@@ -22,6 +22,8 @@ constexpr Duration kLatency = std::chrono::milliseconds{20};
 /// A peer is worth a probe if so much of its claim would save this part of a round or more.
 constexpr std::uint64_t kFarFasterPercent = 3'200;
 constexpr int kWorthwhile = 8;
+/// Processors and latency take most of a shorter round.
+constexpr Duration kShort = std::chrono::seconds{1};
 constexpr std::uint64_t kAnyLink = 100'000'000'000;  ///< bytes per second that no link has
 
 bool is_v6(const Seat& seat) {
@@ -84,14 +86,14 @@ void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
     plan.members = std::move(rest);
 }
 
-/// The ranges if this link were so fast; nothing if even a far faster one would hardly make the
-/// round shorter than `usual`. The chunks stay those of the request.
+/// The ranges if this link were so fast; nothing if `usual` is short, or if even a far faster link
+/// would hardly make the round shorter. The chunks stay those of the request.
 std::optional<std::vector<wire::ChunkRange>> ranges_with(const ProbedLink& probed,
                                                          const wire::Plan& plan,
                                                          planning::PlanRequest request,
                                                          const planning::Forecast& usual) {
     const std::uint32_t index = wire::index_of(plan, probed.peer);
-    if (index == plan.members.size()) return {};
+    if (index == plan.members.size() || usual.round < kShort) return {};
     const planning::Member member = request.members[index];
     if (!member.is_reachable || !member.upload || !member.download) return {};
     const auto shares_if = [&](std::uint64_t percent) {

@@ -10,6 +10,8 @@
 namespace dedloc::round {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::uint8_t kHomes[] = {1, 2, 3};
 
 PeerKey key_of(std::uint8_t first) {
@@ -33,12 +35,19 @@ std::map<PeerKey, Seat> swarm() {
     return seats;
 }
 
+/// A probe that has seen a round of 9 seconds.
+LinkProbe probe_after_a_round() {
+    LinkProbe probe;
+    probe.decided(9s);
+    return probe;
+}
+
 /// Plays a round. Returns the peer that is probed in it.
 std::optional<PeerKey> play(LinkProbe& probe, const std::map<PeerKey, Seat>& seats,
-                            bool is_worth_it = true) {
+                            bool is_worth_it = true, Duration took = 9s) {
     const auto probed = probe.next(seats);
     probe.planned(probed && is_worth_it);
-    probe.decided();
+    probe.decided(took);
     return probed && is_worth_it ? std::optional{probed->peer} : std::nullopt;
 }
 
@@ -50,19 +59,30 @@ std::uint32_t rounds_without(LinkProbe& probe, const std::map<PeerKey, Seat>& se
 }
 
 TEST_CASE("a probe that finds more goes on with the same peer", "[averaging]") {
-    LinkProbe probe;
+    LinkProbe probe = probe_after_a_round();
     auto seats = swarm();
+    Duration took = 9s;
     for (std::uint64_t speed = 1'500'000; speed < 50'000'000; speed += speed / 2) {
-        REQUIRE(play(probe, seats) == key_of(9));
+        took -= 100ms;
+        REQUIRE(play(probe, seats, true, took) == key_of(9));
         seats[key_of(9)] = seat_of(0, speed);
     }
     // It claims hardly more than before: that was all, and others are probed later.
-    REQUIRE(play(probe, seats) == key_of(9));
+    REQUIRE(play(probe, seats, true, 1s) == key_of(9));
+    CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
+}
+
+TEST_CASE("a probe that finds more and does not shorten the round has found nothing",
+          "[averaging]") {
+    LinkProbe probe = probe_after_a_round();
+    auto seats = swarm();
+    REQUIRE(play(probe, seats, true, 9s) == key_of(9));
+    seats[key_of(9)] = seat_of(0, 2'000'000);
     CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
 }
 
 TEST_CASE("probes that find nothing become rare, and every peer gets one", "[averaging]") {
-    LinkProbe probe;
+    LinkProbe probe = probe_after_a_round();
     const auto seats = swarm();
     REQUIRE(play(probe, seats) == key_of(9));
     std::uint32_t pause = LinkProbe::kFirstPause;
@@ -81,7 +101,7 @@ TEST_CASE("probes that find nothing become rare, and every peer gets one", "[ave
 
 TEST_CASE("no peer is probed whose faster link would bring nothing, or is not known",
           "[averaging]") {
-    LinkProbe probe;
+    LinkProbe probe = probe_after_a_round();
     auto seats = swarm();
     for (int k = 0; k < 40; ++k) REQUIRE_FALSE(play(probe, seats, false));
     for (auto& [peer, seat] : seats) seat = seat_of(8, std::nullopt);
@@ -96,17 +116,19 @@ TEST_CASE("no peer is probed whose faster link would bring nothing, or is not kn
 TEST_CASE("a home's link is asked for a fifth more, and for twice as much once that was there",
           "[averaging]") {
     auto seats = swarm();
+    Duration took = 9s;
     const auto percent_of_next = [&](LinkProbe& probe, const PeerKey& peer) {
         const auto probed = probe.next(seats);
         REQUIRE((probed && probed->peer == peer));
         probe.planned(true);
-        probe.decided();
+        took -= 1s;
+        probe.decided(took);
         return probed->percent;
     };
-    LinkProbe of_server;
+    LinkProbe of_server = probe_after_a_round();
     CHECK(percent_of_next(of_server, key_of(9)) == 200);
     seats.erase(key_of(9));
-    LinkProbe probe;
+    LinkProbe probe = probe_after_a_round();
     CHECK(percent_of_next(probe, key_of(1)) == 120);
     seats[key_of(1)] = seat_of(8, 1'100'000);
     CHECK(percent_of_next(probe, key_of(1)) == 200);
@@ -115,7 +137,7 @@ TEST_CASE("a home's link is asked for a fifth more, and for twice as much once t
 }
 
 TEST_CASE("a probe in a cancelled round has found nothing", "[averaging]") {
-    LinkProbe probe;
+    LinkProbe probe = probe_after_a_round();
     auto seats = swarm();
     REQUIRE(probe.next(seats)->peer == key_of(9));
     probe.planned(true);  // never decided
@@ -143,6 +165,8 @@ TEST_CASE("a plan with a probe gives the peer more and expects what the claims a
     CHECK(probed->expected > usual->expected);
     CHECK(probed->expected < 2 * usual->expected);
     CHECK_FALSE(make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{key_of(200), 200})->is_probed);
+    rules.elements = 50'000;  // a round far below a second
+    CHECK_FALSE(make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{key_of(9), 200})->is_probed);
 }
 
 }  // namespace
