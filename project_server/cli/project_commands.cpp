@@ -1,6 +1,8 @@
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,14 +160,36 @@ void print_stopped(bool was_running, bool as_json) {
     fmt::print("{}\n", was_running ? "stopped" : "not running");
 }
 
+/// Another process, whose id is not mistaken for that of a later one. Where the system cannot watch
+/// processes (Linux before 5.3), it seems to have ended.
+class WatchedProcess {
+  public:
+    explicit WatchedProcess(pid_t id) : file_(static_cast<int>(syscall(SYS_pidfd_open, id, 0))) {}
+    WatchedProcess(const WatchedProcess&) = delete;
+    WatchedProcess& operator=(const WatchedProcess&) = delete;
+    ~WatchedProcess() {
+        if (file_ >= 0) close(file_);
+    }
+
+    bool has_ended() const {
+        pollfd end{.fd = file_, .events = POLLIN, .revents = 0};
+        return file_ < 0 || poll(&end, 1, 0) > 0;
+    }
+
+  private:
+    int file_;
+};
+
 void stop(const fs::path& folder, bool as_json) {
     const auto project = own_project(folder);
     const auto supervisor = supervisor_of(project);
     if (!supervisor) return print_stopped(false, as_json);
+    const WatchedProcess process{*supervisor};
     kill(*supervisor, SIGTERM);
     const platform::StopSignals signals;
     const auto deadline = std::chrono::steady_clock::now() + kStopTimeout;
-    while (supervisor_of(project)) {
+    // It releases its lock shortly before it ends.
+    while (supervisor_of(project) || !process.has_ended()) {
         if (std::chrono::steady_clock::now() > deadline) {
             throw IoError(fmt::format("process {} did not stop in time", *supervisor));
         }

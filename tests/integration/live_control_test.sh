@@ -229,7 +229,8 @@ for run in "${runs[@]}"; do
         [[ -s $folder/model-$run/$file ]] || fail_test "the export of $run has no $file"
     done
     await 20 "a copy of a checkpoint of $run" copy_checkpoint "$run"
-    more_steps "$run" 1  # the next commit proves it
+    # The next commit proves it. The log may not have the one yet that has led to it.
+    more_steps "$run" 2
     begin run checkpoint verify --name "$run" "$folder/$run.state"
     echo "checkpoint of $run: proven after $answered ms"
     rest "$run"
