@@ -9,9 +9,9 @@
 namespace dedloc::round {
 namespace {
 
-/// What a probe asks of a link, in percent of the peer's claim: of one that is likely to carry more
-/// (a server's, or one of which the last probe has found more), and of any other. A home's link
-/// mostly carries what it claims, and the round is longer by what is asked in vain.
+/// Bandwidth that a probe plans with, in percent of the peer's claim: for a link that is likely to
+/// carry more (a server's, or one of which the last probe has found more), and for any other. Most
+/// homes' links carry what is claimed, and a failed probe makes the round longer.
 constexpr std::uint64_t kLikelyPercent = 200;
 constexpr std::uint64_t kUnlikelyPercent = 120;
 

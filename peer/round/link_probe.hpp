@@ -43,7 +43,7 @@ class LinkProbe {
     std::optional<ProbedLink> next(const std::map<PeerKey, Seat>& seats);
     /// The round is planned: with the probe, or without it as it would not shorten the round.
     void planned(bool is_probed);
-    /// A round is decided, so long after its plan.
+    /// A round is decided. `took`: time since its plan was sent.
     void decided(Duration took);
 
   private:
@@ -54,8 +54,8 @@ class LinkProbe {
     std::optional<PeerKey> probe_;  ///< the last one that next() has returned
     planning::LinkSpeed before_;    ///< what the peer claimed then
     bool is_probed_ = false;        ///< a round was planned with it
-    Duration took_{};               ///< time of the last decided round; 0: there was none
-    Duration before_took_{};        ///< the same before the probe
+    Duration took_{};               ///< duration of the last decided round; 0: there was none
+    Duration before_took_{};        ///< duration of the last decided round before the probe
     bool is_decided_ = false;       ///< the probed round is decided
     std::optional<PeerKey> found_;  ///< the last probe has found more of this peer's link
     std::set<PeerKey> tried_;       ///< peers that were chosen and get no probe before the others

@@ -19,11 +19,11 @@ namespace {
 /// A reducer whose part saves less time than this is left out (PlanRequest::latency).
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
-/// A peer is worth a probe if so much of its claim would save this part of a round or more.
+/// A peer is probed if this percentage of its claim would shorten the round by 1 / kWorthwhile.
 constexpr std::uint64_t kFarFasterPercent = 3'200;
 constexpr int kWorthwhile = 8;
-/// Processors and latency take most of a shorter round.
-constexpr Duration kShort = std::chrono::seconds{1};
+/// Shorter rounds are not probed: processors and latency take most of their time.
+constexpr Duration kMinProbedRound = std::chrono::seconds{1};
 constexpr std::uint64_t kAnyLink = 100'000'000'000;  ///< bytes per second that no link has
 
 bool is_v6(const Seat& seat) {
@@ -86,14 +86,14 @@ void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
     plan.members = std::move(rest);
 }
 
-/// The ranges if this link were so fast; nothing if `usual` is short, or if even a far faster link
-/// would hardly make the round shorter. The chunks stay those of the request.
+/// The ranges of a plan with the probed bandwidth; nothing if the `usual` round is short, or if a
+/// far faster link would hardly shorten it. The chunks stay those of the request.
 std::optional<std::vector<wire::ChunkRange>> ranges_with(const ProbedLink& probed,
                                                          const wire::Plan& plan,
                                                          planning::PlanRequest request,
                                                          const planning::Forecast& usual) {
     const std::uint32_t index = wire::index_of(plan, probed.peer);
-    if (index == plan.members.size() || usual.round < kShort) return {};
+    if (index == plan.members.size() || usual.round < kMinProbedRound) return {};
     const planning::Member member = request.members[index];
     if (!member.is_reachable || !member.upload || !member.download) return {};
     const auto shares_if = [&](std::uint64_t percent) {

@@ -45,7 +45,7 @@ struct Traffic {
 Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
 
 /// The first plan of a round. Nothing if no member has samples or none can be dialled. The
-/// peer of `probed` is planned with that much of what it claims, if a fast link would help.
+/// link of `probed` is planned with that bandwidth if a faster link would shorten the round.
 /// Requires that every seat has joined.
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,

@@ -112,7 +112,7 @@ void RoundLog::settled(const action::Settled& settled) {
     if (options_.live != nullptr) options_.live->settled(settled);
     if (options_.project_key) options_.publish(settled, other_voters_);
     if (!pending_ || pending_->reached == settled.step) {
-        // Without a line it was decided before this process started.
+        // A step that was committed before this process started has no pending line.
         const std::string line =
             pending_ ? pending_->line : fmt::format("step {}", settled.step.value());
         log_info("{}, digest {} at {} of {}", line, settled.digest.brief(), settled.equal,

@@ -160,8 +160,8 @@ void print_stopped(bool was_running, bool as_json) {
     fmt::print("{}\n", was_running ? "stopped" : "not running");
 }
 
-/// Another process, whose id is not mistaken for that of a later one. Where the system cannot watch
-/// processes (Linux before 5.3), it seems to have ended.
+/// Tells when a process that is not our child has ended, also if its id is used again. Reports it
+/// as ended where the kernel has no pidfd_open (Linux before 5.3).
 class WatchedProcess {
   public:
     explicit WatchedProcess(pid_t id) : file_(static_cast<int>(syscall(SYS_pidfd_open, id, 0))) {}
