@@ -4,12 +4,28 @@
 #include <mysql.h>
 
 #include <memory>
+#include <string>
+#include <vector>
+
+#include "project_server/database/text_columns.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr unsigned kConnectSeconds = 10;
 constexpr my_bool kYes = 1;
+
+/// What the defaults of the server and the database must not decide.
+std::vector<std::string> session_settings() {
+    return {// Read committed takes no gap locks, with which a dispatch would block the creation of
+            // jobs.
+            "set session transaction isolation level read committed",
+            // Text that a statement makes from numbers is compared as the tables' text is, in any
+            // database. A value that a column cannot hold is refused, never cut.
+            fmt::format("set session collation_connection = '{}', sql_mode = 'STRICT_ALL_TABLES,"
+                        "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+                        kTextCollation)};
+}
 
 struct Close {
     void operator()(MYSQL* handle) const { mysql_close(handle); }
@@ -39,7 +55,7 @@ st_mysql* open_connection(const DatabaseSettings& settings) {
     std::unique_ptr<MYSQL, Close> connection{mysql_init(nullptr)};
     MYSQL* const handle = connection.get();
     mysql_optionsv(handle, MYSQL_OPT_CONNECT_TIMEOUT, &kConnectSeconds);
-    mysql_optionsv(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    mysql_optionsv(handle, MYSQL_SET_CHARSET_NAME, kTextCharacterSet);
     if (!settings.ssl_ca.empty()) require_tls(handle, settings);
     const auto fail = [&] {
         throw DatabaseError{
@@ -55,8 +71,9 @@ st_mysql* open_connection(const DatabaseSettings& settings) {
                            CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS) == nullptr) {
         fail();
     }
-    // Read committed takes no gap locks, with which a dispatch would block the creation of jobs.
-    if (mysql_query(handle, "set session transaction isolation level read committed") != 0) fail();
+    for (const std::string& setting : session_settings()) {
+        if (mysql_query(handle, setting.c_str()) != 0) fail();
+    }
     return connection.release();
 }
 

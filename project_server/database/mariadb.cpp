@@ -21,6 +21,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/database/text_columns.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -96,8 +97,8 @@ std::vector<std::string> mariadb_command(const MariadbPlace& place) {
             "--port=" + std::to_string(place.port),
             "--skip-name-resolve",
             "--skip-log-bin",
-            "--character-set-server=utf8mb4",
-            "--collation-server=utf8mb4_general_ci",
+            std::string{"--character-set-server="} + kTextCharacterSet,
+            std::string{"--collation-server="} + kTextCollation,
             "--default-storage-engine=InnoDB",
             "--innodb-flush-log-at-trx-commit=1",
             "--innodb-buffer-pool-size=64M",
@@ -136,8 +137,9 @@ void create_database(Database& administrator, const DatabaseSettings& settings) 
                             settings.name));
         }
     }
-    administrator.execute("create database if not exists `" + settings.name +
-                          "` character set utf8mb4");
+    administrator.execute(
+        fmt::format("create database if not exists `{}` character set {} collate {}", settings.name,
+                    kTextCharacterSet, kTextCollation));
     for (const char* const host : {"localhost", "127.0.0.1"}) {
         administrator.execute("create user if not exists ?@?", {settings.user, host});
         administrator.execute("alter user ?@? identified by ?",

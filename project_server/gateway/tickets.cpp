@@ -5,6 +5,7 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/database/suspicions.hpp"
+#include "project_server/database/text_columns.hpp"
 #include "project_server/gateway/checkpoint_requests.hpp"
 #include "project_server/gateway/compute_bound.hpp"
 
@@ -16,18 +17,22 @@ using server::Row;
 
 constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's schema
 
+constexpr const char* kJobs =
+    "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
+    "h.max_results_day, "
+    "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
+    "d.id as run, d.run_id, d.name, d.flops_per_sample, coalesce((select "
+    "a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages from result r "
+    "join user u on u.id = r.userid join host h on h.id = r.hostid "
+    "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque ";
+
 /// The row of the job that the request names, with its run.
 Row find_job(Database& database, const formats::EnrolmentRequest& request) {
-    const auto row = database.query_one(
-        "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
-        "h.max_results_day, "
-        "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
-        "d.id as run, d.run_id, d.name, d.flops_per_sample, coalesce((select "
-        "a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages from result r "
-        "join user u on u.id = r.userid join host h on h.id = r.hostid "
-        "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
-        "where r.name = ? and r.hostid = ? and u.authenticator = ?",
-        {request.result, request.host, request.authenticator});
+    const auto row = database.query_one(std::string{kJobs} + "where r.hostid = ? and " +
+                                            server::same_text("r.name") + " and " +
+                                            server::same_text("u.authenticator"),
+                                        {request.host, request.result, request.result,
+                                         request.authenticator, request.authenticator});
     if (!row) {
         throw Refused(
             fmt::format("this account and computer have no job named {} here", request.result));
