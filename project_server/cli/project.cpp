@@ -181,7 +181,7 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     if (options.database) external.emplace(*options.database);
     UnfinishedFolder folder{project};
     fs::permissions(folder.path(), fs::perms::owner_all);
-    for (const auto& name : project_folders()) fs::create_directory(folder.path() / name);
+    make_project_folders(folder.path());
     begins("making keys");
     make_keys(folder.path() / "keys");
     const server::DatabaseSettings own{.host = "127.0.0.1",

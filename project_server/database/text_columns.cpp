@@ -12,7 +12,7 @@ namespace dedloc::server {
 namespace {
 
 /// Rows whose conversion takes long enough to announce it.
-constexpr std::int64_t kManyRows = 100'000;
+constexpr std::int64_t kManyRows = 500'000;
 
 void add_collation(OtherText& text, const std::string& collation) {
     const auto known = std::ranges::find(text.collations, collation);
@@ -49,7 +49,7 @@ std::vector<OtherText> tables_with_other_text(Database& database,
              "select table_name as its_table, column_name as name, column_type as type, "
              "collation_name as collation_, is_nullable as nullable, column_default as its_default "
              "from information_schema.columns where table_schema = database() and collation_name "
-             "<> ? order by table_name, ordinal_position",
+             "<> ? and extra not like '%generated%' order by table_name, ordinal_position",
              {kTextCollation})) {
         const auto place = found.find(row.text("its_table"));
         if (place == found.end()) continue;
@@ -69,7 +69,7 @@ std::vector<std::string> convert_text(Database& database, std::span<const std::s
     for (const OtherText& text : tables_with_other_text(database, tables)) {
         if (text.rows >= kManyRows) {
             log_info(
-                "converting the text of the table {}, which has about {} rows; this takes "
+                "converting the text of the table {}, which has about {} rows; this may take "
                 "minutes",
                 text.table, text.rows);
         }

@@ -175,6 +175,9 @@ struct GatewayServer::Routes {
         } catch (const Refused& error) {
             log_info("no ticket for {}: {}", address, error.what());
             refuse(response, kForbidden, error.what());
+        } catch (const server::RefusedData& error) {
+            log_error("enrolment from {}: {}", address, error.what());
+            refuse(response, kBadRequest, error.answer());
         } catch (const server::DatabaseError& error) {
             unavailable(response, error);
         }

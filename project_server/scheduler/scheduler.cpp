@@ -8,6 +8,7 @@
 #include "peer/base/log.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/dispatch.hpp"
+#include "project_server/scheduler/plain_request.hpp"
 #include "project_server/scheduler/plan_class.hpp"
 #include "project_server/scheduler/reports.hpp"
 
@@ -19,6 +20,8 @@ namespace {
 constexpr int kSchedulerVersion = 720;
 constexpr double kTooManyHostsDelay = 3600;  // seconds until the client asks again
 constexpr double kMissingKeyDelay = 3600;  // seconds until a client without a valid key asks again
+/// What is kept of a request that the database refuses, first and last attempt.
+constexpr PlainLimits kPlainLimits[] = {{.name = 60, .document = 60'000}, {}};
 constexpr const char* kUnknownKey = "unknown key";
 constexpr const char* kUnknownKeyNotice =
     "Invalid or missing account key. To fix this, remove this project and add it again.";
@@ -185,7 +188,7 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
         }
     }
     try {
-        return serve_changes(database, *catalogue, *request, address, seconds);
+        return serve_storable(database, *catalogue, *request, address, seconds);
     } catch (const TooManyHosts& refusal) {
         XmlWriter reply = open_reply(config_, kTooManyHostsDelay);
         reply.message("notice", refusal.what());
@@ -200,6 +203,28 @@ std::string Scheduler::refuse(const std::string& address, const char* reason,
     XmlWriter reply = open_reply(config_, kMissingKeyDelay);
     reply.message("notice", notice);
     return close_reply(std::move(reply));
+}
+
+/// The host's description must not cost the client its reply.
+std::string Scheduler::serve_storable(Database& database, const SignedCatalogue& catalogue,
+                                      const SchedulerRequest& request, const std::string& address,
+                                      std::int64_t now) const {
+    std::string refused;
+    const auto attempt = [&](const SchedulerRequest& its) -> std::optional<std::string> {
+        try {
+            return serve_changes(database, catalogue, its, address, now);
+        } catch (const RefusedData& error) {
+            log_error("scheduler request from {} for host {}: {}", address, request.host_id,
+                      error.what());
+            refused = error.answer();
+            return std::nullopt;
+        }
+    };
+    if (auto reply = attempt(request)) return std::move(*reply);
+    for (const PlainLimits& limits : kPlainLimits) {
+        if (auto reply = attempt(plain_request(request, limits))) return std::move(*reply);
+    }
+    return refuse(address, "the database refuses a value", refused);
 }
 
 std::string Scheduler::serve_changes(Database& database, const SignedCatalogue& catalogue,

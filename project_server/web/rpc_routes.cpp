@@ -24,7 +24,8 @@ constexpr const char* kXml = "text/xml";
 constexpr const char* kTooManyAttempts =
     "Too many attempts with a wrong password. Try again in a quarter of an hour.";
 constexpr const char* kNoDatabase = "The project's database is not available now.";
-constexpr int kDownSeconds = 10;  // retry time of clients while the database is unavailable
+constexpr int kRefusedSeconds = 3600;  // retry time of a client with a value that is refused
+constexpr int kDownSeconds = 10;       // retry time of clients while the database is unavailable
 
 /// `platforms` is XML, nothing while the database is away: clients then say that the project is
 /// temporarily unavailable.
@@ -57,18 +58,30 @@ std::string platform_list(Database& database) {
     return platforms;
 }
 
-std::string project_down_reply(const ProjectConfig& config) {
+/// The reply of a scheduler that cannot answer a request.
+std::string no_reply(const ProjectConfig& config, int delay, std::string_view sentence,
+                     bool is_down) {
     return fmt::format(
         "<scheduler_reply>\n<scheduler_version>720</scheduler_version>\n<master_url>{}</master_url>"
-        "\n<request_delay>{}</request_delay>\n<message priority=\"low\">The project's database is "
-        "not available now.</message>\n<project_is_down/>\n</scheduler_reply>\n",
-        escape_markup(config.master_url), kDownSeconds);
+        "\n<request_delay>{}</request_delay>\n<message priority=\"low\">{}</message>\n{}"
+        "</scheduler_reply>\n",
+        escape_markup(config.master_url), delay, escape_markup(sentence),
+        is_down ? "<project_is_down/>\n" : "");
 }
 
 AccountRequest account_request(const Request& request) {
     return {.email = request.get_param_value("email_addr"),
             .password_hash = request.get_param_value("passwd_hash"),
             .name = request.get_param_value("user_name")};
+}
+
+/// The reply to a request with a value that the database cannot store.
+std::string refusal(const Request& request, const RefusedData& error) {
+    log_error("{}: {}", request.path, error.what());
+    int number = ERR_INVALID_PARAM;
+    if (error.column() == "email_addr") number = ERR_BAD_EMAIL_ADDR;
+    if (error.column() == "name") number = ERR_BAD_USER_NAME;
+    return account_error(number, error.answer());
 }
 
 /// Answers an account request unless too many with a wrong password came before.
@@ -85,6 +98,8 @@ void answer_account(Site& site, const Request& request, Response& response,
             reply = site.pool.with([&](Database& database) { return answer(database, asked); });
         } catch (const TooBusyError& error) {
             reply = account_error(ERR_PROJECT_DOWN, error.what());
+        } catch (const RefusedData& error) {
+            reply = refusal(request, error);
         } catch (const DatabaseError& error) {
             log_error("{}: {}", request.path, error.what());
             reply = account_error(ERR_PROJECT_DOWN, kNoDatabase);
@@ -109,10 +124,13 @@ void schedule(Site& site, const Scheduler& scheduler, const Request& request, Re
         reply = site.pool.with([&](Database& database) {
             return scheduler.serve(database, body, address_of(request), unix_now());
         });
+    } catch (const RefusedData& error) {
+        log_error("scheduler request: {}", error.what());
+        reply = no_reply(site.config, kRefusedSeconds, error.answer(), false);
     } catch (const DatabaseError& error) {
         // After an HTTP error the client would back off for up to hours.
         log_error("scheduler request: {}", error.what());
-        reply = project_down_reply(site.config);
+        reply = no_reply(site.config, kDownSeconds, kNoDatabase, true);
     }
     response.set_content(reply, kXml);
 }
@@ -128,6 +146,8 @@ void answer_manager(Site& site, const Request& request, Response& response,
             site.pool.with([&](Database& database) { return answer(database, request); }), kXml);
     } catch (const TooBusyError& error) {
         response.set_content(account_error(ERR_PROJECT_DOWN, error.what()), kXml);
+    } catch (const RefusedData& error) {
+        response.set_content(refusal(request, error), kXml);
     } catch (const DatabaseError& error) {
         log_error("{}: {}", request.path, error.what());
         response.set_content(account_error(ERR_PROJECT_DOWN, kNoDatabase), kXml);

@@ -18,6 +18,12 @@
 namespace dedloc::server {
 namespace {
 
+/// The BOINC error number for an HTTP status.
+int error_number_of(int status) {
+    if (status == 503) return ERR_PROJECT_DOWN;
+    return status == 400 ? ERR_INVALID_PARAM : ERR_NOT_FOUND;
+}
+
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kJson = "application/json";
 constexpr const char* kXml = "text/xml";
@@ -289,8 +295,7 @@ void Site::refuse(const httplib::Request& request, httplib::Response& response, 
             return response.set_content(json_of(data), kJson);
         }
         case Client::kBoinc:
-            return response.set_content(
-                account_error(status == 503 ? ERR_PROJECT_DOWN : ERR_NOT_FOUND, sentence), kXml);
+            return response.set_content(account_error(error_number_of(status), sentence), kXml);
         case Client::kBrowser:
             break;
     }

@@ -127,7 +127,10 @@ WorkReport WorkGenerator::pass() {
     if (server::is_official(config_.directory)) {
         report.blacklisted = static_cast<int>(server::blacklist_banned_hosts(database_));
     }
+    failure_ = nullptr;
+    failed_.clear();
     for (const App& app : apps()) serve(app, report);
+    if (failure_) std::rethrow_exception(failure_);
     return report;
 }
 
@@ -146,10 +149,19 @@ std::vector<WorkGenerator::App> WorkGenerator::apps() {
 void WorkGenerator::serve(const App& app, WorkReport& report) {
     for (const auto& run : database_.query(
              "select id, name, state, seats_ready, lease_hours, aggregators from dedloc_run")) {
-        if (run.text("state") == "running") {
-            create_jobs(app, run, report);
-        } else {
-            cancel_jobs(app, run.integer("id"), report);
+        if (failed_.contains(run.integer("id"))) continue;
+        try {
+            if (run.text("state") == "running") {
+                create_jobs(app, run, report);
+            } else {
+                cancel_jobs(app, run.integer("id"), report);
+            }
+        } catch (const Error& error) {
+            // A run whose files or rows are damaged must not stop the others.
+            const auto* const failure = dynamic_cast<const server::DatabaseError*>(&error);
+            if (failure != nullptr && failure->is_away()) throw;
+            if (!failure_) failure_ = std::current_exception();
+            failed_.insert(run.integer("id"));
         }
     }
     // The assimilator's task. A job leaves only credit and a receipt, and the database has both by

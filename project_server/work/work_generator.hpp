@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,7 +48,8 @@ class WorkGenerator {
     ~WorkGenerator();
 
     /// Does one pass. Errors: DatabaseError, IoError (a file cannot be staged), InputError (a run
-    /// file cannot be read); changes made before the error stay.
+    /// file cannot be read), Error (a job is refused); changes made before the error stay, and the
+    /// other runs are served unless the database is away.
     WorkReport pass();
 
   private:
@@ -74,6 +77,8 @@ class WorkGenerator {
     const server::ProjectConfig config_;
     server::Database& database_;
     const WorkOptions options_;
+    std::exception_ptr failure_;     ///< the first of the present pass
+    std::set<std::int64_t> failed_;  ///< runs that it does not serve any more
 };
 
 }  // namespace dedloc::work

@@ -76,6 +76,40 @@ TEST_CASE("accounts, computers and teams are found by id, name and e-mail addres
     CHECK(admin::id_in("1234567890123456789") == 0);
 }
 
+TEST_CASE("people are found in the tables of an official server, whatever their collation is",
+          "[server][integration]") {
+    const std::string collation =
+        GENERATE("utf8mb4_unicode_ci", "utf8mb4_general_ci", "latin1_swedish_ci");
+    INFO(collation);
+    World world;
+    Database& database = world.database();
+    for (const std::string& table : all_tables()) {
+        if (table.starts_with("dedloc_")) continue;
+        database.execute(fmt::format("alter table {} convert to character set {} collate {}", table,
+                                     collation.substr(0, collation.find('_')), collation));
+    }
+    database.execute(
+        "update user set name = 'J\u00F6rg', email_addr = 'j\u00F6rg@x.org' where id = 2");
+    revoke(database, {.users = {2}, .hosts = {11}, .peers = {}}, kThen, "floods");
+    CHECK_THAT(world.text(admin::user_list(database, {})),
+               Contains("ann@x.org") && Contains("j\u00F6rg@x.org"));
+    CHECK_THAT(world.text(admin::user_list(database, {.is_banned = true})),
+               Contains("J\u00F6rg") && !Contains("Ann"));
+    CHECK_THAT(world.text(admin::user_list(database, {.found = "JORG"})), Contains("J\u00F6rg"));
+    CHECK_THAT(world.text(admin::host_list(database, {.is_banned = true})), Contains("attic"));
+    CHECK_THAT(world.text(admin::host_list(database, {.found = "DES"})), Contains("desk"));
+    CHECK_THAT(world.text(admin::user_facts(database, 2)), Contains("\"is_banned\":true"));
+    CHECK_THAT(world.text(admin::host_facts(database, 11)), Contains("\"is_banned\":true"));
+    CHECK_NOTHROW(admin::team_list(database, {.found = "x"}));
+    CHECK_NOTHROW(admin::suspicions(database, {.limit = 9}));
+    CHECK(admin::user_id(database, "J\u00F6rg") == 2);
+    CHECK(admin::user_id(database, "J\u00F6RG@X.org") == 2);
+    for (const char* const other : {"Jorg", "J\u00D6RG", "J\u00F6rg ", "jorg@x.org"}) {
+        CHECK_THROWS_WITH(admin::user_id(database, other), Contains("no user"));
+    }
+    CHECK_THROWS_WITH(admin::host_id(database, "ATTIC"), Contains("no host"));
+}
+
 TEST_CASE("a computer is shown with its work, quota, reliability and what is withheld",
           "[server][integration]") {
     World world;
@@ -192,7 +226,9 @@ TEST_CASE("an administrator renames and closes teams", "[server][integration]") 
     REQUIRE_FALSE(create_team(database, 1, {"Rude <b>", "", "", ""}, kNow, first));
     REQUIRE_FALSE(create_team(database, 2, {"Fine", "", "", ""}, kNow, second));
     CHECK(admin::team_id(database, "rude <b>") == first);
-    CHECK(rename_team(database, first, "fine"));
+    CHECK(rename_team(database, first, "Fine"));
+    CHECK_FALSE(rename_team(database, first, "fine"));
+    CHECK_THROWS_WITH(admin::team_id(database, "FINE"), Contains("several teams"));
     CHECK(rename_team(database, first, "  "));
     CHECK_FALSE(rename_team(database, first, "Polite"));
     CHECK_THAT(world.text(admin::team_list(database, {.found = "oli"})),

@@ -88,7 +88,7 @@ TEST_CASE("all text of the schema is compared by bytes, whatever the defaults ar
         ExistingDatabase existing{collation};
         CHECK(apply_schema(existing.database()).empty());
         const auto columns = text_columns(existing.database());
-        CHECK(columns.size() > 100);
+        CHECK(columns.size() >= 100);
         std::set<std::string> names;
         for (const TextColumn& column : columns) {
             INFO(column.table << '.' << column.name);

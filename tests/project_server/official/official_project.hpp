@@ -152,6 +152,12 @@ class OfficialProject {
         server::create_database(administrator, settings);
         database_ = std::make_unique<server::Database>(settings);
         server::apply_schema(*database_);
+        // make_project creates the database so, and its tables have no collation of their own.
+        const std::string collation = "character set utf8mb4 collate utf8mb4_unicode_ci";
+        administrator.execute("alter database official_test " + collation);
+        for (const auto& name : server::all_tables()) {
+            database_->execute("alter table " + name + " convert to " + collation);
+        }
         // BOINC's tables without what our own server adds.
         for (const auto& name : server::own_tables()) database_->execute("drop table " + name);
         for (const auto& row : database_->query(
