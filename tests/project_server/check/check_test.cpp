@@ -150,6 +150,13 @@ TEST_CASE("tables, columns and indices that differ from the schema are found",
                 "drop index dedloc_result_host on result"),
         altered("the index token.dedloc_token_expiry is (type)",
                 "create or replace index dedloc_token_expiry on token (type)"),
+        altered("the table team compares its text by utf8mb4_general_ci, not by bytes "
+                "(utf8mb4_nopad_bin): name",
+                "alter table team modify name varchar(254) collate utf8mb4_general_ci not null "
+                "default ''"),
+        altered("the table dedloc_news compares its text by latin1_swedish_ci, not by bytes "
+                "(utf8mb4_nopad_bin): the default of new columns",
+                "alter table dedloc_news default character set latin1"),
         altered("is not at its place",
                 "alter table host modify venue varchar(254) not null default '' first"),
     });

@@ -290,6 +290,16 @@ TEST_CASE("finished jobs are closed", "[server][integration]") {
                     "unix_timestamp()) x from workunit where id = 1") == "2 1");
 }
 
+TEST_CASE("a run whose files or rows are damaged does not stop the others",
+          "[server][integration]") {
+    World world;
+    world.project.database().execute(
+        "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, flops_per_sample, "
+        "credit_per_sample, created) values (1, 'damaged', '', '{}', 1, 1, 1, 1, 0)");
+    CHECK_THROWS_WITH(world.generator.pass(), Catch::Contains("damaged"));
+    CHECK(world.one("select count(*) x from workunit where opaque = 3") == "2");
+}
+
 TEST_CASE("a run whose files are missing is reported in one sentence", "[server][integration]") {
     World world;
     std::filesystem::remove(world.project.root() / "runs/demo/shards/shard_b");
