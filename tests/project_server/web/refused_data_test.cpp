@@ -20,12 +20,13 @@ std::string account_query(const std::string& email, const std::string& name) {
 TEST_CASE("people with any name register, whatever the database's default was",
           "[server][integration]") {
     TestSite site;
+    int people = 0;
     for (const char* const name :
          {kName, "\u041E\u043B\u044C\u0433\u0430", "Jos\u00E9", "\U0001D11E"}) {
+        const std::string email = std::to_string(++people) + "@x.org";
         const auto reply = site.get("/create_account.php?" +
-                                    account_query(std::string{"u"} + name[0] + name[1] + "@x.org",
-                                                  httplib::detail::encode_url(name)));
-        CHECK_THAT(reply.body, !Contains("not available"));
+                                    account_query(email, httplib::detail::encode_url(name)));
+        CHECK_THAT(reply.body, Contains("<authenticator>"));
     }
     CHECK(site.database().query("select id from user where name = ?", {kName}).size() == 1);
 }
