@@ -12,14 +12,16 @@
 
 namespace dedloc::server {
 
+/// The character set of all text, in the tables and of the connections.
 inline constexpr const char* kTextCharacterSet = "utf8mb4";
-inline constexpr const char* kTextCollation = "utf8mb4_nopad_bin";  ///< by bytes
+/// Compares bytes.
+inline constexpr const char* kTextCollation = "utf8mb4_nopad_bin";
 /// Ignores case and accents; for statements that search text for people.
 inline constexpr const char* kSearchCollation = "utf8mb4_general_ci";
 
 /// A table whose text is stored or compared in another way.
 struct OtherText {
-    std::string table;
+    std::string table;                     ///< its name
     std::string table_collation;           ///< the default of its columns; empty: as it should be
     std::vector<std::string> columns;      ///< those that are not as they should be
     std::vector<std::string> collations;   ///< different ones of the columns and the table

@@ -79,6 +79,64 @@ std::int64_t count(Database& database, const std::string& from) {
     return database.query_one("select count(*) as n from " + from)->integer("n");
 }
 
+/// The number of rows of each table.
+std::map<std::string, std::int64_t> rows_of_all(Database& database) {
+    std::map<std::string, std::int64_t> rows;
+    for (const std::string& table : all_tables()) rows[table] = count(database, table);
+    return rows;
+}
+
+/// Type, null and default of each column.
+std::map<std::string, std::string> types_of_all(Database& database) {
+    std::map<std::string, std::string> all;
+    for (const auto& row : database.query(
+             "select concat(table_name, '.', column_name) as name, concat_ws(' ', column_type, "
+             "is_nullable, coalesce(column_default, 'none'), extra) as type from "
+             "information_schema.columns where table_schema = database()")) {
+        all[row.text("name")] = row.text("type");
+    }
+    return all;
+}
+
+std::int64_t users_with(Database& database, const std::string& email) {
+    return count(database, fmt::format("user where email_addr = '{}'", email));
+}
+
+/// The rows of the former project.
+void check_rows(Database& database) {
+    const auto user = database.query_one("select * from user where id = 1");
+    CHECK(user->text("email_addr") == "josé@example.org");
+    CHECK(user->text("name") == "José Ñandú");
+    CHECK(user->text("country") == "Perú");
+    CHECK(user->text("global_prefs") == "<global_preferences>é</global_preferences>");
+    CHECK(user->real("total_credit") == 70);
+    const auto team = database.query_one("select * from team");
+    CHECK(team->text("name") == "Équipe Nº 1");
+    CHECK(team->text("description") == "Ça va – «oui»");
+    CHECK(database.query_one("select body from dedloc_news")->text("body") ==
+          "Il fait chaud – à Zürich");
+    CHECK(count(database, "result where name = 'albert_1_0' and granted_credit = 70") == 1);
+    CHECK(count(database, "dedloc_mail where email = 'josé@example.org'") == 1);
+}
+
+/// Adds rows that the former collation took for equal to those of the project.
+void add_look_alikes(Database& database) {
+    CHECK(users_with(database, "jose@example.org") == 0);
+    for (const char* const email :
+         {"jose@example.org", "JOSÉ@example.org", "josé@example.org ", "王小明@example.org"}) {
+        database.execute("insert into user (email_addr, authenticator, name) values (?, md5(?), ?)",
+                         {email, email, "Ольга"});
+        CHECK(users_with(database, email) == 1);
+    }
+    for (const char* const name : {"équipe nº 1", "Equipe Nº 1", "Équipe Nº 1 "}) {
+        CHECK(database.execute("insert into team (name, name_lc) values (?, lower(?))",
+                               {name, name}) == 1);
+    }
+    for (const char* const name : {"ALBERT_1_0", "albert_1_0 ", "álbert_1_0"}) {
+        CHECK(database.execute("insert into result (name) values (?)", {name}) == 1);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("all text of the schema is compared by bytes, whatever the defaults are", "[server]") {
@@ -162,41 +220,18 @@ TEST_CASE("a unique text keeps apart what looks alike", "[server]") {
 
 TEST_CASE("the upgrade keeps all rows of a former project, and compares its text by bytes",
           "[server]") {
-    std::string dump = former_project();
-    REQUIRE(dump.size() > 10'000);
     const std::string former =
         GENERATE("utf8mb4_general_ci", "latin1_swedish_ci", "utf8mb4_unicode_ci");
     INFO(former);
-    dump = std::regex_replace(
-        dump, std::regex{"CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"},
-        fmt::format("CHARSET={} COLLATE={}", former.substr(0, former.find('_')), former));
     ExistingDatabase existing{former};
     Database& database = existing.database();
-    existing.load(dump);
-    const auto rows_of_all = [&] {
-        std::map<std::string, std::string> rows;
-        for (const std::string& table : all_tables()) {
-            rows[table] = fmt::format("{} rows", count(database, table));
-        }
-        return rows;
-    };
-    const auto types = [&] {
-        std::map<std::string, std::string> all;
-        for (const auto& row : database.query(
-                 "select concat(table_name, '.', column_name) as name, concat_ws(' ', column_type, "
-                 "is_nullable, coalesce(column_default, 'none'), extra) as type from "
-                 "information_schema.columns where table_schema = database()")) {
-            all[row.text("name")] = row.text("type");
-        }
-        return all;
-    };
-    const auto rows = rows_of_all();
-    const auto columns = types();
+    existing.load(std::regex_replace(
+        former_project(), std::regex{"CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"},
+        fmt::format("CHARSET={} COLLATE={}", former.substr(0, former.find('_')), former)));
+    const auto rows = rows_of_all(database);
+    const auto columns = types_of_all(database);
     const auto changed = database.query_one("select mod_time from team")->text("mod_time");
-    const auto jose = [&](const std::string& email) {
-        return count(database, fmt::format("user where email_addr = '{}'", email));
-    };
-    CHECK(jose("jose@example.org") == 1);
+    CHECK(users_with(database, "jose@example.org") == 1);
     CHECK_THROWS_WITH(
         database.execute("insert into team (name, name_lc) values ('ÉQUIPE Nº 1 ', '')"),
         Catch::Contains("Duplicate"));
@@ -207,38 +242,11 @@ TEST_CASE("the upgrade keeps all rows of a former project, and compares its text
     CHECK(upgrade_schema(database).empty());
     CHECK(tables_with_other_text(database, all_tables()).empty());
 
-    CHECK(rows_of_all() == rows);
-    CHECK(types() == columns);
+    CHECK(rows_of_all(database) == rows);
+    CHECK(types_of_all(database) == columns);
     CHECK(database.query_one("select mod_time from team")->text("mod_time") == changed);
-    const auto user = database.query_one("select * from user where id = 1");
-    CHECK(user->text("email_addr") == "josé@example.org");
-    CHECK(user->text("name") == "José Ñandú");
-    CHECK(user->text("country") == "Perú");
-    CHECK(user->text("global_prefs") == "<global_preferences>é</global_preferences>");
-    CHECK(user->real("total_credit") == 70);
-    const auto team = database.query_one("select * from team");
-    CHECK(team->text("name") == "Équipe Nº 1");
-    CHECK(team->text("description") == "Ça va – «oui»");
-    CHECK(database.query_one("select body from dedloc_news")->text("body") ==
-          "Il fait chaud – à Zürich");
-    CHECK(count(database, "result where name = 'albert_1_0' and granted_credit = 70") == 1);
-    CHECK(count(database, "dedloc_mail where email = 'josé@example.org'") == 1);
-
-    // What the former collation took for equal.
-    CHECK(jose("jose@example.org") == 0);
-    for (const char* const email :
-         {"jose@example.org", "JOSÉ@example.org", "josé@example.org ", "王小明@example.org"}) {
-        database.execute("insert into user (email_addr, authenticator, name) values (?, md5(?), ?)",
-                         {email, email, "Ольга"});
-        CHECK(jose(email) == 1);
-    }
-    for (const char* const name : {"équipe nº 1", "Equipe Nº 1", "Équipe Nº 1 "}) {
-        CHECK(database.execute("insert into team (name, name_lc) values (?, lower(?))",
-                               {name, name}) == 1);
-    }
-    for (const char* const name : {"ALBERT_1_0", "albert_1_0 ", "álbert_1_0"}) {
-        CHECK(database.execute("insert into result (name) values (?)", {name}) == 1);
-    }
+    check_rows(database);
+    add_look_alikes(database);
 }
 
 TEST_CASE("tables of DeDLOC under an official server are compared by bytes, BOINC's stay",

@@ -229,26 +229,6 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
         wanted.project = KeyPair::generate().public_key();
         CHECK(gateway.refusal_of(wanted) == "the gateway's ticket is not for this run and key");
     }
-    SECTION("names that BOINC's collation takes for equal") {
-        for (const char* const table : {"user", "result"}) {
-            database.execute(std::string{"alter table "} + table +
-                             " convert to character set utf8mb4 collate utf8mb4_unicode_ci");
-        }
-        wanted.request.authenticator = "S\u00C9CRET";
-        CHECK_THAT(gateway.refusal_of(wanted), Catch::Contains("no job named first_1_0"));
-        wanted.request.authenticator = "secret";
-        wanted.request.result = "FIRST_1_0";
-        CHECK_THAT(gateway.refusal_of(wanted), Catch::Contains("no job named FIRST_1_0"));
-        wanted.request.result = "first_1_0";
-        CHECK(net::enrol(wanted, kWanted));
-    }
-    SECTION("a value that the database refuses") {
-        database.execute("alter table dedloc_ticket modify issued tinyint not null");
-        CHECK(gateway.refusal_of(wanted) ==
-              "The project cannot store a value of this request (issued).");
-        database.execute("alter table dedloc_ticket modify issued bigint not null");
-        CHECK(net::enrol(wanted, kWanted));
-    }
     SECTION("nonsense") {
         httplib::Client client("127.0.0.1", gateway.port());
         for (const std::string body : {"", "{}", "[1]", "{\"authenticator\": \"\\u0000\"}"}) {
