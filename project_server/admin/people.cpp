@@ -9,6 +9,7 @@
 #include "project_server/admin/suspicion_list.hpp"
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/database/text_columns.hpp"
 #include "project_server/web/data/tasks.hpp"
 
 namespace dedloc::admin {
@@ -213,9 +214,9 @@ PageData user_list(Database& database, const ListChoice& choice) {
              "(select count(*) from host h where h.userid = u.id) as hosts "
              "from user u left join team t on t.id = u.teamid left join dedloc_revocation b on "
              "b.kind = 'user' and b.subject = cast(u.id as char) "
-             "where (? = 0 or b.kind is not null) and (? = '' or u.name like ? collate "
-             "utf8mb4_general_ci or u.email_addr like ? collate utf8mb4_general_ci) "
-             "order by u.expavg_credit desc, u.id limit ?",
+             "where (? = 0 or b.kind is not null) and (? = '' or " +
+                 server::like_text("u.name") + " or " + server::like_text("u.email_addr") +
+                 ") order by u.expavg_credit desc, u.id limit ?",
              {choice.is_banned ? 1 : 0, choice.found, pattern_of(choice.found),
               pattern_of(choice.found), choice.limit})) {
         PageData user;
@@ -245,8 +246,8 @@ PageData host_list(Database& database, const ListChoice& choice) {
              "from host h left join user u on u.id = h.userid left join dedloc_revocation b on "
              "b.kind = 'host' and b.subject = cast(h.id as char) "
              "where (? = 0 or b.kind is not null) and (? = 0 or h.userid = ?) and "
-             "(? = '' or h.domain_name like ? collate utf8mb4_general_ci) "
-             "order by h.rpc_time desc, h.id limit ?",
+             "(? = '' or " +
+                 server::like_text("h.domain_name") + ") order by h.rpc_time desc, h.id limit ?",
              {choice.is_banned ? 1 : 0, choice.user, choice.user, choice.found,
               pattern_of(choice.found), choice.limit})) {
         PageData host;
@@ -336,8 +337,8 @@ PageData team_list(Database& database, const ListChoice& choice) {
              "t.expavg_credit, t.expavg_time, t.url, t.create_time, (select count(*) from user m "
              "where "
              "m.teamid = t.id) as members from team t left join user u on u.id = t.userid "
-             "where ? = '' or t.name like ? collate utf8mb4_general_ci "
-             "order by t.expavg_credit desc, t.id limit ?",
+             "where ? = '' or " +
+                 server::like_text("t.name") + " order by t.expavg_credit desc, t.id limit ?",
              {choice.found, pattern_of(choice.found), choice.limit})) {
         PageData team;
         team.set("id", row.integer("id"))

@@ -11,6 +11,8 @@
 namespace dedloc::server {
 namespace {
 
+/// Ignores case and accents.
+constexpr const char* kSearchCollation = "utf8mb4_general_ci";
 /// Rows whose conversion takes long enough to announce it.
 constexpr std::int64_t kManyRows = 500'000;
 
@@ -88,6 +90,10 @@ std::vector<std::string> convert_text(Database& database, std::span<const std::s
 
 std::string same_text(const std::string& column) {
     return fmt::format("({0} = ? and {0} = ? collate {1})", column, kTextCollation);
+}
+
+std::string like_text(const std::string& column) {
+    return fmt::format("{} like ? collate {}", column, kSearchCollation);
 }
 
 }  // namespace dedloc::server

@@ -16,8 +16,6 @@ namespace dedloc::server {
 inline constexpr const char* kTextCharacterSet = "utf8mb4";
 /// Compares bytes.
 inline constexpr const char* kTextCollation = "utf8mb4_nopad_bin";
-/// Ignores case and accents; for statements that search text for people.
-inline constexpr const char* kSearchCollation = "utf8mb4_general_ci";
 
 /// A table whose text is stored or compared in another way.
 struct OtherText {
@@ -43,5 +41,9 @@ std::vector<std::string> convert_text(Database& database, std::span<const std::s
 /// collation is the official server's: an index finds the rows that its collation takes for equal,
 /// and of them the one with the same bytes is meant. Has two ?, both for the same value.
 std::string same_text(const std::string& column);
+
+/// The condition that a column matches a pattern of "like", whatever the case and the accents are,
+/// for searches by people. Has one ?.
+std::string like_text(const std::string& column);
 
 }  // namespace dedloc::server
