@@ -20,8 +20,9 @@ namespace {
 constexpr int kSchedulerVersion = 720;
 constexpr double kTooManyHostsDelay = 3600;  // seconds until the client asks again
 constexpr double kMissingKeyDelay = 3600;  // seconds until a client without a valid key asks again
-/// What is kept of a request that the database refuses, first and last attempt.
-constexpr PlainLimits kPlainLimits[] = {{.name = 60, .document = 60'000}, {}};
+/// What is kept of a request that the database refuses, attempt by attempt.
+constexpr PlainLimits kPlainLimits[] = {
+    {.name = 60, .document = 60'000}, {.name = 0, .document = 60'000}, {}};
 constexpr const char* kUnknownKey = "unknown key";
 constexpr const char* kUnknownKeyNotice =
     "Invalid or missing account key. To fix this, remove this project and add it again.";

@@ -23,10 +23,12 @@ TEST_CASE("a host whose description is refused gets its reply and its jobs", "[s
         "alter table host modify domain_name varchar(0) not null default ''");
     office.project.database().execute(change);
     const std::string reply = office.ask(std::string{kNamed} + kWantTwo);
-    CHECK_THAT(reply, Contains("<hostid>1</hostid>") && Contains("<workunit>"));
+    CHECK_THAT(reply, Contains("<hostid>") && Contains("<workunit>"));
     CHECK_THAT(reply, !Contains("project_is_down"));
     CHECK(office.count("host") == 1);
-    const std::string again = office.ask(std::string{kNamed} + report("w0_0"), 1, 2);
+    const auto host = office.project.database().query_one("select id from host")->integer("id");
+    const std::string again =
+        office.ask(std::string{kNamed} + report("w0_0"), static_cast<int>(host), 2);
     CHECK_THAT(again, Contains("<result_ack>"));
     CHECK(office.result("w0_0").integer("server_state") == RESULT_SERVER_STATE_OVER);
     CHECK(office.result("w0_0").text("stderr_out") == "hi");
