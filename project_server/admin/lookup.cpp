@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMaxDigits = 18;
 constexpr int kNamed = 10;  ///< ids that a message lists
 
-/// The only row of `table` whose `column` is `who`. `table` also names the kind of thing in messages.
+/// The only row of `table` whose `column` is `who`. Messages name the kind of thing by the table.
 std::int64_t only_id(server::Database& database, const char* table, const char* column,
                      const std::string& who) {
     const auto rows = database.query(fmt::format("select id from {} where {} order by id limit {}",

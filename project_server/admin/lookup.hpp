@@ -9,7 +9,8 @@
 namespace dedloc::admin {
 
 /// The account that `who` names: by its id (digits only), its e-mail address (with an @, A to Z in
-/// any case), or its exact name. Errors: InputError (none, or several have that name), DatabaseError.
+/// any case), or its exact name. Errors: InputError (none, or several have that name),
+/// DatabaseError.
 std::int64_t user_id(server::Database& database, const std::string& who);
 
 /// The computer that `who` names: by its id (digits only) or its exact name. Errors as above.

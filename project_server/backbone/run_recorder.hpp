@@ -1,8 +1,8 @@
 // Copies ledger, checkpoints and seats into the project's database, on a thread of its own, so that
 // a slow or unreachable database never delays the swarm. Commits are not queued: the recorder reads
 // the ledger file behind its writer, and after an outage continues where it was. After a restart it
-// reads the ledger from its start. Every statement is idempotent. A row with a value that the database
-// refuses is logged and left out.
+// reads the ledger from its start. Every statement is idempotent. A row with a value that the
+// database refuses is logged and left out.
 #pragma once
 
 #include <condition_variable>

@@ -19,9 +19,9 @@ void make_project_folders(const std::filesystem::path& project);
 std::vector<std::string> upgrade_files(const std::filesystem::path& project,
                                        const server::Settings& settings);
 
-/// The same, and creates tables, columns and indices that are missing, and converts text that is not
-/// compared by bytes (upgrade_schema), which rebuilds a table. The project must be stopped, and cannot
-/// be started meanwhile.
+/// The same, and creates tables, columns and indices that are missing, and converts text that is
+/// not compared by bytes (upgrade_schema), which rebuilds a table. The project must be stopped, and
+/// cannot be started meanwhile.
 ///
 /// Crash   at any moment: repeat it; each statement and each file is done or not, and nothing that
 ///         exists is removed

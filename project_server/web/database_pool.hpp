@@ -27,8 +27,8 @@ class DatabasePool {
     explicit DatabasePool(DatabaseSettings settings) : settings_(std::move(settings)) {}
 
     /// Calls work(Database&) with a live connection and returns its result. Drops the connection if
-    /// `work` throws, except RefusedData. `work` must not call with(). Errors: DatabaseError, also if no connection is
-    /// free within kMaxWait, and those of `work`.
+    /// `work` throws, except RefusedData. `work` must not call with(). Errors: DatabaseError, also
+    /// if no connection is free within kMaxWait, and those of `work`.
     template <class Work>
     auto with(const Work& work) {
         const Turn turn{*this};

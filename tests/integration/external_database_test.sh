@@ -2,8 +2,8 @@
 # A project whose database is on an existing MariaDB server, with an account that has rights in one
 # database only and must use TLS, and defaults of latin1 without strict mode: what cannot be used is
 # refused in one sentence; the project works, with names in any script, also after the server was
-# killed and started again; its backup becomes a project with a MariaDB of its own, or one in another
-# database of the server, which it reaches by the socket.
+# killed and started again; its backup becomes a project with a MariaDB of its own, or one in
+# another database of the server, which it reaches by the socket.
 # Usage: external_database_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
