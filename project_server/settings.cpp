@@ -11,6 +11,7 @@
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/accounts/email_address.hpp"
 #include "project_server/official_settings.hpp"
 
 namespace dedloc::server {
@@ -107,9 +108,7 @@ void check_safe(const std::string& text, const char* what) {
 void check_mail(const Settings& settings) {
     check_safe(settings.mail_from, "mail_from");
     check_safe(settings.mail_relay, "mail_relay");
-    const bool has_sender = settings.mail_from.find('@') != std::string::npos &&
-                            settings.mail_from.find_first_of("<>,") == std::string::npos;
-    if (!settings.mail_from.empty() && !has_sender) {
+    if (!settings.mail_from.empty() && !is_mail_address(settings.mail_from)) {
         throw InputError(fmt::format("mail_from \"{}\" is no e-mail address", settings.mail_from));
     }
     const bool is_relay =

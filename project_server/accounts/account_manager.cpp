@@ -15,6 +15,7 @@
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/preference_text.hpp"
 #include "project_server/accounts/sessions.hpp"
+#include "project_server/accounts/stored_account.hpp"
 #include "project_server/accounts/teams.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/xml/xml.hpp"
@@ -102,32 +103,42 @@ std::optional<std::string> change_sign_in(Database& database, const Row& account
     const auto email = parameter("email_addr");
     const auto hash = parameter("password_hash");
     if ((!email || email->empty()) && (!hash || hash->empty())) return std::nullopt;
-    const std::string address =
-        email && !email->empty() ? clean_email(*email) : account.text("email_addr");
-    if (address != account.text("email_addr") && (!hash || hash->empty())) {
+    const std::string stored = account.text("email_addr");
+    const std::string address = email && !email->empty() ? clean_email(*email) : stored;
+    // By bytes, and here: the database may take a look-alike for the address that was confirmed.
+    const bool is_new = address != clean_email(stored);
+    if (is_new && (!hash || hash->empty())) {
         return refused(ERR_BAD_EMAIL_ADDR,
                        "A new e-mail address needs the password hash that belongs to it.");
     }
     if (!hash || hash->empty()) return std::nullopt;
-    const AccountRequest request{.email = address, .password_hash = *hash, .name = "unchanged"};
-    if (const auto fault = fault_of(request)) return kHeader + *fault;
-    const std::string stored = slow_hash(*hash);
+    if (const auto fault = is_new ? email_fault(address) : std::nullopt) {
+        return refused(ERR_BAD_EMAIL_ADDR, *fault);
+    }
+    if (const auto fault = hash_fault(*hash)) return kHeader + *fault;
+    const std::string slow = slow_hash(*hash);
     try {
-        in_transaction(database, [&] {
-            void_mail_tokens(database, account.integer("id"));
-            // Columns are assigned from left to right, so the address comes after what compares it.
-            database.execute(
-                "update user set email_validated = if(email_addr = ?, email_validated, 0), "
-                "email_addr_change_time = if(email_addr = ?, email_addr_change_time, ?), "
-                "email_addr = ?, passwd_hash = ? where id = ?",
-                {address, address, now, address, stored, account.integer("id")});
-            end_sessions(database, account.integer("id"));
+        return in_transaction(database, [&]() -> std::optional<std::string> {
+            const std::int64_t user = account.integer("id");
+            const auto locked = locked_account(database, user);
+            if (!locked || locked->email != stored) {
+                return refused(ERR_DB_NOT_FOUND, "The account has changed. Try again.");
+            }
+            if (is_new) {
+                database.execute(
+                    "update user set email_addr = ?, email_validated = 0, email_addr_change_time = "
+                    "? where id = ?",
+                    {address, now, user});
+            }
+            database.execute("update user set passwd_hash = ? where id = ?", {slow, user});
+            void_mail_tokens(database, user);
+            end_sessions(database, user);
+            return std::nullopt;
         });
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return refused(ERR_DB_NOT_UNIQUE, "There is an account with this e-mail address already.");
+        return refused(ERR_DB_NOT_UNIQUE, sentence_of_taken(database, address));
     }
-    return std::nullopt;
 }
 
 std::optional<std::string> change_team(Database& database, std::int64_t user,

@@ -19,6 +19,7 @@
 
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/database/database.hpp"
 
@@ -31,12 +32,8 @@ bool is_plain(const std::string& text) {
     return std::ranges::all_of(text, [](unsigned char c) { return c >= 0x20 && c < 0x7F; });
 }
 
-/// One address and nothing else: neither a list nor an option of a program.
 void check_address(const std::string& address) {
-    const bool is_address = address.find('@') != std::string::npos && address.front() != '-' &&
-                            address.size() <= 254 && is_plain(address) &&
-                            address.find_first_of(" <>,;:\"'\\()[]|") == std::string::npos;
-    if (!is_address) throw InputError("a text is no address for e-mail");
+    if (!is_mail_address(address)) throw InputError("a text is no address for e-mail");
 }
 
 /// A header's text: UTF-8 in the form of RFC 2047 unless it is plain ASCII.

@@ -727,18 +727,26 @@ create table if not exists dedloc_blacklisted_host (
     former              integer not null
 ) engine=InnoDB;
 
--- Requests for e-mail that no relay has taken yet. purpose: reset, confirm. Times in UTC seconds. A
--- secret is made at each attempt and is not here.
+-- Requests for e-mail that no relay has taken yet. purpose: reset, confirm. email: of the account
+-- userid when it was asked for; both are empty if no account had the address. A former release wrote
+-- what was typed, with userid 0. Times in UTC seconds. A secret is made at each attempt and is not
+-- here.
 create table if not exists dedloc_mail (
     id                  bigint not null auto_increment primary key,
     purpose             varchar(8) not null,
-    email               varchar(191) not null,
+    userid              bigint not null default 0,
+    email               varchar(254) not null,
     created             bigint not null,
     attempts            integer not null default 0,
     next_attempt        bigint not null,
-    unique key dedloc_mail_same (purpose, email),
+    unique key dedloc_mail_request (purpose, userid, email),
     key dedloc_mail_due (next_attempt)
 ) engine=InnoDB;
+alter table dedloc_mail
+    add column if not exists userid bigint not null default 0,
+    modify column email varchar(254) not null,
+    drop index if exists dedloc_mail_same,
+    add unique index if not exists dedloc_mail_request (purpose, userid, email);
 
 -- ends: UTC seconds, when the last ticket of a deleted account expires; 0: an administrator's ban,
 -- which lasts until it is withdrawn.

@@ -44,8 +44,8 @@ struct HttpServer::Routes {
         : pool(config.database),
           mailer(
               std::move(settings), config.database,
-              [&config](MailPurpose purpose, const std::string& email, const std::string& secret) {
-                  return compose_mail(config, purpose, email, secret);
+              [&config](MailPurpose purpose, const std::string& secret) {
+                  return compose_mail(config, purpose, secret);
               }),
           scheduler(config),
           uploads(config),

@@ -10,6 +10,7 @@
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/stored_account.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
@@ -78,19 +79,25 @@ void answer_account(Site& site, const Request& request, Response& response,
     const std::string address = address_of(request);
     const auto now = Throttle::Clock::now();
     std::string reply;
-    if (!site.throttle.allows(asked.email, address, now)) {
-        reply = account_error(ERR_BAD_PASSWD, kTooManyAttempts);
-    } else {
-        try {
-            reply = site.pool.with([&](Database& database) { return answer(database, asked); });
-        } catch (const TooBusyError& error) {
-            reply = account_error(ERR_PROJECT_DOWN, error.what());
-        } catch (const DatabaseError& error) {
-            log_error("{}: {}", request.path, error.what());
-            reply = account_error(ERR_PROJECT_DOWN, kNoDatabase);
-        }
-        if (has_account_key(reply)) site.throttle.signed_in(asked.email, address, now);
-        if (is_wrong_password(reply)) site.throttle.count(asked.email, address, now);
+    try {
+        reply = site.pool.with([&](Database& database) {
+            const std::string subject = sign_in_subject(database, asked.email);
+            if (!site.throttle.allows(subject, address, now)) {
+                return account_error(ERR_BAD_PASSWD, kTooManyAttempts);
+            }
+            std::string text = answer(database, asked);
+            if (is_wrong_password(text)) site.throttle.count(subject, address, now);
+            if (has_account_key(text)) {
+                // Asked again, because the account may be new.
+                site.throttle.signed_in(sign_in_subject(database, asked.email), address, now);
+            }
+            return text;
+        });
+    } catch (const TooBusyError& error) {
+        reply = account_error(ERR_PROJECT_DOWN, error.what());
+    } catch (const DatabaseError& error) {
+        log_error("{}: {}", request.path, error.what());
+        reply = account_error(ERR_PROJECT_DOWN, kNoDatabase);
     }
     response.set_content(reply, kXml);
 }

@@ -1,11 +1,6 @@
 // E-mail through a played sendmail program and a played relay.
 #include "project_server/accounts/mail.hpp"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -15,6 +10,7 @@
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/throttle.hpp"
 #include "tests/project_server/web/browser.hpp"
+#include "tests/project_server/web/played_relay.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -71,71 +67,6 @@ std::string secret_in(const std::string& mail) {
     REQUIRE(at != mail.npos);
     return mail.substr(at + 8, 64);
 }
-
-/// A relay that takes one message and keeps what it was told.
-class Relay {
-  public:
-    Relay() {
-        listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        REQUIRE(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-        REQUIRE(listen(listener_, 1) == 0);
-        socklen_t size = sizeof address;
-        getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-        port_ = ntohs(address.sin_port);
-        thread_ = std::thread{[this] { serve(); }};
-    }
-    ~Relay() {
-        end();
-        close(listener_);
-    }
-    std::string url() const { return "smtp://127.0.0.1:" + std::to_string(port_); }
-    /// What came until the sender left, which may be after `deliver` has returned. Takes no more.
-    std::string heard() {
-        end();
-        return heard_;
-    }
-
-  private:
-    void end() {
-        if (!thread_.joinable()) return;
-        shutdown(listener_, SHUT_RDWR);
-        thread_.join();
-    }
-    void serve() {
-        const int link = accept(listener_, nullptr, nullptr);
-        if (link < 0) return;
-        const auto say = [&](const std::string& line) {
-            return send(link, (line + "\r\n").c_str(), line.size() + 2, MSG_NOSIGNAL) > 0;
-        };
-        say("220 played");
-        std::string line;
-        bool is_text = false;
-        char c = 0;
-        while (read(link, &c, 1) == 1) {
-            line += c;
-            if (c != '\n') continue;
-            heard_ += line;
-            if (is_text && line == ".\r\n")
-                is_text = !say("250 taken");
-            else if (line.starts_with("DATA"))
-                is_text = say("354 go on");
-            else if (line.starts_with("QUIT"))
-                break;
-            else if (!is_text)
-                say("250 played");
-            line.clear();
-        }
-        close(link);
-    }
-
-    int listener_ = -1;
-    std::uint16_t port_ = 0;
-    std::string heard_;
-    std::thread thread_;
-};
 
 }  // namespace
 
@@ -216,8 +147,8 @@ TEST_CASE("a reset takes an account from a stranger who made it with another's a
         REQUIRE(secret);
         Browser owner{site};
         return owner
-            .submit("/account/reset?secret=" + *secret, "/account/reset",
-                    {{"secret", *secret}, {"next", next}})
+            .submit("/account/reset?secret=" + secret->text, "/account/reset",
+                    {{"secret", secret->text}, {"next", next}})
             .body;
     };
     const std::string strangers_key = key();
@@ -241,14 +172,14 @@ TEST_CASE("secrets expire, differ by purpose and are few", "[server][integration
     };
     const auto secret = begin(MailPurpose::kReset, 1'000);
     REQUIRE(secret);
-    CHECK(confirm_email(database, *secret, 1'001));
-    CHECK(reset_password(database, *secret, "much longer", 1'000 + 3'600).refusal);
+    CHECK(confirm_email(database, secret->text, 1'001));
+    CHECK(reset_password(database, secret->text, "much longer", 1'000 + 3'600).refusal);
     for (int more = 1; more < kMaxMailTokens; ++more) CHECK(begin(MailPurpose::kReset, 1'000));
     CHECK_FALSE(begin(MailPurpose::kReset, 1'000));
     CHECK(begin(MailPurpose::kConfirm, 1'000));
     CHECK(begin(MailPurpose::kReset, 1'000 + 3'601));
     CHECK_FALSE(
-        reset_password(database, *begin(MailPurpose::kReset, 9'000), "much longer", 9'001).refusal);
+        reset_password(database, begin(MailPurpose::kReset, 9'000)->text, "much longer", 9'001).refusal);
     CHECK(database.query_one("select count(*) as n from token where type <> 'S'")->integer("n") ==
           0);
     CHECK_FALSE(begin_by_mail(database, MailPurpose::kReset, "nobody@example.org", 9'002));
@@ -328,8 +259,8 @@ TEST_CASE("a sendmail that does not end is ended", "[server]") {
 TEST_CASE("a relay gets the message by SMTP", "[server][integration]") {
     MailSettings settings{.from = "project@example.org", .sender_name = "Zoë's \"project\""};
     {
-        Relay relay;
-        settings.relay = relay.url();
+        PlayedRelay relay;
+        settings.relay = relay.settings().relay;
         deliver(settings,
                 {.to = "ada@example.org", .subject = "a\r\nBcc: x", .text = "Hi\n.\nö\n"});
         CHECK_THAT(relay.heard(),
