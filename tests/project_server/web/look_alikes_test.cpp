@@ -13,6 +13,7 @@
 #include "project_server/accounts/mail_queue.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/stored_account.hpp"
+#include "project_server/accounts/throttle.hpp"
 #include "tests/project_server/web/browser.hpp"
 #include "tests/project_server/web/played_relay.hpp"
 

@@ -78,6 +78,65 @@ TEST_CASE("a message whose fate is unknown is sent again, with a link that works
     CHECK_FALSE(confirm_email(accounts.database(), secret_of(relay.texts().back()), unix_now()));
 }
 
+TEST_CASE("a request ends when its account has another address", "[server][integration]") {
+    Accounts accounts;
+    Database& database = accounts.database();
+    const auto away = [&] {
+        auto settings = PlayedRelay{}.settings();  // gone when the mailer asks for it
+        settings.first_pause = 600s;
+        return settings;
+    };
+    {
+        const auto mailer = accounts.mailer(away());
+        accounts.ask(*mailer);
+        accounts.ask(*mailer, MailPurpose::kConfirm);
+    }
+    CHECK(accounts.count("dedloc_mail where userid = 1") == 2);
+    database.execute("update user set email_addr = 'new@example.org'");
+    // Another account has the address now, and has asked for nothing.
+    database.execute("insert into user (name, email_addr, authenticator) values ('Eve', ?, 'eve')",
+                     {Accounts::kAda});
+    database.execute("update dedloc_mail set next_attempt = 0");
+    PlayedRelay relay;
+    const auto mailer = accounts.mailer(relay.settings());
+    accounts.await_empty_queue();
+    CHECK(relay.recipients().empty());
+    CHECK(accounts.count("token") == 0);
+    mailer->request(database, MailPurpose::kReset, "New@example.org");
+    accounts.await_empty_queue();
+    CHECK(relay.recipients() == std::vector<std::string>{"new@example.org"});
+}
+
+TEST_CASE("what a former release has left waiting goes to the account's row or nowhere",
+          "[server][integration]") {
+    const std::string collation = GENERATE("utf8mb4_general_ci", "utf8mb4_nopad_bin");
+    Accounts accounts;
+    Database& database = accounts.database();
+    for (const char* const table : {"user", "dedloc_mail"}) {
+        database.execute("alter table " + std::string{table} +
+                         " convert to character set utf8mb4 collate " + collation);
+    }
+    // Its table, with what visitors had typed: an account's address, a look-alike, a stranger's.
+    database.execute(
+        "alter table dedloc_mail drop index dedloc_mail_request, drop column userid, modify column "
+        "email varchar(191) not null, add unique key dedloc_mail_same (purpose, email)");
+    database.execute(
+        "insert into dedloc_mail (purpose, email, created, next_attempt) values ('reset', ?, 1, 1), "
+        "('confirm', 'm\u00E0il-of-1.000000@example.org', 1, 1), ('reset', 'eve@example.org', 1, 1)",
+        {Accounts::kAda});
+    upgrade_schema(database);
+    upgrade_schema(database);
+    CHECK(accounts.count("dedloc_mail where userid = 0") == 3);
+    PlayedRelay relay;
+    const auto mailer = accounts.mailer(relay.settings());
+    accounts.await_empty_queue();
+    CHECK(relay.recipients() == std::vector<std::string>{Accounts::kAda});
+    REQUIRE(relay.texts().size() == 1);
+    CHECK_FALSE(
+        reset_password(database, secret_of(relay.texts().front()), "much longer", unix_now())
+            .refusal);
+}
+
 TEST_CASE("a message that is refused for good is not sent again", "[server][integration]") {
     const auto act = GENERATE(Act::kRecipient550, Act::kText554);
     Accounts accounts;

@@ -7,7 +7,9 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
+#include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/throttle.hpp"
 #include "tests/project_server/web/browser.hpp"
 #include "tests/project_server/web/played_relay.hpp"
@@ -183,6 +185,76 @@ TEST_CASE("secrets expire, differ by purpose and are few", "[server][integration
     CHECK(database.query_one("select count(*) as n from token where type <> 'S'")->integer("n") ==
           0);
     CHECK_FALSE(begin_by_mail(database, MailPurpose::kReset, "nobody@example.org", 9'002));
+}
+
+TEST_CASE("a secret belongs to the address to which it was sent", "[server][integration]") {
+    TestSite site;
+    Browser ada{site};
+    register_as(ada, "Ada");
+    Database& database = site.database();
+    const auto begin = [&](MailPurpose purpose) {
+        const auto secret = begin_by_mail(database, purpose, "ADA@example.org", 1'000);
+        REQUIRE(secret);
+        CHECK(secret->address == "ada@example.org");
+        CHECK(secret->text.size() == 64);
+        return secret->text;
+    };
+    const auto is_confirmed = [&] {
+        return database.query_one("select email_validated as n from user")->integer("n") == 1;
+    };
+    const std::string reset = begin(MailPurpose::kReset);
+    const std::string confirm = begin(MailPurpose::kConfirm);
+    // Also when another program changes the address and voids nothing.
+    for (const char* const other : {"new@example.org", "ad\u00E0@example.org", "ada@example.org "}) {
+        INFO(other);
+        database.execute("update user set email_addr = ?", {other});
+        CHECK(reset_password(database, reset, "much longer", 1'001).refusal);
+        CHECK(confirm_email(database, confirm, 1'001));
+        CHECK_FALSE(is_confirmed());
+    }
+    // A secret of an account is none of another one that has the address later.
+    database.execute(
+        "insert into user (name, email_addr, authenticator) values ('Eve', 'ada@example.org', "
+        "'eve')");
+    CHECK(reset_password(database, reset, "much longer", 1'001).refusal);
+    CHECK(confirm_email(database, confirm, 1'001));
+    database.execute("delete from user where name = 'Eve'");
+    database.execute("update user set email_addr = 'ada@example.org'");
+    for (const std::string& wrong :
+         {std::string(64, '0'), std::string(64, 'f'), reset.substr(1), reset + '0',
+          "-" + reset.substr(1), std::string(63, '0') + '1', std::string{}}) {
+        CHECK(reset_password(database, wrong, "much longer", 1'001).refusal);
+    }
+    CHECK_FALSE(confirm_email(database, confirm, 1'001));
+    CHECK(is_confirmed());
+    CHECK_FALSE(reset_password(database, reset, "much longer", 1'001).refusal);
+}
+
+TEST_CASE("links to an address end with it, whoever changes it", "[server][integration]") {
+    TestSite site;
+    Browser ada{site};
+    register_as(ada, "Ada");
+    Database& database = site.database();
+    const auto begin = [&](const char* email) {
+        const auto secret = begin_by_mail(database, MailPurpose::kReset, email, 1'000);
+        REQUIRE(secret);
+        return secret->text;
+    };
+    const auto set_info = [&](const std::string& email) {
+        const auto key = database.query_one("select authenticator as k from user")->text("k");
+        return site.page("/am_set_info.php?account_key=" + key + "&email_addr=" + email +
+                         "&password_hash=" + boinc_password_hash("secret-Ada", email));
+    };
+    std::string secret = begin("ada@example.org");
+    CHECK_THAT(set_info("second@example.org"), Contains("<success/>"));
+    CHECK(reset_password(database, secret, "much longer", 1'001).refusal);
+    secret = begin("second@example.org");
+    CHECK_FALSE(change_email(database, 1, "secret-Ada", "third@example.org", 1'001));
+    CHECK(reset_password(database, secret, "much longer", 1'002).refusal);
+    // Back at the first address, the old links stay void.
+    CHECK_FALSE(change_email(database, 1, "secret-Ada", "second@example.org", 1'003));
+    CHECK(reset_password(database, secret, "much longer", 1'004).refusal);
+    CHECK(database.query_one("select count(*) as n from token where type = 'R'")->integer("n") == 0);
 }
 
 TEST_CASE("too many requests for e-mail are refused", "[server][integration]") {

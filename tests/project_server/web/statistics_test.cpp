@@ -111,7 +111,7 @@ TEST_CASE("an account manager's new address is not confirmed, and old links are 
     };
     const std::string first = email();
     const auto confirmed = begin_by_mail(database, MailPurpose::kConfirm, first, unix_now());
-    REQUIRE_FALSE(confirm_email(database, *confirmed, unix_now()));
+    REQUIRE_FALSE(confirm_email(database, confirmed->text, unix_now()));
     const auto is_confirmed = [&] {
         return database.query_one("select * from user where id = ?", {user})
                    ->integer("email_validated") == 1;
@@ -130,7 +130,7 @@ TEST_CASE("an account manager's new address is not confirmed, and old links are 
     const auto reset = begin_by_mail(database, MailPurpose::kReset, first, unix_now());
     set("ceo@corp.example");
     CHECK_FALSE(is_confirmed());
-    CHECK(reset_password(database, *reset, "much longer", unix_now()).refusal);
+    CHECK(reset_password(database, reset->text, "much longer", unix_now()).refusal);
     CHECK(database.query_one("select * from user where id = ?", {user})
               ->real("email_addr_change_time") > 0);
 }
