@@ -18,7 +18,8 @@ constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kSigns = "$'*+-.=^_{}~";
 
 constexpr const char* kNotAscii =
-    "The e-mail address has a character that not every mail server takes. Use one of ASCII letters, "
+    "The e-mail address has a character that not every mail server takes. Use one of ASCII "
+    "letters, "
     "digits and signs; the ASCII form of an international domain begins with xn--.";
 constexpr const char* kNotOneAt =
     "The e-mail address is not valid: it has one @, between a mailbox and a domain.";
@@ -46,9 +47,8 @@ bool is_graphic(char c) {
 bool is_local_part(std::string_view text) {
     return !text.empty() && text.size() <= kMaxLocalPart && text.front() != '-' &&
            text.front() != '.' && text.back() != '.' && text.find("..") == text.npos &&
-           std::ranges::all_of(text, [](char c) {
-               return is_letter_or_digit(c) || kSigns.find(c) != kSigns.npos;
-           });
+           std::ranges::all_of(
+               text, [](char c) { return is_letter_or_digit(c) || kSigns.find(c) != kSigns.npos; });
 }
 
 bool is_label(std::string_view text) {
@@ -73,8 +73,7 @@ bool is_domain(std::string_view text) {
 std::string clean_email(std::string_view typed) {
     const auto first = typed.find_first_not_of(kBlanks);
     if (first == typed.npos) return {};
-    std::string text =
-        valid_text(typed.substr(first, typed.find_last_not_of(kBlanks) - first + 1));
+    std::string text = valid_text(typed.substr(first, typed.find_last_not_of(kBlanks) - first + 1));
     std::ranges::transform(text, text.begin(), [](char c) {
         return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });

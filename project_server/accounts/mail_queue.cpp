@@ -27,8 +27,8 @@ const char* name_of(MailPurpose purpose) {
 struct Mailer::Waiting {
     std::int64_t id;
     MailPurpose purpose;
-    std::int64_t user;  ///< 0 in an empty row, and in one that a former release has written
-    std::string email;  ///< the account's when it was asked for
+    std::int64_t user;      ///< 0 in an empty row, and in one that a former release has written
+    std::string email;      ///< the account's when it was asked for
     std::int64_t attempts;  ///< including the one that begins now
 };
 
@@ -99,7 +99,8 @@ std::optional<Mailer::Waiting> Mailer::take_next() {
     const auto now = static_cast<std::int64_t>(unix_now());
     return in_transaction(*database_, [&]() -> std::optional<Waiting> {
         const auto row = database_->query_one(
-            "select id, purpose, userid, email, attempts from dedloc_mail where next_attempt <= ? order by "
+            "select id, purpose, userid, email, attempts from dedloc_mail where next_attempt <= ? "
+            "order by "
             "next_attempt, id limit 1 for update",
             {now});
         if (!row) return std::nullopt;

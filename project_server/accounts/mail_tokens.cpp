@@ -1,8 +1,8 @@
-// A secret begins with the account's id and goes on with 192 random bits. The table `token` has only
-// a hash of it and of the address to which it was sent, so it is found through the account's row,
-// with the address that this has now: a secret that was sent elsewhere has no row. A secret is used
-// by deleting its row: of two requests only one deletes it. The row is deleted in the transaction of
-// the change, so a failure in between loses neither.
+// A secret begins with the account's id and goes on with 192 random bits. The table `token` has
+// only a hash of it and of the address to which it was sent, so it is found through the account's
+// row, with the address that this has now: a secret that was sent elsewhere has no row. A secret is
+// used by deleting its row: of two requests only one deletes it. The row is deleted in the
+// transaction of the change, so a failure in between loses neither.
 #include "project_server/accounts/mail_tokens.hpp"
 
 #include <fmt/format.h>
@@ -71,9 +71,8 @@ std::optional<MailedSecret> begin_by_mail(Database& database, MailPurpose purpos
         if (!account || (user != 0 && account->id != user)) return std::nullopt;
         database.execute("delete from token where type = ? and expire_time < ? limit 100",
                          {type, seconds});
-        const auto valid =
-            database.query_one("select count(*) as n from token where userid = ? and type = ?",
-                               {account->id, type});
+        const auto valid = database.query_one(
+            "select count(*) as n from token where userid = ? and type = ?", {account->id, type});
         if (valid->integer("n") >= kMaxMailTokens) return std::nullopt;
         MailedSecret secret{.address = account->email, .text = new_secret(account->id)};
         database.execute(

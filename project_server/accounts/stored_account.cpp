@@ -30,10 +30,10 @@ std::optional<StoredAccount> account_at(Database& database, std::string_view typ
     if (email.empty() || email.size() > kMaxStored) return std::nullopt;
     // A row that another program wrote may have capitals, and a database that compares bytes finds
     // it only as it is written there.
-    const auto rows = database.query(
-        fmt::format("select {} from user where email_addr in (?, ?) order by id{}", kColumns,
-                    is_locked ? " for update" : ""),
-        {email, clean_text(typed, kMaxStored)});
+    const auto rows =
+        database.query(fmt::format("select {} from user where email_addr in (?, ?) order by id{}",
+                                   kColumns, is_locked ? " for update" : ""),
+                       {email, clean_text(typed, kMaxStored)});
     std::optional<StoredAccount> found;
     for (const Row& row : rows) {
         if (row.text("email_addr") == email) return account_in(row);

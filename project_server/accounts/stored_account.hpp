@@ -15,10 +15,10 @@ namespace dedloc::server {
 /// An account as the database has it.
 struct StoredAccount {
     std::int64_t id = 0;
-    std::string email;           ///< e-mail goes here and nowhere else
-    std::string password_hash;   ///< passwords.hpp
-    std::string key;             ///< the authenticator of BOINC's clients
-    bool is_confirmed = false;   ///< a link that was sent to `email` has been used
+    std::string email;          ///< e-mail goes here and nowhere else
+    std::string password_hash;  ///< passwords.hpp
+    std::string key;            ///< the authenticator of BOINC's clients
+    bool is_confirmed = false;  ///< a link that was sent to `email` has been used
 };
 
 /// The account whose address has the bytes of clean_email(typed), ASCII letters in any case.

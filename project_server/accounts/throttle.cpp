@@ -37,7 +37,8 @@ std::string address_subject(std::string_view email) {
     return "e-mail " + clean_email(email).substr(0, kMaxEmail);
 }
 
-bool Throttle::allows(const std::string& subject, const std::string& address, Clock::time_point now) {
+bool Throttle::allows(const std::string& subject, const std::string& address,
+                      Clock::time_point now) {
     const std::lock_guard lock{mutex_};
     const std::string pair = pair_key(subject, address);
     return is_below(pair, limits_.pair, now) &&
@@ -45,7 +46,8 @@ bool Throttle::allows(const std::string& subject, const std::string& address, Cl
            (known_.contains(pair) || is_below(account_key(subject), limits_.account, now));
 }
 
-void Throttle::count(const std::string& subject, const std::string& address, Clock::time_point now) {
+void Throttle::count(const std::string& subject, const std::string& address,
+                     Clock::time_point now) {
     const std::lock_guard lock{mutex_};
     const std::string pair = pair_key(subject, address);
     add(pair, now);

@@ -24,11 +24,10 @@ constexpr std::size_t kShownBytes = 100;  ///< of a name in a message
 
 /// Rows {id, name} whose column is `who` for the database's collation, exact ones first.
 Rows alike(Database& database, const char* table, const char* column, const std::string& who) {
-    return database.query(
-        fmt::format("select id, {0} as name from {1} where {0} = ? order by "
-                    "cast({0} as binary) = cast(? as binary) desc, id limit {2}",
-                    column, table, kNamed),
-        {who, who});
+    return database.query(fmt::format("select id, {0} as name from {1} where {0} = ? order by "
+                                      "cast({0} as binary) = cast(? as binary) desc, id limit {2}",
+                                      column, table, kNamed),
+                          {who, who});
 }
 
 /// The id if there is one row; nothing if there is none. Several are an error.

@@ -151,9 +151,9 @@ void add_overview(Site& site) {
                          {user});
                      const auto ban = ban_of(database, user, 0);
                      data->set("ban", ban ? sentence_of(*ban) : "")
-                         .set("can_confirm",
-                              site.mailer.is_on() && row->integer("email_validated") == 0 &&
-                                  is_mail_address(row->text("email_addr")));
+                         .set("can_confirm", site.mailer.is_on() &&
+                                                 row->integer("email_validated") == 0 &&
+                                                 is_mail_address(row->text("email_addr")));
                      data->set("email", row->text("email_addr")).set("own_hosts", [&] {
                          PageData hosts;
                          hosts.set("hosts", host_list(database, user));

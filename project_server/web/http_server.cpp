@@ -42,11 +42,10 @@ void add_head_check(Site& site) {
 struct HttpServer::Routes {
     Routes(const ProjectConfig& config, MailSettings settings)
         : pool(config.database),
-          mailer(
-              std::move(settings), config.database,
-              [&config](MailPurpose purpose, const std::string& secret) {
-                  return compose_mail(config, purpose, secret);
-              }),
+          mailer(std::move(settings), config.database,
+                 [&config](MailPurpose purpose, const std::string& secret) {
+                     return compose_mail(config, purpose, secret);
+                 }),
           scheduler(config),
           uploads(config),
           live_events(config.directory / "runs"),

@@ -111,13 +111,16 @@ TEST_CASE("what is only alike is never taken for what an administrator names",
         CHECK_THROWS_WITH(admin::user_id(database, "jose@x.org"), Contains("4 (jos\u00E9@x.org)"));
     }
     // Exact ones come first, however many are alike.
-    database.execute("insert into user (name, email_addr, authenticator) select 'b\u00F2b', "
-                     "concat('n', seq), concat('n', seq) from seq_1_to_30");
-    database.execute("insert into user (id, name, email_addr, authenticator) values (99, 'bob', "
-                     "'last@x.org', 'z')");
+    database.execute(
+        "insert into user (name, email_addr, authenticator) select 'b\u00F2b', "
+        "concat('n', seq), concat('n', seq) from seq_1_to_30");
+    database.execute(
+        "insert into user (id, name, email_addr, authenticator) values (99, 'bob', "
+        "'last@x.org', 'z')");
     CHECK(admin::user_id(database, "bob") == 99);
-    database.execute("insert into host (id, userid, domain_name) values (20, 1, 'Attic'), (21, 1, "
-                     "'\u00E0ttic'), (22, 1, '')");
+    database.execute(
+        "insert into host (id, userid, domain_name) values (20, 1, 'Attic'), (21, 1, "
+        "'\u00E0ttic'), (22, 1, '')");
     CHECK(admin::host_id(database, "attic") == 11);
     CHECK(admin::host_id(database, "Attic") == 20);
     CHECK_THROWS_AS(admin::host_id(database, "ATTIC"), InputError);

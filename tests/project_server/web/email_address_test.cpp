@@ -48,18 +48,46 @@ TEST_CASE("a new account gets an address that the mailer delivers to", "[server]
 }
 
 TEST_CASE("other addresses are refused with a sentence", "[server]") {
-    for (const std::string bad :
-         {"", "@", "alice", "alice@", "@example.org", "alice@localhost", "alice@192.0.2.1",
-          "alice@[192.0.2.1]", "alice@example.org.", "alice@.example.org", "alice@example..org",
-          "alice@-example.org", "alice@example-.org", "alice@exam_ple.org", ".alice@example.org",
-          "alice.@example.org", "al..ice@example.org", "-alice@example.org", "al ice@example.org",
-          "\"alice\"@example.org", "alice(c)@example.org", "alice@example.org(c)",
-          "Alice <alice@example.org>", "alice@b@example.org", "alice@example.org,eve@example.org",
-          "alice%example.net@example.org", "example.net!alice@example.org", "|cat@example.org",
-          "/etc/passwd@example.org", "alice`id`@example.org", "alice@example.org\r\nBcc: e@x.org",
-          "alice\t@example.org", "alice\u200B@example.org", "jos\u00E9@example.org",
-          "alice@b\u00FCcher.example", "alice\uFF20example.org", "alice\x7F@example.org",
-          "alice\\@example.org", "alice;@example.org", "alice:x@example.org"}) {
+    for (const std::string bad : {"",
+                                  "@",
+                                  "alice",
+                                  "alice@",
+                                  "@example.org",
+                                  "alice@localhost",
+                                  "alice@192.0.2.1",
+                                  "alice@[192.0.2.1]",
+                                  "alice@example.org.",
+                                  "alice@.example.org",
+                                  "alice@example..org",
+                                  "alice@-example.org",
+                                  "alice@example-.org",
+                                  "alice@exam_ple.org",
+                                  ".alice@example.org",
+                                  "alice.@example.org",
+                                  "al..ice@example.org",
+                                  "-alice@example.org",
+                                  "al ice@example.org",
+                                  "\"alice\"@example.org",
+                                  "alice(c)@example.org",
+                                  "alice@example.org(c)",
+                                  "Alice <alice@example.org>",
+                                  "alice@b@example.org",
+                                  "alice@example.org,eve@example.org",
+                                  "alice%example.net@example.org",
+                                  "example.net!alice@example.org",
+                                  "|cat@example.org",
+                                  "/etc/passwd@example.org",
+                                  "alice`id`@example.org",
+                                  "alice@example.org\r\nBcc: e@x.org",
+                                  "alice\t@example.org",
+                                  "alice\u200B@example.org",
+                                  "jos\u00E9@example.org",
+                                  "alice@b\u00FCcher.example",
+                                  "alice\uFF20example.org",
+                                  "alice\x7F@example.org",
+                                  "alice\\@example.org",
+                                  "alice;@example.org",
+                                  "alice:x@example.org"}) {
         INFO(bad);
         const auto fault = email_fault(bad);
         REQUIRE(fault);
@@ -71,8 +99,7 @@ TEST_CASE("other addresses are refused with a sentence", "[server]") {
     CHECK_THAT(email_fault("jos\u00E9@example.org").value_or(""), Contains("ASCII"));
 }
 
-TEST_CASE("what a new account may have as its address, the mailer takes",
-          "[server][property]") {
+TEST_CASE("what a new account may have as its address, the mailer takes", "[server][property]") {
     int taken = 0;
     for (const auto& typed : look_alikes({"alice@example.org", "a.b@c.example"}, 5'000, 42)) {
         const std::string clean = clean_email(typed);

@@ -34,10 +34,26 @@ const std::map<char, Texts>& twins() {
 }
 
 const Texts kMarks{"\u0301", "\u0300", "\u0308", "\u0302", "\u0327", "\u0338", "\u20DD"};
-const Texts kInvisible{"\u200B", "\u200C", "\u200D", "\uFEFF", "\u00AD", "\u2060", "\u180E",
-                       "\u202E", "\u061C", "\uFE0F", std::string(1, '\0'), "\x01", "\x7F",
-                       "\xC3",   "\xFF",   "\xC0\x80", "\xED\xA0\x80", "%00", "%0d%0a"};
-const Texts kBlanks{" ",      "\t",     "\r",     "\n",     "\v",    "\f",
+const Texts kInvisible{"\u200B",
+                       "\u200C",
+                       "\u200D",
+                       "\uFEFF",
+                       "\u00AD",
+                       "\u2060",
+                       "\u180E",
+                       "\u202E",
+                       "\u061C",
+                       "\uFE0F",
+                       std::string(1, '\0'),
+                       "\x01",
+                       "\x7F",
+                       "\xC3",
+                       "\xFF",
+                       "\xC0\x80",
+                       "\xED\xA0\x80",
+                       "%00",
+                       "%0d%0a"};
+const Texts kBlanks{" ",      "\t",     "\r",     "\n",     "\v",     "\f",
                     "\u00A0", "\u3000", "\u2003", "\u2028", "\u0085", "  \t"};
 /// With the address in place of a star.
 const Texts kFrames{"\"*\"",
@@ -70,7 +86,8 @@ const Texts kFrames{"\"*\"",
                     "|*",
                     "&*",
                     "+*"};
-const Texts kLocalFrames{"\"*\"", "\\*", "*(c)", "(c)*", "*+tag", "*%example.org", "*.", ".*", "*/x"};
+const Texts kLocalFrames{"\"*\"",         "\\*", "*(c)", "(c)*", "*+tag",
+                         "*%example.org", "*.",  ".*",   "*/x"};
 
 const std::string& one_of(const Texts& texts, Random& random) {
     return texts[random.below(texts.size())];
@@ -116,10 +133,14 @@ std::string with_capitals(std::string text, Random& random) {
 std::string changed(const std::string& text, Random& random) {
     const auto at = text.find('@');
     switch (random.below(9)) {
-        case 0: return with_capitals(text, random);
-        case 1: return text + one_of(kBlanks, random);
-        case 2: return one_of(kBlanks, random) + text;
-        case 3: return framed(one_of(kFrames, random), text);
+        case 0:
+            return with_capitals(text, random);
+        case 1:
+            return text + one_of(kBlanks, random);
+        case 2:
+            return one_of(kBlanks, random) + text;
+        case 3:
+            return framed(one_of(kFrames, random), text);
         case 4:
             if (at == std::string::npos) return text;
             return framed(one_of(kLocalFrames, random), text.substr(0, at)) + text.substr(at);
@@ -127,8 +148,10 @@ std::string changed(const std::string& text, Random& random) {
             std::string out = text;
             return out.insert(random.below(text.size() + 1), one_of(kInvisible, random));
         }
-        case 6: return random.below(8) == 0 ? text + std::string(300, 'x') : text + "x";
-        default: return with_twin(text, random);
+        case 6:
+            return random.below(8) == 0 ? text + std::string(300, 'x') : text + "x";
+        default:
+            return with_twin(text, random);
     }
 }
 

@@ -8,10 +8,10 @@
 
 namespace dedloc::server {
 
-/// `count` different texts that somebody may type for one of the addresses: letters in another
+/// `count` different texts that a visitor may type for one of the addresses: letters in another
 /// case, with accents, full-width, of other scripts, joined or dotless; invisible characters,
-/// blanks, zero bytes and invalid UTF-8; quoted and commented local parts, names, lists, routes, two
-/// @, percent-encodings, line ends with commands of SMTP and headers. Repeatable by its seed.
+/// blanks, zero bytes and invalid UTF-8; quoted and commented local parts, names, lists, routes,
+/// two @, percent-encodings, line ends with commands of SMTP and headers. Repeatable by its seed.
 std::vector<std::string> look_alikes(const std::vector<std::string>& addresses, std::size_t count,
                                      std::uint64_t seed);
 

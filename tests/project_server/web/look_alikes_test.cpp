@@ -160,15 +160,15 @@ TEST_CASE("look-alikes change nothing by the pages and requests of the site",
         const auto at = page.find("name=\"form_token\" value=\"");
         REQUIRE(at != page.npos);
         const auto asked = browser.send(
-            "/account/forgotten",
-            {{"form_token", page.substr(at + 25, 64)}, {"email", typed}}, from_client(client));
+            "/account/forgotten", {{"form_token", page.substr(at + 25, 64)}, {"email", typed}},
+            from_client(client));
         CHECK((asked.status == 200 || asked.status == 422));
-        const auto looked = site.client().Get("/lookup_account.php", {{"email_addr", typed}},
-                                              from_client(client));
+        const auto looked =
+            site.client().Get("/lookup_account.php", {{"email_addr", typed}}, from_client(client));
         REQUIRE(looked);
         CHECK_THAT(looked->body, Contains("-136"));
-        const auto signed_in = browser.submit(
-            "/account/sign_in", "/account/sign_in", {{"email", typed}, {"password", "secret-Alice"}});
+        const auto signed_in = browser.submit("/account/sign_in", "/account/sign_in",
+                                              {{"email", typed}, {"password", "secret-Alice"}});
         CHECK(signed_in.status != 303);
     }
     REQUIRE(client > 20);
@@ -207,10 +207,9 @@ TEST_CASE("the number of guesses does not grow with the spellings of an address"
     set_collation(database, collation);
     add_account(database, "Alice", kAlice, true);
     const auto ask = [&](const char* page, const std::string& email, const std::string& hash) {
-        const auto reply =
-            site.client().Get(page,
-                              {{"email_addr", email}, {"passwd_hash", hash}, {"user_name", "x"}},
-                              httplib::Headers{});
+        const auto reply = site.client().Get(
+            page, {{"email_addr", email}, {"passwd_hash", hash}, {"user_name", "x"}},
+            httplib::Headers{});
         REQUIRE(reply);
         return reply->body;
     };
@@ -220,8 +219,8 @@ TEST_CASE("the number of guesses does not grow with the spellings of an address"
                                              "\talice@EXAMPLE.org"};
     CHECK_THAT(ask("/lookup_account.php", "ALICE@EXAMPLE.ORG", right), Contains("<authenticator>"));
     // Of these none is the account's address, so none is a guess.
-    for (const char* const other : {"\u00E1lice@example.org", "alice@example.org\u200B",
-                                    "\uFF41lice@example.org"}) {
+    for (const char* const other :
+         {"\u00E1lice@example.org", "alice@example.org\u200B", "\uFF41lice@example.org"}) {
         for (int i = 0; i < 3; ++i) {
             CHECK_THAT(ask("/lookup_account.php", other, right), Contains("-136"));
         }
@@ -265,11 +264,10 @@ TEST_CASE("accounts whose addresses are alike are different accounts", "[server]
     set_collation(database, kBytes);
     add_account(database, "Jos\u00E9", kAccented, false);
     const auto create = [&](const std::string& email, const std::string& password) {
-        return create_account(database,
-                              {.email = email,
-                               .password_hash = boinc_password_hash(password, email),
-                               .name = "Jose"},
-                              1);
+        return create_account(
+            database,
+            {.email = email, .password_hash = boinc_password_hash(password, email), .name = "Jose"},
+            1);
     };
     CHECK_THAT(create(kJose, "secret-Jose"), Contains("<authenticator>"));
     CHECK(count(database, "user") == 2);
@@ -280,7 +278,8 @@ TEST_CASE("accounts whose addresses are alike are different accounts", "[server]
     const auto again = register_user(database, "JOSE@example.org", "Jose", "another", 1);
     CHECK(again.refusal.value_or("") == "There is an account with this e-mail address already.");
     CHECK(count(database, "user") == 2);
-    CHECK(user_of(database, kJose, "secret-Jose") != user_of(database, kAccented, "secret-Jos\u00E9"));
+    CHECK(user_of(database, kJose, "secret-Jose") !=
+          user_of(database, kAccented, "secret-Jos\u00E9"));
 }
 
 TEST_CASE("a database that takes two addresses for one says so", "[server][integration]") {
@@ -294,8 +293,8 @@ TEST_CASE("a database that takes two addresses for one says so", "[server][integ
     const auto is_told = [](const std::string& text) {
         return text.find("cannot tell this e-mail address from") != text.npos;
     };
-    CHECK(is_told(create_account(
-        database, {.email = kJose, .password_hash = hash, .name = "Jose"}, 1)));
+    CHECK(is_told(
+        create_account(database, {.email = kJose, .password_hash = hash, .name = "Jose"}, 1)));
     CHECK(is_told(register_user(database, kJose, "Jose", "secret", 1).refusal.value_or("")));
     CHECK(is_told(change_email(database, 2, "secret-Bob", kJose, 1).value_or("")));
     const auto key = database.query_one("select authenticator as k from user where id = 2");
@@ -313,7 +312,8 @@ TEST_CASE("a database that takes two addresses for one says so", "[server][integ
     // The account itself may change to the look-alike, which is then not confirmed.
     const auto own = database.query_one("select authenticator as k from user where id = 1");
     CHECK_THAT(set(own->text("k")), Contains("<success/>"));
-    const auto row = database.query_one("select email_addr, email_validated from user where id = 1");
+    const auto row =
+        database.query_one("select email_addr, email_validated from user where id = 1");
     CHECK(row->text("email_addr") == kJose);
     CHECK(row->integer("email_validated") == 0);
 }

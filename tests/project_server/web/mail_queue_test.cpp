@@ -22,8 +22,7 @@ struct Accounts {
     Database& database() { return project.database(); }
     std::unique_ptr<Mailer> mailer(const MailSettings& settings) {
         return std::make_unique<Mailer>(
-            settings, project.config().database,
-            [](MailPurpose, const std::string& secret) {
+            settings, project.config().database, [](MailPurpose, const std::string& secret) {
                 return MailMessage{.to = {}, .subject = "s", .text = "secret " + secret + "\n"};
             });
     }
@@ -121,8 +120,10 @@ TEST_CASE("what a former release has left waiting goes to the account's row or n
         "alter table dedloc_mail drop index dedloc_mail_request, drop column userid, modify column "
         "email varchar(191) not null, add unique key dedloc_mail_same (purpose, email)");
     database.execute(
-        "insert into dedloc_mail (purpose, email, created, next_attempt) values ('reset', ?, 1, 1), "
-        "('confirm', 'm\u00E0il-of-1.000000@example.org', 1, 1), ('reset', 'eve@example.org', 1, 1)",
+        "insert into dedloc_mail (purpose, email, created, next_attempt) values ('reset', ?, 1, "
+        "1), "
+        "('confirm', 'm\u00E0il-of-1.000000@example.org', 1, 1), ('reset', 'eve@example.org', 1, "
+        "1)",
         {Accounts::kAda});
     upgrade_schema(database);
     upgrade_schema(database);

@@ -181,7 +181,8 @@ TEST_CASE("secrets expire, differ by purpose and are few", "[server][integration
     CHECK(begin(MailPurpose::kConfirm, 1'000));
     CHECK(begin(MailPurpose::kReset, 1'000 + 3'601));
     CHECK_FALSE(
-        reset_password(database, begin(MailPurpose::kReset, 9'000)->text, "much longer", 9'001).refusal);
+        reset_password(database, begin(MailPurpose::kReset, 9'000)->text, "much longer", 9'001)
+            .refusal);
     CHECK(database.query_one("select count(*) as n from token where type <> 'S'")->integer("n") ==
           0);
     CHECK_FALSE(begin_by_mail(database, MailPurpose::kReset, "nobody@example.org", 9'002));
@@ -205,7 +206,8 @@ TEST_CASE("a secret belongs to the address to which it was sent", "[server][inte
     const std::string reset = begin(MailPurpose::kReset);
     const std::string confirm = begin(MailPurpose::kConfirm);
     // Also when another program changes the address and voids nothing.
-    for (const char* const other : {"new@example.org", "ad\u00E0@example.org", "ada@example.org "}) {
+    for (const char* const other :
+         {"new@example.org", "ad\u00E0@example.org", "ada@example.org "}) {
         INFO(other);
         database.execute("update user set email_addr = ?", {other});
         CHECK(reset_password(database, reset, "much longer", 1'001).refusal);
@@ -254,7 +256,8 @@ TEST_CASE("links to an address end with it, whoever changes it", "[server][integ
     // Back at the first address, the old links stay void.
     CHECK_FALSE(change_email(database, 1, "secret-Ada", "second@example.org", 1'003));
     CHECK(reset_password(database, secret, "much longer", 1'004).refusal);
-    CHECK(database.query_one("select count(*) as n from token where type = 'R'")->integer("n") == 0);
+    CHECK(database.query_one("select count(*) as n from token where type = 'R'")->integer("n") ==
+          0);
 }
 
 TEST_CASE("too many requests for e-mail are refused", "[server][integration]") {
