@@ -105,7 +105,7 @@ std::optional<std::string> change_sign_in(Database& database, const Row& account
     if ((!email || email->empty()) && (!hash || hash->empty())) return std::nullopt;
     const std::string stored = account.text("email_addr");
     const std::string address = email && !email->empty() ? clean_email(*email) : stored;
-    // By bytes, and here: the database may take a look-alike for the address that was confirmed.
+    // Compared here, by bytes: for the database a look-alike may be the confirmed address.
     const bool is_new = address != clean_email(stored);
     if (is_new && (!hash || hash->empty())) {
         return refused(ERR_BAD_EMAIL_ADDR,

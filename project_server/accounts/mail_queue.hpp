@@ -46,7 +46,7 @@ class Mailer {
     /// is empty, so that the time does not tell. An account has one request of a purpose at a time:
     /// a second one makes the next attempt come now. If the account has another address before the
     /// message is sent, the request is dropped: a mailbox that its owner has given up gets nothing,
-    /// and nobody has asked for a message to the new one. Dropped too, which is logged, if the
+    /// and no request named the new one. Dropped too, which is logged, if the
     /// project sends no e-mail or kMaxWaitingMail wait. Errors: DatabaseError. Thread: any, with a
     /// connection of its own.
     void request(Database& database, MailPurpose purpose, const std::string& email);

@@ -1,6 +1,6 @@
 // Single-use secrets that reach a user by e-mail: to reset a password, to confirm an address. A
 // secret belongs to an account and to the address that the account had when it was made; once the
-// account has another one, whoever changed it, the secret is void.
+// account has another one, whatever program changed it, the secret is void.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline constexpr int kMaxMailTokens = 3;
 
 /// A secret that is on its way.
 struct MailedSecret {
-    std::string address;  ///< of the account's row: the secret goes there and nowhere else
+    std::string address;  ///< the one in the account's row: the secret goes there alone
     std::string text;     ///< 64 hex digits
 };
 

@@ -20,7 +20,7 @@ using server::Rows;
 
 constexpr std::size_t kMaxDigits = 18;
 constexpr int kNamed = 10;                ///< rows that a message lists
-constexpr std::size_t kShownBytes = 100;  ///< of a name in a message
+constexpr std::size_t kShownBytes = 100;  ///< a message shows so much of a name
 
 /// Rows {id, name} whose column is `who` for the database's collation, exact ones first.
 Rows alike(Database& database, const char* table, const char* column, const std::string& who) {

@@ -92,14 +92,14 @@ TEST_CASE("what is only alike is never taken for what an administrator names",
         "insert into user (id, name, email_addr, authenticator) values (4, 'Jos\u00E9', "
         "'jos\u00E9@x.org', 'd'), (5, 'eve@x.org', 'other@x.org', 'e'), (6, 'J\u00F3se\u200B', "
         "'Sixth@X.org', 'f'), (7, 'jos\u00E9', 'seventh@x.org', 'g')");
-    // By name.
+    // A name.
     CHECK(admin::user_id(database, "Jos\u00E9") == 4);
     CHECK(admin::user_id(database, "jos\u00E9") == 7);
     CHECK_THROWS_WITH(admin::user_id(database, "Jose"), Contains("has no user Jose"));
     CHECK_THROWS_AS(admin::user_id(database, "JOS\u00C9"), InputError);
     CHECK_THROWS_AS(admin::user_id(database, "Jos\u00E9 "), InputError);
     CHECK_THROWS_AS(admin::user_id(database, "Jos\u00E9\u200B"), InputError);
-    // By address; the name of another account is none, but is mentioned.
+    // An address; the name of another account is none, but is mentioned.
     CHECK(admin::user_id(database, "jos\u00E9@x.org") == 4);
     CHECK(admin::user_id(database, " ANN@X.org") == 1);
     CHECK_THROWS_WITH(admin::user_id(database, "jose@x.org"), Contains("has no user jose@x.org"));

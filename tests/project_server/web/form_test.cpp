@@ -39,7 +39,7 @@ TEST_CASE("failures are counted by account, by address and by both", "[server]")
     CHECK(throttle.allows(address_subject("a@x.org"), "192.0.2.1", now + kSignInLimits.window));
     CHECK(throttle.allows(address_subject("b@x.org"), "192.0.2.1", now));
     CHECK(throttle.allows(account_subject(1), "192.0.2.1", now));
-    CHECK(throttle.allows(address_subject("a@x.org"), "192.0.2.99", now));  // from elsewhere
+    CHECK(throttle.allows(address_subject("a@x.org"), "192.0.2.99", now));  // the owner, elsewhere
     // What is too long for an account keeps no more than that in memory.
     CHECK(address_subject(std::string(100'000, 'x')).size() < 300);
     for (int i = 0; i < kSignInLimits.address; ++i) {

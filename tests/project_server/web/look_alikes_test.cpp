@@ -1,4 +1,4 @@
-// Nobody takes over an account with an address that looks like the account's, whatever collation
+// No account is taken over with an address that looks like the account's, whatever collation
 // the database has: utf8mb4_unicode_ci is that of an official BOINC server, general_ci that of a
 // MariaDB as it comes.
 #include "tests/project_server/web/look_alikes.hpp"
@@ -46,7 +46,7 @@ void add_account(Database& database, const std::string& name, const std::string&
          is_confirmed ? 1 : 0});
 }
 
-/// What nobody may change.
+/// What no visitor may change.
 std::string secrets_of_accounts(Database& database) {
     std::string text;
     for (const Row& row : database.query("select * from user order by id")) {
@@ -177,7 +177,7 @@ TEST_CASE("look-alikes change nothing by the pages and requests of the site",
     CHECK(secrets_of_accounts(database) == before);
 }
 
-TEST_CASE("the reset that took an account over goes to nobody", "[server][integration]") {
+TEST_CASE("the reset that took an account over is not sent", "[server][integration]") {
     const std::string collation =
         GENERATE("utf8mb4_general_ci", "utf8mb4_unicode_ci", std::string{kBytes});
     PlayedRelay relay;
@@ -218,7 +218,7 @@ TEST_CASE("the number of guesses does not grow with the spellings of an address"
     const std::vector<std::string> spellings{kAlice, "ALICE@example.org", "Alice@Example.Org ",
                                              "\talice@EXAMPLE.org"};
     CHECK_THAT(ask("/lookup_account.php", "ALICE@EXAMPLE.ORG", right), Contains("<authenticator>"));
-    // Of these none is the account's address, so none is a guess.
+    // None of these is the account's address, so none is a guess.
     for (const char* const other :
          {"\u00E1lice@example.org", "alice@example.org\u200B", "\uFF41lice@example.org"}) {
         for (int i = 0; i < 3; ++i) {

@@ -232,7 +232,7 @@ TEST_CASE("a secret belongs to the address to which it was sent", "[server][inte
     CHECK_FALSE(reset_password(database, reset, "much longer", 1'001).refusal);
 }
 
-TEST_CASE("links to an address end with it, whoever changes it", "[server][integration]") {
+TEST_CASE("links to an address end with it, whatever changes it", "[server][integration]") {
     TestSite site;
     Browser ada{site};
     register_as(ada, "Ada");

@@ -146,7 +146,7 @@ class PlayedRelay {
     std::mutex mutex_;
     std::vector<std::string> texts_;
     std::vector<std::string> recipients_;
-    std::string heard_;  ///< of the thread, until it has ended
+    std::string heard_;  ///< the thread's, until it has ended
     std::thread thread_;
 };
 
