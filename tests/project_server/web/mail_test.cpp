@@ -215,6 +215,7 @@ TEST_CASE("a secret belongs to the address to which it was sent", "[server][inte
         CHECK_FALSE(is_confirmed());
     }
     // A secret of an account is none of another one that has the address later.
+    database.execute("update user set email_addr = 'away@example.org'");
     database.execute(
         "insert into user (name, email_addr, authenticator) values ('Eve', 'ada@example.org', "
         "'eve')");
