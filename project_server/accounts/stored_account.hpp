@@ -14,7 +14,7 @@ namespace dedloc::server {
 
 /// An account as the database has it.
 struct StoredAccount {
-    std::int64_t id = 0;
+    std::int64_t id = 0;        ///< user.id
     std::string email;          ///< e-mail goes here and nowhere else
     std::string password_hash;  ///< passwords.hpp
     std::string key;            ///< the authenticator of BOINC's clients
