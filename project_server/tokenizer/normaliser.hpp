@@ -1,0 +1,27 @@
+// The normaliser of a tokenizer: a list of steps.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "project_server/huggingface/tokenizer_spec.hpp"
+#include "project_server/tokenizer/charsmap.hpp"
+
+namespace dedloc::tokenizer {
+
+/// Applies steps. Thread: any, several at a time.
+class Normaliser final {
+  public:
+    /// Errors: InputError: a table that is damaged.
+    explicit Normaliser(std::vector<huggingface::NormaliserStep> steps);
+
+    /// The normalised text. Requires UTF-8.
+    std::string apply(std::string_view text) const;
+
+  private:
+    std::vector<huggingface::NormaliserStep> steps_;
+    std::vector<Charsmap> tables_;  ///< of the steps that have one, in their order
+};
+
+}  // namespace dedloc::tokenizer
