@@ -19,6 +19,8 @@
 #include "project_server/cli/run_files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/safetensors.hpp"
+#include "project_server/huggingface/tokenizer_reader.hpp"
+#include "project_server/tokenizer/model_tokenizer.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -87,6 +89,22 @@ FloatVector first_values(formats::RunFile run, const std::vector<std::string>& n
     return state::initial_parameters(run);
 }
 
+/// The tokenizer.json beside a corpus's tokenizer.
+std::optional<huggingface::TokenizerSpec> rules_beside(const fs::path& tokenizer) {
+    const fs::path file = tokenizer.parent_path() / "tokenizer.json";
+    if (!fs::exists(file)) return std::nullopt;
+    return huggingface::parse_tokenizer(file.string(), platform::read_text(file));
+}
+
+/// What a tokenizer does, for a sentence.
+std::string described(const std::optional<huggingface::TokenizerSpec>& spec) {
+    if (!spec) return "SentencePiece alone";
+    return fmt::format("a tokenizer.json ({}, accents {}, {} steps before SentencePiece's pieces)",
+                       has_step<huggingface::Lowercase>(*spec) ? "lower case" : "capitals kept",
+                       has_step<huggingface::StripAccents>(*spec) ? "removed" : "kept",
+                       spec->normaliser.size());
+}
+
 }  // namespace
 
 ImportedModel import_model(const fs::path& folder, const ImportOptions& options) {
@@ -149,6 +167,13 @@ void require_tokenizer(const fs::path& folder, const fs::path& tokenizer) {
                         "corpus with it, so that token ids mean the same",
                         file.string()));
     }
+    const auto wanted = tokenizer::read_model_tokenizer(folder).spec;
+    const auto used = rules_beside(tokenizer);
+    if (wanted == used) return;
+    throw InputError(
+        fmt::format("the corpus was tokenised with {}, and the model of {} wants {}: build the "
+                    "corpus with --tokenizer {}, so that token ids mean the same",
+                    described(used), folder.string(), described(wanted), folder.string()));
 }
 
 }  // namespace dedloc::cli

@@ -41,8 +41,9 @@ ImportedModel import_model(const std::filesystem::path& folder, const ImportOpti
 std::string notice_of(const std::filesystem::path& folder,
                       const std::vector<std::string>& initialised);
 
-/// Requires that the folder's SentencePiece model is this tokenizer, byte for byte: other token ids
-/// would make the model worthless. Errors: InputError.
+/// Requires that the folder's tokenizer is that of a corpus: its SentencePiece model is `tokenizer`,
+/// byte for byte, and it does the same to a text as the tokenizer.json beside `tokenizer` says, or
+/// nothing if there is none. Other token ids would make the model worthless. Errors: InputError.
 void require_tokenizer(const std::filesystem::path& folder, const std::filesystem::path& tokenizer);
 
 }  // namespace dedloc::cli

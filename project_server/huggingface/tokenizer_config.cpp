@@ -64,7 +64,7 @@ void read_special_tokens(const Value& whole, const std::string& document,
         const auto found = whole.FindMember(field);
         if (found == whole.MemberEnd() || !found->value.IsArray()) continue;
         for (const Value& token : found->value.GetArray()) {
-            config.added.push_back(read_token(token, field, document));
+            config.further.push_back(read_token(token, field, document));
         }
     }
 }

@@ -19,7 +19,8 @@ struct TokenizerConfig {
     std::optional<bool> adds_prefix;
     /// Contents of the special tokens by field: "cls_token", "mask_token", …
     std::map<std::string, AddedToken> special_tokens;
-    std::vector<AddedToken> added;  ///< further tokens; those without an id in the file have 0
+    std::vector<AddedToken> added;    ///< "added_tokens_decoder"
+    std::vector<AddedToken> further;  ///< "additional_special_tokens", whose ids it does not say
 };
 
 /// Reads an untrusted file. Errors: InputError in one sentence that names the file and what it asks

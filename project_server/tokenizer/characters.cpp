@@ -54,12 +54,22 @@ bool is_digit(char32_t character) {
     return kind == U_NT_DECIMAL || kind == U_NT_DIGIT;
 }
 
+bool is_control(char32_t character) {
+    return (U_GET_GC_MASK(code_of(character)) & U_GC_C_MASK) != 0;
+}
+
 bool is_capital(char32_t character) {
     return u_hasBinaryProperty(code_of(character), UCHAR_UPPERCASE) != 0;
 }
 
 bool is_mark(char32_t character) {
-    return (U_GET_GC_MASK(code_of(character)) & U_GC_M_MASK) != 0;
+    // Two marks of that time are letters today, and a mark of today was punctuation.
+    if (character == U'\u1cf2' || character == U'\u1cf3') return true;
+    if (character == U'\U000111c9') return false;
+    UVersionInfo age;
+    u_charAge(code_of(character), age);
+    return age[0] <= kUnicodeVersion &&
+           (U_GET_GC_MASK(code_of(character)) & U_GC_M_MASK) != 0;
 }
 
 std::size_t leading_space(std::string_view text) {

@@ -21,9 +21,15 @@ bool is_white_space(char32_t character);
 bool is_word_character(char32_t character);
 /// A digit, also a raised one: Unicode's Numeric_Type Decimal or Digit.
 bool is_digit(char32_t character);
+/// Of category C: controls, formats, private use, unassigned.
+bool is_control(char32_t character);
 /// A capital letter.
 bool is_capital(char32_t character);
-/// A combining mark: category M.
+/// The version of Unicode whose marks and decompositions the library `tokenizers` knows: it keeps
+/// newer characters as they are.
+inline constexpr int kUnicodeVersion = 9;
+
+/// A combining mark: category M, in this version of Unicode.
 bool is_mark(char32_t character);
 
 /// Bytes of white space at the beginning.

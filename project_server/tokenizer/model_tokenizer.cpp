@@ -87,9 +87,11 @@ const AddedToken* find(const std::vector<AddedToken>& tokens, std::string_view c
     return found == tokens.end() ? nullptr : &*found;
 }
 
-/// Adds a token unless it is known, with the id of its piece.
-void add(TokenizerSpec& spec, AddedToken token, const fs::path& source) {
-    if (token.content.empty() || find(spec.added, token.content) != nullptr) return;
+enum class IfKnown : std::uint8_t { kKeep, kReplace };
+
+/// Adds a token, with the id of its piece.
+void add(TokenizerSpec& spec, AddedToken token, IfKnown if_known, const fs::path& source) {
+    if (token.content.empty()) return;
     const auto piece = std::ranges::find(spec.pieces, token.content, &ScoredPiece::text);
     if (piece == spec.pieces.end()) {
         refuse(source, fmt::format("the token '{}' is no piece of the model: tokens beside the "
@@ -97,7 +99,19 @@ void add(TokenizerSpec& spec, AddedToken token, const fs::path& source) {
                                    token.content));
     }
     token.id = static_cast<std::uint16_t>(piece - spec.pieces.begin());
-    spec.added.push_back(std::move(token));
+    const auto known = std::ranges::find(spec.added, token.content, &AddedToken::content);
+    if (known == spec.added.end()) {
+        spec.added.push_back(std::move(token));
+    } else if (if_known == IfKnown::kReplace) {
+        *known = std::move(token);
+    }
+}
+
+/// Adds special tokens, and puts all added tokens in the order of their ids.
+void add_special(TokenizerSpec& spec, const std::map<std::string, AddedToken>& special,
+                 IfKnown if_known, const fs::path& source) {
+    for (const auto& [field, token] : special) add(spec, token, if_known, source);
+    std::ranges::stable_sort(spec.added, {}, &AddedToken::id);
 }
 
 /// The names of AlbertTokenizer's special tokens, unless the configuration has others.
@@ -259,8 +273,10 @@ void read_beside(const Files& files, const SentencePieceModel& model, ModelToken
     }
     const fs::path& source = files.config.empty() ? files.model : files.config;
     const auto special = special_tokens_of(config);
-    for (const AddedToken& token : config.added) add(spec, token, source);
-    for (const auto& [field, token] : special) add(spec, token, source);
+    const bool is_converted = files.json.empty();
+    add_special(spec, special, is_converted ? IfKnown::kReplace : IfKnown::kKeep, source);
+    for (const AddedToken& token : config.added) add(spec, token, IfKnown::kReplace, source);
+    for (const AddedToken& token : config.further) add(spec, token, IfKnown::kKeep, source);
     std::ranges::stable_sort(spec.added, {}, &AddedToken::id);
     found.special = ids_of(spec, special, source);
     found.source = (files.json.empty() ? source : files.json).string();
@@ -294,8 +310,7 @@ ModelTokenizer read_model_tokenizer(const fs::path& path, const std::optional<Al
     } else {
         TokenizerSpec spec = convert(model, *rules, files.model);
         const auto special = special_tokens_of({});
-        for (const auto& [field, token] : special) add(spec, token, files.model);
-        std::ranges::stable_sort(spec.added, {}, &AddedToken::id);
+        add_special(spec, special, IfKnown::kReplace, files.model);
         found.special = ids_of(spec, special, files.model);
         found.spec = std::move(spec);
     }

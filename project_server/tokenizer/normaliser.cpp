@@ -8,6 +8,7 @@
 #include <unicode/normalizer2.h>
 #include <unicode/stringpiece.h>
 #include <unicode/uchar.h>
+#include <unicode/uniset.h>
 #include <unicode/utext.h>
 
 #include <memory>
@@ -80,11 +81,23 @@ const icu::Normalizer2& unicode_form(UnicodeForm::Form form) {
     return *found;
 }
 
-std::string in_unicode_form(const std::string& text, UnicodeForm::Form form) {
+/// The characters of the library's version of Unicode.
+icu::UnicodeSet known_characters() {
+    UErrorCode code = U_ZERO_ERROR;
+    icu::UnicodeSet known;
+    known.applyPropertyAlias("age", std::to_string(kUnicodeVersion).c_str(), code);
+    require(code, "list characters");
+    known.freeze();
+    return known;
+}
+
+std::string in_unicode_form(const std::string& text, UnicodeForm::Form form,
+                            const icu::UnicodeSet& known) {
+    const icu::FilteredNormalizer2 normaliser{unicode_form(form), known};
     std::string out;
     icu::StringByteSink<std::string> sink(&out);
     UErrorCode code = U_ZERO_ERROR;
-    unicode_form(form).normalizeUTF8(0, text, sink, nullptr, code);
+    normaliser.normalizeUTF8(0, text, sink, nullptr, code);
     require(code, "normalise");
     return out;
 }
@@ -193,6 +206,7 @@ std::string stripped(const std::string& text, const Strip& strip) {
 /// One step, applied to `text`.
 struct Application {
     const std::string& text;
+    const icu::UnicodeSet& known;
     const Charsmap* table;  ///< of a Precompiled step
 
     std::string operator()(const Replace& step) const {
@@ -202,7 +216,7 @@ struct Application {
         return with_blanks_replaced(text, step.content);
     }
     std::string operator()(const UnicodeForm& step) const {
-        return in_unicode_form(text, step.form);
+        return in_unicode_form(text, step.form, known);
     }
     std::string operator()(const StripAccents&) const { return without_marks(text); }
     std::string operator()(const Lowercase&) const { return in_lower_case(text); }
@@ -212,7 +226,12 @@ struct Application {
 
 }  // namespace
 
-Normaliser::Normaliser(std::vector<huggingface::NormaliserStep> steps) : steps_(std::move(steps)) {
+struct Normaliser::Characters {
+    icu::UnicodeSet set;
+};
+
+Normaliser::Normaliser(std::vector<huggingface::NormaliserStep> steps)
+    : steps_(std::move(steps)), known_(new Characters{known_characters()}) {
     for (const NormaliserStep& step : steps_) {
         if (const auto* const table = std::get_if<Precompiled>(&step)) {
             tables_.emplace_back(table->charsmap);
@@ -220,11 +239,13 @@ Normaliser::Normaliser(std::vector<huggingface::NormaliserStep> steps) : steps_(
     }
 }
 
+Normaliser::~Normaliser() = default;
+
 std::string Normaliser::apply(std::string_view text) const {
     std::string normalised{text};
     const Charsmap* table = tables_.data();
     for (const NormaliserStep& step : steps_) {
-        const Application apply{.text = normalised, .table = table};
+        const Application apply{.text = normalised, .known = known_->set, .table = table};
         std::string next = std::visit(apply, step);
         if (std::holds_alternative<Precompiled>(step)) ++table;
         normalised = std::move(next);

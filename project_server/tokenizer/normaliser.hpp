@@ -1,6 +1,7 @@
 // The normaliser of a tokenizer: a list of steps.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,13 +16,18 @@ class Normaliser final {
   public:
     /// Errors: InputError: a table that is damaged.
     explicit Normaliser(std::vector<huggingface::NormaliserStep> steps);
+    ~Normaliser();
+    Normaliser(const Normaliser&) = delete;
+    Normaliser& operator=(const Normaliser&) = delete;
 
     /// The normalised text. Requires UTF-8.
     std::string apply(std::string_view text) const;
 
   private:
+    struct Characters;
     std::vector<huggingface::NormaliserStep> steps_;
     std::vector<Charsmap> tables_;  ///< of the steps that have one, in their order
+    std::unique_ptr<const Characters> known_;  ///< those that UnicodeForm changes
 };
 
 }  // namespace dedloc::tokenizer
