@@ -266,6 +266,13 @@ Layers project_layers() {
          {"random"},
          kNoChance},
         // Files of Hugging Face: formats only, no project and no database.
+        // Texts to token ids as other programs do it, with the data of ICU.
+        {"project_server/tokenizer/",
+         joined({Names{"project_server/tokenizer/", "project_server/huggingface/", "peer/formats/",
+                       "peer/platform/", "peer/base/", "unicode/"},
+                 kText}),
+         {"random"},
+         kNoChance},
         {"project_server/huggingface/",
          joined({Names{"project_server/huggingface/", "peer/formats/", "peer/platform/",
                        "peer/base/", "kernels/arithmetic.hpp", "sodium.h"},

@@ -110,7 +110,7 @@ TEST_CASE("a corpus has all sentences of its text, some of them held out", "[ser
     Encoder encoder{tokenizer, "en", 1};
     std::vector<EncodedDocument> expected;
     for (std::string document; reader.next(document);) {
-        expected.push_back(encoder.encode({&document, 1})[0]);
+        expected.push_back(encoder.encode({&document, 1})[0].document);
     }
     auto found = world.documents(corpus, false);
     const auto held_out = world.documents(corpus, true);
