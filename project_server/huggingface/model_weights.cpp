@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxIndexBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxShards = 1'024;
+constexpr std::size_t kMaxNameBytes = 254;
 constexpr std::array<const char*, 4> kForms{"model.safetensors", "model.safetensors.index.json",
                                             "pytorch_model.bin", "pytorch_model.bin.index.json"};
 constexpr const char* kConvert =
@@ -67,6 +68,23 @@ std::string with_prefix(const std::string& name) {
     return name;
 }
 
+bool is_control(char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+/// Whether a name from an index is one of a file in the same folder.
+bool is_plain_name(const std::string& file) {
+    return !file.empty() && file.size() <= kMaxNameBytes && file != "." && file != ".." &&
+           file.find('/') == std::string::npos && std::ranges::none_of(file, is_control);
+}
+
+/// A name for a message.
+std::string shown(std::string name) {
+    if (name.size() > kMaxNameBytes) name = "a name that is too long";
+    std::ranges::replace_if(name, is_control, '?');
+    return name;
+}
+
 /// "weight_map" of an index: names of files, with the tensors that they have.
 std::map<std::string, std::set<std::string>> read_index(const fs::path& index) {
     const std::string document = index.string();
@@ -82,15 +100,12 @@ std::map<std::string, std::set<std::string>> read_index(const fs::path& index) {
         const std::string tensor{item.name.GetString(), item.name.GetStringLength()};
         if (!item.value.IsString()) fields.refuse("weight_map", "must contain names of files");
         const std::string file{item.value.GetString(), item.value.GetStringLength()};
-        const bool is_plain = !file.empty() && file.size() <= 254 && file != "." && file != ".." &&
-                              file.find('/') == std::string::npos &&
-                              file.find('\0') == std::string::npos;
-        if (!is_plain) {
+        if (!is_plain_name(file)) {
             fields.refuse("weight_map", fmt::format("names '{}', which is no file of this folder",
-                                                    file.substr(0, 254)));
+                                                    shown(file)));
         }
         if (!shards[file].insert(tensor).second) {
-            fields.refuse("weight_map", fmt::format("has '{}' twice", tensor.substr(0, 254)));
+            fields.refuse("weight_map", fmt::format("has '{}' twice", shown(tensor)));
         }
         if (shards.size() > kMaxShards) fields.refuse("weight_map", "names too many files");
     }

@@ -78,6 +78,25 @@ void write_model_folders(const std::filesystem::path& root) {
         std::string{"\x0a\x0e\x0a\x05<pad>\x15\0\0\0\0\x18\x03\x0a\x0a\x0a\x01"
                     "a\x15\0\0\0\xc0\x18\x01\x12\x02\x18\x01\x1a\x03\x12\x01x",
                     37});
+    // A dictionary of one tensor, as PyTorch writes it.
+    add("pickle", 3,
+        std::string{"\x80\x02}X\x01\0\0\0actorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage"
+                    "ctorch\nFloatStorage\nX\x01\0\0\0"
+                    "0X\x03\0\0\0cpuK\x06tQK\0K\x02K\x03\x86K\x03K\x01\x86\x89NtRs.",
+                    107});
+    add("tokenizer_json", 4,
+        R"({"added_tokens":[{"id":0,"content":"<unk>","special":true}],"normalizer":)"
+        R"({"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":"``"},)"
+        R"("content":"\""},{"type":"NFKD"},{"type":"StripAccents"},{"type":"Lowercase"},)"
+        R"({"type":"Precompiled","precompiled_charsmap":"BAAAAAAAAAA="},{"type":"Strip",)"
+        R"("strip_left":true,"strip_right":true},{"type":"Replace","pattern":{"Regex":" {2,}"},)"
+        R"("content":" "}]},"pre_tokenizer":{"type":"Sequence","pretokenizers":[)"
+        R"({"type":"WhitespaceSplit"},{"type":"Metaspace","replacement":"▁","split":true}]},)"
+        R"("model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["a",-1.5]]}})");
+    add("tokenizer_config", 5,
+        R"({"tokenizer_class":"AlbertTokenizer","do_lower_case":true,"mask_token":{"content":)"
+        R"("[MASK]","lstrip":true},"added_tokens_decoder":{"4":{"content":"[MASK]"}}})");
+    add("text", 6, "THE caf\u00e9 9, ``a'' <unk> \u0130\xff" + std::string{"\x04\0\0\0\0\0\0\0", 8});
 }
 
 void write_gateway(const std::filesystem::path& root) {
