@@ -62,6 +62,7 @@ void write_accounts(const std::filesystem::path& root) {
 }
 
 void write_model_folders(const std::filesystem::path& root) {
+    using namespace std::string_literals;  // for texts with zeros
     const Corpus corpus(root, "model_folder");
     const auto add = [&](const std::string& name, char choice, const std::string& text) {
         corpus.add(name, bytes_of(choice + text));
@@ -80,10 +81,9 @@ void write_model_folders(const std::filesystem::path& root) {
                     37});
     // A dictionary of one tensor, as PyTorch writes it.
     add("pickle", 3,
-        std::string{"\x80\x02}X\x01\0\0\0actorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage"
-                    "ctorch\nFloatStorage\nX\x01\0\0\0"
-                    "0X\x03\0\0\0cpuK\x06tQK\0K\x02K\x03\x86K\x03K\x01\x86\x89NtRs.",
-                    107});
+        "\x80\x02}X\x01\0\0\0actorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage"s
+        "ctorch\nFloatStorage\nX\x01\0\0\0"s
+        "0X\x03\0\0\0cpuK\x06tQK\0K\x02K\x03\x86K\x03K\x01\x86\x89NtRs."s);
     add("tokenizer_json", 4,
         R"({"added_tokens":[{"id":0,"content":"<unk>","special":true}],"normalizer":)"
         R"({"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":"``"},)"
@@ -96,7 +96,7 @@ void write_model_folders(const std::filesystem::path& root) {
     add("tokenizer_config", 5,
         R"({"tokenizer_class":"AlbertTokenizer","do_lower_case":true,"mask_token":{"content":)"
         R"("[MASK]","lstrip":true},"added_tokens_decoder":{"4":{"content":"[MASK]"}}})");
-    add("text", 6, "THE caf\u00e9 9, ``a'' <unk> \u0130\xff" + std::string{"\x04\0\0\0\0\0\0\0", 8});
+    add("text", 6, "THE caf\u00e9 9, ``a'' <unk> \u0130\xff\x04\0\0\0\0\0\0\0"s);
 }
 
 void write_gateway(const std::filesystem::path& root) {
