@@ -74,8 +74,7 @@ void show(Progress& shown, const corpus::BuildProgress& progress) {
 /// What the tokenizer did to the text, for the summary.
 std::string rules_of(const corpus::Corpus& built) {
     if (!built.rules) return {};
-    return fmt::format(", {}, accents {}",
-                       built.rules->lower_case ? "lower case" : "capitals kept",
+    return fmt::format(", {}, accents {}", built.rules->lower_case ? "lower case" : "capitals kept",
                        built.rules->strips_accents ? "removed" : "kept");
 }
 
@@ -98,6 +97,40 @@ void build(const corpus::BuildOptions& options, bool as_json) {
         100 * corpus::unknown_share(built), rules_of(built));
     const auto warning = corpus::warning_of(built);
     if (!warning.empty()) fmt::print(stderr, "dedloc: {}\n", warning);
+}
+
+/// Options that say whose ids a corpus has.
+void add_tokenizer_options(CLI::App& command,
+                           const std::shared_ptr<corpus::BuildOptions>& options) {
+    auto* const tokenizer = command.add_option("--tokenizer", options->tokenizer,
+                                               "Use the tokenizer of this Hugging Face folder, or "
+                                               "this spiece.model (with what the files beside it "
+                                               "say); train none");
+    const auto rules = [options]() -> tokenizer::AlbertRules& {
+        // Without a flag, AlbertTokenizer's opposites.
+        if (!options->rules) options->rules = {.lower_case = false, .keep_accents = false};
+        return *options->rules;
+    };
+    command
+        .add_flag_callback(
+            "--lower-case", [rules] { rules().lower_case = true; },
+            "With a spiece.model alone: as AlbertTokenizer with do_lower_case, which removes "
+            "accents too")
+        ->needs(tokenizer);
+    command
+        .add_flag_callback(
+            "--keep-accents", [rules] { rules().keep_accents = true; },
+            "With a spiece.model alone: as AlbertTokenizer with keep_accents")
+        ->needs(tokenizer);
+    command
+        .add_option("--max-unknown", options->max_unknown,
+                    "Largest share of tokens for text that the tokenizer does not know")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    command.add_option("--vocabulary", options->vocabulary, "Number of pieces of the tokenizer")
+        ->check(CLI::Range(100, 65'535))
+        ->capture_default_str()
+        ->excludes(tokenizer);
 }
 
 }  // namespace
@@ -132,35 +165,7 @@ void add_corpus_commands(CLI::App& dedloc) {
         ->add_option("--language", options->language,
                      "Language of the text, to find sentence ends: en, pt-BR …; root: any")
         ->capture_default_str();
-    auto* const tokenizer = command->add_option("--tokenizer", options->tokenizer,
-                                                "Use the tokenizer of this Hugging Face folder, or "
-                                                "this spiece.model (with what the files beside it "
-                                                "say); train none");
-    const auto rules = [options]() -> tokenizer::AlbertRules& {
-        // Without a flag, AlbertTokenizer's opposites.
-        if (!options->rules) options->rules = {.lower_case = false, .keep_accents = false};
-        return *options->rules;
-    };
-    command
-        ->add_flag_callback(
-            "--lower-case", [rules] { rules().lower_case = true; },
-            "With a spiece.model alone: as AlbertTokenizer with do_lower_case, which removes "
-            "accents too")
-        ->needs(tokenizer);
-    command
-        ->add_flag_callback(
-            "--keep-accents", [rules] { rules().keep_accents = true; },
-            "With a spiece.model alone: as AlbertTokenizer with keep_accents")
-        ->needs(tokenizer);
-    command
-        ->add_option("--max-unknown", options->max_unknown,
-                     "Largest share of tokens for text that the tokenizer does not know")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    command->add_option("--vocabulary", options->vocabulary, "Number of pieces of the tokenizer")
-        ->check(CLI::Range(100, 65'535))
-        ->capture_default_str()
-        ->excludes(tokenizer);
+    add_tokenizer_options(*command, options);
     command
         ->add_option("--shard-tokens", options->shard_tokens,
                      "Approximate number of tokens per shard")

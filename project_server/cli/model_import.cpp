@@ -46,8 +46,8 @@ constexpr std::string_view kHead = "predictions.";
 
 bool is_optional(std::string_view tensor, bool has_head) {
     return (!has_head && tensor.starts_with(kHead)) ||
-           std::ranges::any_of(
-               kOptional, [&](std::string_view module) { return tensor.starts_with(module); });
+           std::ranges::any_of(kOptional,
+                               [&](std::string_view module) { return tensor.starts_with(module); });
 }
 
 std::string and_more(std::size_t count) {
@@ -73,8 +73,8 @@ bool is_known(std::string_view name, const std::vector<formats::TensorSpec>& wan
 std::vector<std::string> require_same_tensors(const ModelWeights& weights,
                                               const std::vector<formats::TensorSpec>& wanted) {
     const auto names = weights.names();
-    const bool has_head = std::ranges::any_of(
-        names, [](const std::string& name) { return name.starts_with(kHead); });
+    const bool has_head =
+        std::ranges::any_of(names, [](const std::string& name) { return name.starts_with(kHead); });
     std::vector<std::string> missing;
     std::vector<std::string> optional;
     for (const auto& tensor : wanted) {
@@ -135,8 +135,8 @@ std::string described(const std::optional<huggingface::TokenizerSpec>& spec) {
 ImportedModel import_model(const fs::path& folder, const ImportOptions& options) {
     const fs::path config = folder / "config.json";
     if (!fs::is_regular_file(config)) {
-        throw InputError(fmt::format("{} is not a Hugging Face model: it has no config.json",
-                                     folder.string()));
+        throw InputError(
+            fmt::format("{} is not a Hugging Face model: it has no config.json", folder.string()));
     }
     ImportedModel imported;
     imported.model = huggingface::read_albert_config(config.string(), platform::read_text(config));

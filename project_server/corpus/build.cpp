@@ -92,7 +92,7 @@ class Builder final {
     const fs::path folder_;
     std::vector<std::uint64_t> begins_;  ///< sum of the sizes of earlier texts
     std::uint64_t total_ = 0;            ///< sum of the sizes of all texts
-    UnknownCharacters unknown_;          ///< of the documents of this process
+    UnknownCharacters unknown_;          ///< characters in the documents of this process
 };
 
 Builder::Builder(const BuildOptions& options, const ProgressSink& sink, fs::path folder)
@@ -114,8 +114,7 @@ bool Builder::is_held_out(std::uint64_t text, std::uint64_t document) const {
            Random{options_.seed}.split(text).split(document).uniform() < options_.held_out;
 }
 
-void Builder::report(Task task, std::size_t text, std::uint64_t offset,
-                     const ShardWriter* writer) {
+void Builder::report(Task task, std::size_t text, std::uint64_t offset, const ShardWriter* writer) {
     if (!sink_) return;
     sink_({.task = task,
            .done = begins_[text] + offset,
@@ -192,7 +191,7 @@ void Builder::write_part(ShardWriter& writer, Encoder& encoder, const Tokenizer&
     }
 }
 
-/// Writes the tokenizer's files, unless an earlier process has, and says in the corpus what they do.
+/// Writes the tokenizer's files, unless an earlier process has; the corpus says what they do.
 Tokenizer Builder::prepare(const std::optional<tokenizer::ModelTokenizer>& given, Corpus& corpus) {
     const auto file = folder_ / "tokenizer.model";
     if (!fs::exists(file)) platform::replace_file(file, given ? given->model : train());

@@ -25,12 +25,12 @@ struct BuildOptions {
     std::optional<DocumentForm> form;  ///< the texts' form; absent: form_of() each
     std::string language = "en";       ///< as SentenceSplitter takes it
     std::filesystem::path folder;      ///< output: must not exist yet, or be empty
-    /// A model's folder, or its spiece.model, as read_model_tokenizer() takes it; empty: trains one.
+    /// A model's folder or spiece.model, as read_model_tokenizer() takes it; empty: trains one.
     std::filesystem::path tokenizer;
     std::optional<tokenizer::AlbertRules> rules;  ///< for a spiece.model without its folder
     /// Largest share of tokens that may stand for text that is in no piece of the tokenizer.
     double max_unknown = 0.01;
-    int vocabulary = 1000;             ///< pieces of a tokenizer that is trained
+    int vocabulary = 1000;  ///< pieces of a tokenizer that is trained
     /// A tokenizer is trained on a random sample of at most so many bytes.
     std::size_t sample_bytes = std::size_t{32} << 20;
     /// A shard ends with the document that reaches this many tokens.

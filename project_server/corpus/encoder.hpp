@@ -17,7 +17,7 @@ using EncodedDocument = std::vector<std::vector<std::uint16_t>>;
 
 /// A document, and how much of it is in no piece.
 struct EncodedText {
-    EncodedDocument document;
+    EncodedDocument document;   ///< its token ids
     std::uint64_t unknown = 0;  ///< ids that stand for text that is in no piece
 };
 

@@ -43,12 +43,13 @@ std::unique_ptr<const TensorFile> open(const fs::path& path) {
 [[noreturn]] void refuse_folder(const fs::path& folder) {
     for (const auto& [file, whose] : kForeign) {
         if (!fs::exists(folder / file)) continue;
-        throw InputError(fmt::format("{} has only {}, which is {}: {}", folder.string(), file,
-                                     whose, kConvert));
+        throw InputError(
+            fmt::format("{} has only {}, which is {}: {}", folder.string(), file, whose, kConvert));
     }
     for (const auto& entry : fs::directory_iterator{folder}) {
         const auto kind = entry.path().extension();
-        if (kind != ".safetensors" && kind != ".bin" && kind != ".gguf" && kind != ".onnx") continue;
+        if (kind != ".safetensors" && kind != ".bin" && kind != ".gguf" && kind != ".onnx")
+            continue;
         throw InputError(
             fmt::format("{} has the file {}, but no model.safetensors or pytorch_model.bin, nor an "
                         "index of one: {}",
@@ -88,8 +89,8 @@ std::string shown(std::string name) {
 /// "weight_map" of an index: names of files, with the tensors that they have.
 std::map<std::string, std::set<std::string>> read_index(const fs::path& index) {
     const std::string document = index.string();
-    const auto parsed = formats::parse_json(document, platform::read_text(index, kMaxIndexBytes),
-                                            kMaxIndexBytes);
+    const auto parsed =
+        formats::parse_json(document, platform::read_text(index, kMaxIndexBytes), kMaxIndexBytes);
     formats::JsonFields fields{parsed, "", document};
     const auto found = parsed.FindMember("weight_map");
     if (found == parsed.MemberEnd() || !found->value.IsObject()) {
@@ -101,8 +102,8 @@ std::map<std::string, std::set<std::string>> read_index(const fs::path& index) {
         if (!item.value.IsString()) fields.refuse("weight_map", "must contain names of files");
         const std::string file{item.value.GetString(), item.value.GetStringLength()};
         if (!is_plain_name(file)) {
-            fields.refuse("weight_map", fmt::format("names '{}', which is no file of this folder",
-                                                    shown(file)));
+            fields.refuse("weight_map",
+                          fmt::format("names '{}', which is no file of this folder", shown(file)));
         }
         if (!shards[file].insert(tensor).second) {
             fields.refuse("weight_map", fmt::format("has '{}' twice", shown(tensor)));

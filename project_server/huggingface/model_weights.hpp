@@ -33,7 +33,7 @@ class ModelWeights final {
 
   private:
     struct Place {
-        std::string name;          ///< with the prefix
+        std::string name;          ///< its name with the prefix
         const TensorFile* file{};  ///< one of files_
         const StoredTensor* tensor{};
     };
@@ -43,7 +43,7 @@ class ModelWeights final {
 
     std::string name_;
     std::vector<std::unique_ptr<const TensorFile>> files_;
-    std::vector<Place> places_;  ///< by name
+    std::vector<Place> places_;  ///< sorted by name
 };
 
 }  // namespace dedloc::huggingface

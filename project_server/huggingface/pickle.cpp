@@ -6,10 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -17,7 +15,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/utf8.hpp"
-#include "project_server/huggingface/tensor_file.hpp"
+#include "project_server/huggingface/pickle_value.hpp"
 
 namespace dedloc::huggingface {
 namespace {
@@ -25,52 +23,9 @@ namespace {
 constexpr int kMaxDepth = 16;
 constexpr std::size_t kMaxValues = 500'000;
 constexpr std::size_t kMaxNameBytes = 254;
-constexpr std::size_t kMaxExtents = 8;
 constexpr std::size_t kMaxItems = 65'536;
-constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 42;
 
-/// What is kept of a dictionary or list.
-struct Contents {
-    std::vector<PickledTensor> tensors;
-    std::vector<std::string> others;
-    std::vector<std::string> texts;
-};
-
-/// A value on the stack.
-struct Value {
-    enum class Kind : std::uint8_t {
-        kNone,
-        kNumber,
-        kText,
-        kTuple,
-        kDictionary,
-        kList,
-        kGlobal,
-        kStorage,
-        kTensor,
-        kMark
-    };
-    Kind kind = Kind::kNone;
-    std::string text;          ///< a text; a global's name; a number's bytes
-    std::int64_t number = 0;   ///< of a number of at most 64 bits
-    int depth = 0;             ///< of nested tuples
-    std::vector<Value> items;  ///< of a tuple
-    std::shared_ptr<Contents> contents{};  ///< of a dictionary or list: shared, as in Python
-    PickledTensor tensor{};                ///< a tensor; a storage, without offset and shape
-};
 using Kind = Value::Kind;
-
-/// The types of storages, with their names in safetensors.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kStorages{
-    {{"torch FloatStorage", "F32"},
-     {"torch HalfStorage", "F16"},
-     {"torch BFloat16Storage", "BF16"},
-     {"torch DoubleStorage", "F64"},
-     {"torch LongStorage", "I64"},
-     {"torch IntStorage", "I32"},
-     {"torch ShortStorage", "I16"},
-     {"torch ByteStorage", "U8"},
-     {"torch BoolStorage", "BOOL"}}};
 constexpr std::string_view kDictionary = "collections OrderedDict";
 constexpr std::string_view kTensor = "torch._utils _rebuild_tensor_v2";
 constexpr std::string_view kParameter = "torch._utils _rebuild_parameter";
@@ -83,10 +38,8 @@ class Machine {
     Pickled run();
 
   private:
-    [[noreturn]] void refuse(const std::string& what) const {
-        throw InputError(fmt::format("{}: {}", document_, what));
-    }
-    [[noreturn]] void damaged() const { refuse("its list of tensors is damaged"); }
+    [[noreturn]] void refuse(const std::string& what) const { refuse_pickle(document_, what); }
+    [[noreturn]] void damaged() const { refuse_damaged_pickle(document_); }
 
     template <class T>
     T read() {
@@ -120,9 +73,6 @@ class Machine {
     Contents& target(Kind kind);
     void set_item(const Value& key, Value value);
     void reduce();
-    Value storage_of(const Value& id) const;
-    Value tensor_of(const std::vector<Value>& arguments) const;
-    std::vector<std::uint64_t> numbers_in(const Value& tuple) const;
 
     const std::string& document_;
     const std::size_t size_;
@@ -198,16 +148,16 @@ void Machine::push_text(std::uint64_t length) {
 }
 
 void Machine::push_global(const std::string& name) {
-    const bool is_known =
-        name == kDictionary || name == kTensor || name == kParameter ||
-        std::ranges::find(kStorages, name, [](const auto& row) { return row.first; }) !=
-            kStorages.end();
-    if (!is_known) {
-        refuse(fmt::format("asks for Python's '{}', and no program of a model is run: save it with "
-                           "safetensors, as save_pretrained() does",
-                           is_utf8(name) ? name : "?"));
-    }
-    push({.kind = Kind::kGlobal, .text = name, .items = {}});
+    const bool is_known = name == kDictionary || name == kTensor || name == kParameter ||
+                          !type_of_storage(name).empty();
+}) != kStorages.end();
+if (!is_known) {
+    refuse(
+        fmt::format("asks for Python's '{}', and no program of a model is run: save it with "
+                    "safetensors, as save_pretrained() does",
+                    is_utf8(name) ? name : "?"));
+}
+push({.kind = Kind::kGlobal, .text = name, .items = {}});
 }
 
 void Machine::push_tuple(std::vector<Value> items) {
@@ -252,65 +202,6 @@ void Machine::set_item(const Value& key, Value value) {
     contents.tensors.push_back(std::move(value.tensor));
 }
 
-std::vector<std::uint64_t> Machine::numbers_in(const Value& tuple) const {
-    if (tuple.kind != Kind::kTuple || tuple.items.size() > kMaxExtents) damaged();
-    std::vector<std::uint64_t> numbers;
-    for (const Value& item : tuple.items) {
-        if (item.kind != Kind::kNumber || item.number < 0) damaged();
-        numbers.push_back(static_cast<std::uint64_t>(item.number));
-    }
-    return numbers;
-}
-
-/// ("storage", type, key, location, number of elements, …).
-Value Machine::storage_of(const Value& id) const {
-    const auto& items = id.items;
-    if (id.kind != Kind::kTuple || items.size() < 5 || items[0].text != "storage" ||
-        items[1].kind != Kind::kGlobal || items[2].kind != Kind::kText ||
-        items[4].kind != Kind::kNumber || items[4].number < 0) {
-        damaged();
-    }
-    const auto* const type = std::ranges::find(kStorages, items[1].text,
-                                               [](const auto& row) { return row.first; });
-    if (type == kStorages.end() || items[2].text.size() > kMaxNameBytes) damaged();
-    if (items.size() > 5 && items[5].kind != Kind::kNone) {
-        refuse("has views of parts of storages, which are not implemented");
-    }
-    Value storage{.kind = Kind::kStorage, .text = {}, .items = {}};
-    storage.tensor.type = type->second;
-    storage.tensor.storage = items[2].text;
-    storage.tensor.storage_count = static_cast<std::uint64_t>(items[4].number);
-    if (storage.tensor.storage_count > kMaxCount) damaged();
-    return storage;
-}
-
-/// (storage, first element, shape, strides, …).
-Value Machine::tensor_of(const std::vector<Value>& arguments) const {
-    if (arguments.size() < 4 || arguments[0].kind != Kind::kStorage ||
-        arguments[1].kind != Kind::kNumber || arguments[1].number < 0) {
-        damaged();
-    }
-    Value value{.kind = Kind::kTensor, .text = {}, .items = {}, .tensor = arguments[0].tensor};
-    PickledTensor& tensor = value.tensor;
-    tensor.offset = static_cast<std::uint64_t>(arguments[1].number);
-    tensor.shape = numbers_in(arguments[2]);
-    const auto strides = numbers_in(arguments[3]);
-    if (strides.size() != tensor.shape.size()) damaged();
-    std::uint64_t count = 1;
-    for (std::size_t i = tensor.shape.size(); i-- > 0;) {
-        if (tensor.shape[i] > 1 && strides[i] != count) {
-            refuse("has a tensor whose elements do not follow one another: call contiguous() on it "
-                   "before it is saved");
-        }
-        if (tensor.shape[i] != 0 && count > kMaxCount / tensor.shape[i]) damaged();
-        count *= tensor.shape[i];
-    }
-    if (tensor.offset > tensor.storage_count || count > tensor.storage_count - tensor.offset) {
-        damaged();
-    }
-    return value;
-}
-
 void Machine::reduce() {
     const Value arguments = pop();
     const Value function = pop();
@@ -321,7 +212,7 @@ void Machine::reduce() {
               .items = {},
               .contents = std::make_shared<Contents>()});
     } else if (function.text == kTensor) {
-        push(tensor_of(arguments.items));
+        push(tensor_of(document_, arguments.items));
     } else if (function.text == kParameter && !arguments.items.empty() &&
                arguments.items[0].kind == Kind::kTensor) {
         push(arguments.items[0]);
@@ -475,7 +366,7 @@ void Machine::step(unsigned char code) {
             (void)read<std::uint64_t>();
             return;
         case 'Q':
-            push(storage_of(pop()));
+            push(storage_of(document_, pop()));
             return;
         case 'R':
             reduce();
@@ -487,10 +378,11 @@ void Machine::step(unsigned char code) {
             is_over_ = true;
             return;
         default:
-            refuse(fmt::format("its list of tensors has an instruction {:#04x}, which is not "
-                               "implemented: save the model with safetensors, as save_pretrained() "
-                               "does",
-                               code));
+            refuse(
+                fmt::format("its list of tensors has an instruction {:#04x}, which is not "
+                            "implemented: save the model with safetensors, as save_pretrained() "
+                            "does",
+                            code));
     }
 }
 

@@ -27,10 +27,10 @@ struct PickledTensor {
 
 /// What one pickle holds.
 struct Pickled {
-    std::vector<PickledTensor> tensors;  ///< of a dictionary of tensors
-    std::vector<std::string> others;     ///< keys of its items that are no tensors
-    std::vector<std::string> texts;      ///< of a list of texts
-    std::string number;                  ///< of a number: its bytes, little-endian
+    std::vector<PickledTensor> tensors;  ///< items of a dictionary that are tensors
+    std::vector<std::string> others;     ///< keys of its other items
+    std::vector<std::string> texts;      ///< texts in a list
+    std::string number;                  ///< a number's bytes, little-endian
     std::size_t bytes = 0;               ///< length of the pickle
 };
 

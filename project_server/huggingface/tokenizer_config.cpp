@@ -20,9 +20,8 @@ using Value = rapidjson::Value;
 
 constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxAdded = 65'536;
-constexpr std::array<const char*, 7> kSpecialFields{"bos_token", "cls_token", "eos_token",
-                                                    "mask_token", "pad_token", "sep_token",
-                                                    "unk_token"};
+constexpr std::array<const char*, 7> kSpecialFields{
+    "bos_token", "cls_token", "eos_token", "mask_token", "pad_token", "sep_token", "unk_token"};
 constexpr std::array<const char*, 2> kFurtherFields{"additional_special_tokens",
                                                     "extra_special_tokens"};
 
@@ -53,8 +52,7 @@ AddedToken read_token(const Value& value, const char* field, const std::string& 
     return token;
 }
 
-void read_special_tokens(const Value& whole, const std::string& document,
-                         TokenizerConfig& config) {
+void read_special_tokens(const Value& whole, const std::string& document, TokenizerConfig& config) {
     for (const char* const field : kSpecialFields) {
         const auto found = whole.FindMember(field);
         if (found == whole.MemberEnd() || found->value.IsNull()) continue;

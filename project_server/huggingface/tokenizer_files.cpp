@@ -218,8 +218,7 @@ void put_sequence(Writer& out, const char* kind, const std::string& id, std::uin
 }
 
 /// [CLS] A [SEP], and B [SEP] after it in a pair.
-void put_template(Writer& out, const TokenizerSpec& spec,
-                  const formats::SpecialTokens& special) {
+void put_template(Writer& out, const TokenizerSpec& spec, const formats::SpecialTokens& special) {
     const std::string& cls = piece_at(spec, special.cls);
     const std::string& sep = piece_at(spec, special.sep);
     begin(out, "post_processor", "TemplateProcessing");
@@ -302,8 +301,8 @@ TokenizerSpec sentencepiece_spec(const SentencePieceModel& model,
         spec.normaliser.emplace_back(ReplaceBlanks{" "});
     }
     using Prefix = Metaspace::Prefix;
-    spec.divisions.emplace_back(Metaspace{
-        .prefix = model.adds_prefix ? Prefix::kAlways : Prefix::kNever, .splits = false});
+    spec.divisions.emplace_back(
+        Metaspace{.prefix = model.adds_prefix ? Prefix::kAlways : Prefix::kNever, .splits = false});
     spec.unknown = special.unknown;
     return spec;
 }

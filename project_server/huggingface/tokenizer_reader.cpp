@@ -72,8 +72,8 @@ std::string Reader::read_charsmap(JsonFields& fields, const Value& value) const 
     const std::string text = any_text(fields, value, "precompiled_charsmap");
     std::string bytes(text.size() / 4 * 3 + 3, '\0');
     std::size_t length = 0;
-    if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(),
-                          text.data(), text.size(), nullptr, &length, nullptr,
+    if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
+                          text.size(), nullptr, &length, nullptr,
                           sodium_base64_VARIANT_ORIGINAL) != 0) {
         fields.refuse("precompiled_charsmap", "is not base64");
     }
@@ -92,9 +92,10 @@ NormaliserStep Reader::read_replacement(JsonFields& fields, const Value& value) 
     }
     const std::string expression = any_text(kinds, pattern, "Regex");
     if (expression != kBlanks) {
-        refuse(fmt::format("the normalizer 'Replace' with the regular expression '{}' is not "
-                           "implemented, only '{}'",
-                           expression, kBlanks));
+        refuse(
+            fmt::format("the normalizer 'Replace' with the regular expression '{}' is not "
+                        "implemented, only '{}'",
+                        expression, kBlanks));
     }
     return ReplaceBlanks{.content = std::move(content)};
 }
@@ -214,9 +215,10 @@ void Reader::read_added(const Value& list, TokenizerSpec& spec) const {
         token.content = any_text(fields, value, "content");
         const auto id = fields.integer("id", 0, ~std::uint32_t{0});
         if (id >= spec.pieces.size() || spec.pieces[id].text != token.content) {
-            refuse(fmt::format("the added token '{}' has the id {}, which is not its piece of the "
-                               "model: tokens beside the model's are not implemented",
-                               token.content, id));
+            refuse(
+                fmt::format("the added token '{}' has the id {}, which is not its piece of the "
+                            "model: tokens beside the model's are not implemented",
+                            token.content, id));
         }
         if (!known.insert(token.content).second) {
             refuse(fmt::format("the added token '{}' is there twice", token.content));

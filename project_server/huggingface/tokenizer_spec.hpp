@@ -13,18 +13,19 @@ namespace dedloc::huggingface {
 /// Replaces every occurrence of a text.
 struct Replace {
     std::string pattern;  ///< not empty
-    std::string content;
+    std::string content;  ///< what replaces it
     bool operator==(const Replace&) const = default;
 };
 /// Replaces every run of two or more blanks: the pattern ` {2,}`.
 struct ReplaceBlanks {
-    std::string content;
+    std::string content;  ///< what replaces it
     bool operator==(const ReplaceBlanks&) const = default;
 };
 /// One of Unicode's normalisation forms.
 struct UnicodeForm {
+    /// Their names.
     enum class Form : std::uint8_t { kNfc, kNfd, kNfkc, kNfkd };
-    Form form = Form::kNfkd;
+    Form form = Form::kNfkd;  ///< the one that is applied
     bool operator==(const UnicodeForm&) const = default;
 };
 /// Removes all combining marks.
@@ -37,13 +38,13 @@ struct Lowercase {
 };
 /// SentencePiece's own table.
 struct Precompiled {
-    std::string charsmap;
+    std::string charsmap;  ///< the table's bytes
     bool operator==(const Precompiled&) const = default;
 };
 /// Removes white space at the ends.
 struct Strip {
-    bool left = true;
-    bool right = true;
+    bool left = true;   ///< at the beginning
+    bool right = true;  ///< at the end
     bool operator==(const Strip&) const = default;
 };
 /// One step.
@@ -61,8 +62,8 @@ struct Metaspace {
     /// Which parts of a text get a ▁ in front if they do not begin with one: all, the one at the
     /// beginning of the text, or none.
     enum class Prefix : std::uint8_t { kAlways, kFirst, kNever };
-    Prefix prefix = Prefix::kAlways;
-    bool splits = true;  ///< every ▁ begins a new part
+    Prefix prefix = Prefix::kAlways;  ///< which parts get one
+    bool splits = true;               ///< every ▁ begins a new part
     bool operator==(const Metaspace&) const = default;
 };
 /// One step.
@@ -70,29 +71,29 @@ using Division = std::variant<WhitespaceSplit, Metaspace>;
 
 /// A token that is found in a text as such, before the model divides what is between them.
 struct AddedToken {
-    std::string content;
-    std::uint16_t id = 0;
+    std::string content;              ///< the text to look for
+    std::uint16_t id = 0;             ///< its id
     bool is_single_word = false;      ///< only where no character of a word is beside it
     bool takes_space_before = false;  ///< "lstrip": white space before it belongs to it
     bool takes_space_after = false;   ///< "rstrip"
     bool is_normalised = false;       ///< is looked for in the normalised text, not in the raw one
-    bool is_special = false;
+    bool is_special = false;          ///< it has a meaning of its own
     bool operator==(const AddedToken&) const = default;
 };
 
 /// One piece of the vocabulary; its index is the token's id.
 struct ScoredPiece {
-    std::string text;
+    std::string text;  ///< UTF-8, with ▁ for a blank
     double score = 0;  ///< log probability
     bool operator==(const ScoredPiece&) const = default;
 };
 
 /// The whole, with a Unigram model.
 struct TokenizerSpec {
-    std::vector<AddedToken> added;           ///< by id
-    std::vector<NormaliserStep> normaliser;  ///< in this order
-    std::vector<Division> divisions;         ///< in this order
-    std::vector<ScoredPiece> pieces;         ///< by id, at most 65,536
+    std::vector<AddedToken> added;           ///< in the order of their ids
+    std::vector<NormaliserStep> normaliser;  ///< steps in this order
+    std::vector<Division> divisions;         ///< steps in this order
+    std::vector<ScoredPiece> pieces;         ///< the vocabulary: indices are ids, at most 65,536
     std::uint16_t unknown = 1;               ///< id of what is in no piece
     bool operator==(const TokenizerSpec&) const = default;
 };

@@ -118,8 +118,8 @@ class TorchFile::Archive final : public Storages {
               std::span<std::byte> out) const override {
         if (key != key_ || bytes_.empty()) load(key, size);
         if (bytes_.size() < size) {
-            refuse(path_, fmt::format("has {} bytes of the storage {}, not {}", bytes_.size(), key,
-                                      size));
+            refuse(path_,
+                   fmt::format("has {} bytes of the storage {}, not {}", bytes_.size(), key, size));
         }
         std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
     }
@@ -150,8 +150,8 @@ class TorchFile::Row final : public Storages {
     static bool is_magic(const Pickled& pickled) { return pickled.number == kMagic; }
 
     Pickled list() {
-        Buffer head(static_cast<std::size_t>(
-            std::min<std::uint64_t>(file_.size(), 2 * kMaxPickleBytes)));
+        Buffer head(
+            static_cast<std::size_t>(std::min<std::uint64_t>(file_.size(), 2 * kMaxPickleBytes)));
         head.resize(file_.read_at(0, head));
         std::span<const std::byte> rest{head};
         const auto next = [&] {

@@ -36,7 +36,7 @@ class TorchFile final : public TensorFile {
 
     std::unique_ptr<const Storages> storages_;
     std::vector<StoredTensor> tensors_;
-    std::map<std::string, std::string, std::less<>> storage_of_;  ///< by the tensor's name
+    std::map<std::string, std::string, std::less<>> storage_of_;  ///< keys are names of tensors
 };
 
 }  // namespace dedloc::huggingface

@@ -14,8 +14,8 @@ namespace dedloc::tokenizer {
 
 /// A part of a text: a token, or what lies between tokens.
 struct TextPart {
-    std::string_view text;
-    std::optional<std::uint16_t> token{};
+    std::string_view text;                 ///< its bytes
+    std::optional<std::uint16_t> token{};  ///< the token's id; absent: text between tokens
 };
 
 /// Finds tokens: the leftmost first, of several at one place the longest. Thread: any.

@@ -68,8 +68,7 @@ bool is_mark(char32_t character) {
     if (character == U'\U000111c9') return false;
     UVersionInfo age;
     u_charAge(code_of(character), age);
-    return age[0] <= kUnicodeVersion &&
-           (U_GET_GC_MASK(code_of(character)) & U_GC_M_MASK) != 0;
+    return age[0] <= kUnicodeVersion && (U_GET_GC_MASK(code_of(character)) & U_GC_M_MASK) != 0;
 }
 
 std::size_t leading_space(std::string_view text) {

@@ -21,7 +21,7 @@ bool is_white_space(char32_t character);
 bool is_word_character(char32_t character);
 /// A digit, also a raised one: Unicode's Numeric_Type Decimal or Digit.
 bool is_digit(char32_t character);
-/// Of category C: controls, formats, private use, unassigned.
+/// A character of category C: controls, formats, private use, unassigned.
 bool is_control(char32_t character);
 /// A capital letter.
 bool is_capital(char32_t character);

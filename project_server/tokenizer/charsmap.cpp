@@ -45,8 +45,7 @@ std::optional<std::string_view> Charsmap::find(std::string_view chunk) const {
         at ^= offset_of(unit);
         if (!has_leaf(unit)) continue;
         if (at >= units_.size() || value_of(units_[at]) > replacements_.size()) return std::nullopt;
-        const std::string_view rest =
-            std::string_view{replacements_}.substr(value_of(units_[at]));
+        const std::string_view rest = std::string_view{replacements_}.substr(value_of(units_[at]));
         return rest.substr(0, rest.find('\0'));
     }
     return std::nullopt;

@@ -1,6 +1,6 @@
 // A tokenizer is found in two steps: which files there are and which of them counts, then what they
 // say together. Where transformers 4 and 5 read the same files differently, the folder is refused:
-// nobody could say which ids a model of it was trained on.
+// it does not say which ids its model was trained on.
 #include "project_server/tokenizer/model_tokenizer.hpp"
 
 #include <fmt/format.h>
@@ -191,9 +191,10 @@ void refuse_contradiction(const TokenizerSpec& spec, const TokenizerConfig& conf
                           const Files& files) {
     const auto differ = [&](const char* field, const std::optional<bool>& said, bool done) {
         if (!said || *said == done) return;
-        refuse(files.config, fmt::format("{} is {}, but {} does otherwise: versions of transformers "
-                                         "differ in which of the two they follow; make both agree",
-                                         field, *said, files.json.string()));
+        refuse(files.config,
+               fmt::format("{} is {}, but {} does otherwise: versions of transformers "
+                           "differ in which of the two they follow; make both agree",
+                           field, *said, files.json.string()));
     };
     differ("do_lower_case", config.lower_case, has_step<Lowercase>(spec));
     differ("keep_accents", config.keep_accents, !has_step<StripAccents>(spec));
@@ -208,7 +209,8 @@ void refuse_contradiction(const TokenizerSpec& spec, const TokenizerConfig& conf
 void require_same_pieces(const TokenizerSpec& spec, const SentencePieceModel& model,
                          const Files& files) {
     const auto differ = [&](const std::string& what) {
-        refuse(files.json, fmt::format("is not the tokenizer of {}: {}", files.model.string(), what));
+        refuse(files.json,
+               fmt::format("is not the tokenizer of {}: {}", files.model.string(), what));
     };
     if (spec.pieces.size() != model.pieces.size()) {
         differ(fmt::format("it has {} pieces, not {}", spec.pieces.size(), model.pieces.size()));
@@ -256,8 +258,9 @@ TokenizerConfig read_config(const Files& files) {
 void read_beside(const Files& files, const SentencePieceModel& model, ModelTokenizer& found) {
     const TokenizerConfig config = read_config(files);
     if (files.json.empty() && config.adds_prefix && !*config.adds_prefix) {
-        refuse(files.config, "add_prefix_space is false, which versions of transformers treat "
-                             "differently: not implemented");
+        refuse(files.config,
+               "add_prefix_space is false, which versions of transformers treat "
+               "differently: not implemented");
     }
     TokenizerSpec spec;
     if (!files.json.empty()) {
@@ -289,9 +292,9 @@ ModelTokenizer read_model_tokenizer(const fs::path& path, const std::optional<Al
     const Files files = find_files(path);
     if (!fs::is_regular_file(files.model)) {
         const bool has_json = !files.json.empty();
-        throw InputError(fmt::format(
-            "{} has no spiece.model{}", path.string(),
-            has_json ? ": a tokenizer.json without it is not implemented" : ""));
+        throw InputError(
+            fmt::format("{} has no spiece.model{}", path.string(),
+                        has_json ? ": a tokenizer.json without it is not implemented" : ""));
     }
     ModelTokenizer found;
     found.file = files.model;

@@ -37,7 +37,8 @@ std::string replaced(const std::string& text, const std::string& pattern,
                      const std::string& content) {
     std::string out;
     std::size_t begin = 0;
-    for (std::size_t found = text.find(pattern); found != std::string::npos; found = text.find(pattern, begin)) {
+    for (std::size_t found = text.find(pattern); found != std::string::npos;
+         found = text.find(pattern, begin)) {
         out.append(text, begin, found - begin).append(content);
         begin = found + pattern.size();
     }
@@ -119,7 +120,8 @@ std::string in_lower_case(const std::string& text) {
         if (character == kDottedI) {
             out += "i\u0307";
         } else {
-            append_character(out, static_cast<char32_t>(u_tolower(static_cast<UChar32>(character))));
+            append_character(out,
+                             static_cast<char32_t>(u_tolower(static_cast<UChar32>(character))));
         }
     }
     return out;
@@ -130,8 +132,8 @@ bool may_have_clusters(const std::string& text) {
     for (std::size_t at = 0; at < text.size();) {
         const char32_t character = next_character(text, at);
         if (character < 0x300) continue;
-        const auto kind = u_getIntPropertyValue(static_cast<UChar32>(character),
-                                                UCHAR_GRAPHEME_CLUSTER_BREAK);
+        const auto kind =
+            u_getIntPropertyValue(static_cast<UChar32>(character), UCHAR_GRAPHEME_CLUSTER_BREAK);
         if (kind != U_GCB_OTHER && kind != U_GCB_CONTROL) return true;
     }
     return false;
@@ -207,7 +209,7 @@ std::string stripped(const std::string& text, const Strip& strip) {
 struct Application {
     const std::string& text;
     const icu::UnicodeSet& known;
-    const Charsmap* table;  ///< of a Precompiled step
+    const Charsmap* table;  ///< the table of a Precompiled step
 
     std::string operator()(const Replace& step) const {
         return replaced(text, step.pattern, step.content);

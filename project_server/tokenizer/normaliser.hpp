@@ -26,7 +26,7 @@ class Normaliser final {
   private:
     struct Characters;
     std::vector<huggingface::NormaliserStep> steps_;
-    std::vector<Charsmap> tables_;  ///< of the steps that have one, in their order
+    std::vector<Charsmap> tables_;             ///< tables of Precompiled steps, in their order
     std::unique_ptr<const Characters> known_;  ///< those that UnicodeForm changes
 };
 

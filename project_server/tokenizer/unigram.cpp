@@ -19,15 +19,16 @@ constexpr double kUnknownPenalty = 10;
 /// The best division that ends at one byte.
 struct Unigram::Best {
     double score = 0;
-    std::optional<std::size_t> begin;  ///< of the last token; absent: no division ends here
-    std::uint16_t id = 0;              ///< of the last token
+    std::optional<std::size_t>
+        begin;             ///< the last token's first byte; absent: no division ends here
+    std::uint16_t id = 0;  ///< the last token
 };
 
 Unigram::Unigram(const std::vector<huggingface::ScoredPiece>& pieces, std::uint16_t unknown)
     : unknown_(unknown) {
     DEDLOC_CHECK(unknown < pieces.size() && pieces.size() <= 65'536, "ids have 16 bits",
                  pieces.size());
-    std::unordered_map<std::string_view, std::uint16_t> ids;  // of equal pieces the last one counts
+    std::unordered_map<std::string_view, std::uint16_t> ids;  // the last of equal pieces counts
     double lowest = pieces[0].score;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         ids[pieces[i].text] = static_cast<std::uint16_t>(i);
@@ -70,9 +71,8 @@ void Unigram::build(std::vector<std::pair<std::string_view, std::uint16_t>> sort
 const Unigram::Node* Unigram::child(const Node& node, unsigned char label) const {
     const Node* const first = nodes_.data() + node.children;
     const Node* const last = first + node.count;
-    const Node* const found =
-        std::lower_bound(first, last, label,
-                         [](const Node& a, unsigned char byte) { return a.label < byte; });
+    const Node* const found = std::lower_bound(
+        first, last, label, [](const Node& a, unsigned char byte) { return a.label < byte; });
     return found != last && found->label == label ? found : nullptr;
 }
 

@@ -29,14 +29,14 @@ class Unigram final {
         std::uint16_t count = 0;     ///< number of children
         unsigned char label = 0;     ///< the byte that leads here
         bool is_piece = false;
-        std::uint16_t id = 0;  ///< with is_piece
+        std::uint16_t id = 0;  ///< the piece's, if it is one
     };
     struct Best;
     void build(std::vector<std::pair<std::string_view, std::uint16_t>> sorted);
     const Node* child(const Node& node, unsigned char label) const;
     void extend(std::string_view text, std::size_t begin, std::vector<Best>& best) const;
 
-    std::vector<double> scores_;  ///< by id
+    std::vector<double> scores_;  ///< in the order of ids
     const std::uint16_t unknown_;
     double unknown_score_ = 0;
     std::vector<Node> nodes_;  ///< the root first

@@ -92,8 +92,12 @@ TEST_CASE("a model is the same in every form that transformers writes", "[server
     const FormFolder form;
     const auto [first, second] = halves();
     Tensors tensors = flat_tensors();
-    SECTION("pytorch_model.bin") { form.write("pytorch_model.bin", torch_zip(tensors)); }
-    SECTION("the same of old versions") { form.write("pytorch_model.bin", torch_row(tensors)); }
+    SECTION("pytorch_model.bin") {
+        form.write("pytorch_model.bin", torch_zip(tensors));
+    }
+    SECTION("the same of old versions") {
+        form.write("pytorch_model.bin", torch_row(tensors));
+    }
     SECTION("safetensors in shards") {
         form.write("model-00001-of-00002.safetensors", safetensors_of(first));
         form.write("model-00002-of-00002.safetensors", safetensors_of(second));
@@ -150,8 +154,8 @@ TEST_CASE("a model without heads is read, and its heads begin as in a new run", 
                                    "sop_classifier.classifier.bias"});
     // A part of a head is a damaged file.
     Tensors damaged = flat_tensors();
-    std::erase_if(damaged,
-                  [](const TorchTensor& tensor) { return tensor.name == "predictions.dense.bias"; });
+    std::erase_if(
+        damaged, [](const TorchTensor& tensor) { return tensor.name == "predictions.dense.bias"; });
     form.write("model.safetensors", safetensors_of(damaged));
     form.refuses("lacks the tensor predictions.dense.bias");
     // One name with and without the prefix.
@@ -230,8 +234,7 @@ TEST_CASE("an export says what the run's tokenizer does, and a new run asks for 
     CHECK_THROWS_WITH(require_tokenizer(model, out.path() / "tokenizer.model"),
                       Catch::Contains("tokenised with SentencePiece alone") &&
                           Catch::Contains("wants a tokenizer.json (lower case, accents removed"));
-    const auto cased = tokenizer::read_model_tokenizer(
-        tokenizer.parent_path() / "tokenizer.model");
+    const auto cased = tokenizer::read_model_tokenizer(tokenizer.parent_path() / "tokenizer.model");
     CHECK(cased.spec == own.spec);
     const auto other = tokenizer::read_model_tokenizer(
         out.path() / "tokenizer.model",

@@ -37,10 +37,17 @@ TEST_CASE("a pickle that asks for more than tensors is refused", "[server]") {
     const auto refuses = [](const std::string& pickle, const char* reason) {
         CHECK_THROWS_WITH(parse_pickle("x", bytes_of(pickle)), Catch::Contains(reason));
     };
-    refuses("\x80\x02" "cos\nsystem\n(" + pickle_text("true") + "tR.", "Python's 'os system'");
+    refuses(
+        "\x80\x02"
+        "cos\nsystem\n(" +
+            pickle_text("true") + "tR.",
+        "Python's 'os system'");
     refuses("\x80\x04" + pickle_text("builtins") + pickle_text("eval") + "\x93.", "builtins eval");
     refuses("\x80\x02i", "an instruction 0x69");
-    refuses("\x80\x02" "ctorch._utils\n_rebuild_tensor_v2\n)R.", "damaged");
+    refuses(
+        "\x80\x02"
+        "ctorch._utils\n_rebuild_tensor_v2\n)R.",
+        "damaged");
     refuses("", "damaged");
     refuses(")", "damaged");
     refuses("h\x07.", "damaged");

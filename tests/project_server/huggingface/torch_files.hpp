@@ -38,7 +38,9 @@ inline std::string pickle_tuple(const std::vector<std::uint64_t>& numbers) {
 /// The pickle of an OrderedDict of tensors. A storage of the old format has one more field.
 inline std::string pickle_tensors(const std::vector<TorchTensor>& tensors, bool is_old = false,
                                   const std::string& storage = "FloatStorage") {
-    std::string text = "\x80\x02" "ccollections\nOrderedDict\nq\x01)Rq\x02(";
+    std::string text =
+        "\x80\x02"
+        "ccollections\nOrderedDict\nq\x01)Rq\x02(";
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         std::vector<std::uint64_t> strides(tensors[i].shape.size(), 1);
         for (std::size_t d = strides.size(); d-- > 1;) {

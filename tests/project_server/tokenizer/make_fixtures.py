@@ -29,22 +29,32 @@ HAND = [
     "", " ", "   ", "Hello, World!", "HELLO  world ", "  two  spaces   and\ttab\nand line ",
     "Naïve café — “quoted” ``text'' 'single'", "``a'' '' ``", "9, 10, 1,000 3.14 9,9, x,",
     "İstanbul DİYARBAKIR ıI", "ΣΊΣΥΦΟΣ σίσυφος ΟΔΥΣΣΕΥΣ", "ﬁne ﬂow Ⅷ ½ ² ①", "Ｆｕｌｌ　ｗｉｄｔｈ",
-    "a\u0301 e\u0308 \u0301x", "[MASK] token [SEP] inside", "x [MASK]  y<unk>z <pad>[CLS]", "[mask] [Mask]",
-    "\u2581 a\u2581b", "\u00a0no\u00a0break", "zero\u200bwidth\u200djoiner \ufeffbom", "soft\u00adhyphen",
-    "control\u0001\u007f\u0085\u2028 end", "한국어 \u1100\u1161\u11a8 각", "日本語 \u3099か\u3099", "বাংলা য় \u09df ক্ষ",
-    "👨\u200d👩\u200d👧 🇩🇪🇫 ok", "ß ẞ ſ K Å", "x" * 300, "\r\n\r\n a\r\nb", "\u1e9b\u0323 \u0958", "e\u0301\u0323",
+    "a\u0301 e\u0308 \u0301x", "[MASK] token [SEP] inside", "x [MASK]  y<unk>z <pad>[CLS]",
+    "[mask] [Mask]",
+    "\u2581 a\u2581b", "\u00a0no\u00a0break", "zero\u200bwidth\u200djoiner \ufeffbom",
+    "soft\u00adhyphen",
+    "control\u0001\u007f\u0085\u2028 end", "한국어 \u1100\u1161\u11a8 각", "日本語 \u3099か\u3099",
+    "বাংলা য় \u09df ক্ষ",
+    "👨\u200d👩\u200d👧 🇩🇪🇫 ok", "ß ẞ ſ K Å", "x" * 300, "\r\n\r\n a\r\nb", "\u1e9b\u0323 \u0958",
+    "e\u0301\u0323",
     "The (quick) \"brown\" fox - jumped. £5 €6", "$1,000,000, and 5, and ², and ٣,",
 ]
 
 
 def texts():
     chance = random.Random(40)
-    signs = [chr(c) for c in [0x20, 0x20, 0x20, 0x0A, 0x0D, 0x09, 0xA0, 0x2581, 0x41, 0x49, 0x130, 0x3A3,
-                              0x3C2, 0x301, 0x307, 0xE9, 0x2019, 0x60, 0x60, 0x27, 0x27, 0x2C, 0x39, 0x31,
-                              0xB2, 0x661, 0xFB01, 0xFF21, 0xAC00, 0x1100, 0x1161, 0x200D, 0x200B, 0x1F468,
-                              0x1F1E9, 0x9B0, 0x9CD, 0x9DF, 0x85, 0x2028, 0x3000, 0xAD, 0xFEFF, 0x7F, 0x1,
-                              0x63, 0x68, 0x2D, 0x2E, 0x28, 0x22, 0x20AC, 0x7FD, 0x1CF2, 0x111C9, 0xA7F2]]
-    words = ["<unk>", "[MASK]", "[CLS]", "[SEP]", "<pad>", "Hello", "the", "9,", "1,000", "``", "''"]
+    signs = [chr(c) for c in [0x20, 0x20, 0x20, 0x0A, 0x0D, 0x09, 0xA0, 0x2581, 0x41, 0x49, 0x130,
+    0x3A3,
+                              0x3C2, 0x301, 0x307, 0xE9, 0x2019, 0x60, 0x60, 0x27, 0x27, 0x2C,
+                              0x39, 0x31,
+                              0xB2, 0x661, 0xFB01, 0xFF21, 0xAC00, 0x1100, 0x1161, 0x200D, 0x200B,
+                              0x1F468,
+                              0x1F1E9, 0x9B0, 0x9CD, 0x9DF, 0x85, 0x2028, 0x3000, 0xAD, 0xFEFF,
+                              0x7F, 0x1,
+                              0x63, 0x68, 0x2D, 0x2E, 0x28, 0x22, 0x20AC, 0x7FD, 0x1CF2, 0x111C9,
+                              0xA7F2]]
+    words = ["<unk>", "[MASK]", "[CLS]", "[SEP]", "<pad>", "Hello", "the", "9,", "1,000", "``",
+    "''"]
     found = list(HAND)
     for _ in range(200):
         found.append("".join(chance.choice(words) if chance.random() < 0.3 else chance.choice(signs)
@@ -54,8 +64,10 @@ def texts():
 
 def train():
     rules = OUT / "rules.tsv"
-    pairs = {"\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "\u3000": " ", "\u200b": " ", "\u0085": " ",
-             "\u0001": "", "\u007f": "", "\ufb01": "fi", "\ufb02": "fl", "\uff21": "A", "\u00b2": "2",
+    pairs = {"\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "\u3000": " ", "\u200b": " ",
+    "\u0085": " ",
+             "\u0001": "", "\u007f": "", "\ufb01": "fi", "\ufb02": "fl", "\uff21": "A",
+             "\u00b2": "2",
              "e\u0301": "é", "a\u0301": "á", "か\u3099": "が", "\u2028": " ", "\u00ad": ""}
     rules.write_text("".join(
         " ".join(f"{ord(c):X}" for c in a) + "\t" + " ".join(f"{ord(c):X}" for c in b) + "\n"
@@ -65,7 +77,8 @@ def train():
     lines += ["9, 10, 1,000, 99,", "\u00e9t\u00e9 caf\u00e9 \u00e1", "istanbul 2, fi fl"] * 5
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_prefix=str(OUT / "spiece"), vocab_size=400,
-        model_type="unigram", normalization_rule_tsv=str(rules), pad_id=0, pad_piece="<pad>", unk_id=1,
+        model_type="unigram", normalization_rule_tsv=str(rules), pad_id=0, pad_piece="<pad>",
+        unk_id=1,
         unk_piece="<unk>", bos_id=2, bos_piece="[CLS]", eos_id=3, eos_piece="[SEP]",
         control_symbols=["[MASK]"], user_defined_symbols=["(", ")", "\"", "-", ".", "£", "€"],
         num_threads=1)

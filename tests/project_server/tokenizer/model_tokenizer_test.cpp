@@ -37,9 +37,15 @@ TEST_CASE("a spiece.model alone means SentencePiece alone, unless rules are give
 
 TEST_CASE("the files beside a spiece.model count, as the folder's do", "[server]") {
     const TokenizerFolder folder;
-    SECTION("its configuration") { folder.configure(""); }
-    SECTION("a model of ALBERT") { folder.write("config.json", R"({"model_type":"albert"})"); }
-    SECTION("its tokenizer.json") { folder.write("tokenizer.json", json_with("\"", "\"")); }
+    SECTION("its configuration") {
+        folder.configure("");
+    }
+    SECTION("a model of ALBERT") {
+        folder.write("config.json", R"({"model_type":"albert"})");
+    }
+    SECTION("its tokenizer.json") {
+        folder.write("tokenizer.json", json_with("\"", "\""));
+    }
     const auto of_folder = read_model_tokenizer(folder.path);
     REQUIRE(of_folder.spec);
     CHECK(has_step<Lowercase>(*of_folder.spec));

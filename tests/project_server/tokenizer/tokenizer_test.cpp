@@ -56,8 +56,8 @@ TEST_CASE("a spiece.model with its configuration gives the ids of transformers",
 TEST_CASE("a tokenizer.json gives the ids of transformers and is written as it was read",
           "[server]") {
     const auto check = [](const char* file, const char* column) {
-        const auto spec = huggingface::parse_tokenizer(
-            file, platform::read_text(TokenizerFolder::fixture(file)));
+        const auto spec =
+            huggingface::parse_tokenizer(file, platform::read_text(TokenizerFolder::fixture(file)));
         check_ids(spec, column);
         const auto json = huggingface::write_tokenizer(spec, formats::SpecialTokens{});
         CHECK(huggingface::parse_tokenizer("again", json) == spec);
@@ -91,17 +91,16 @@ TEST_CASE("of equal divisions the first one wins, and unknown characters are one
 
 TEST_CASE("added tokens are the leftmost and longest, and respect words and blanks", "[server]") {
     using huggingface::AddedToken;
-    const TokenFinder finder{{AddedToken{.content = "ab", .id = 1},
-                              AddedToken{.content = "abc", .id = 2},
-                              AddedToken{.content = "cat", .id = 3, .is_single_word = true},
-                              AddedToken{.content = "[M]",
-                                         .id = 4,
-                                         .takes_space_before = true,
-                                         .takes_space_after = true}}};
+    const TokenFinder finder{
+        {AddedToken{.content = "ab", .id = 1}, AddedToken{.content = "abc", .id = 2},
+         AddedToken{.content = "cat", .id = 3, .is_single_word = true},
+         AddedToken{
+             .content = "[M]", .id = 4, .takes_space_before = true, .takes_space_after = true}}};
     const auto split = [&](const std::string& text) {
         std::vector<std::string> parts;
         for (const auto& part : finder.split(text)) {
-            parts.push_back(part.token ? '#' + std::to_string(*part.token) : std::string{part.text});
+            parts.push_back(part.token ? '#' + std::to_string(*part.token)
+                                       : std::string{part.text});
         }
         return parts;
     };
