@@ -150,14 +150,13 @@ void Machine::push_text(std::uint64_t length) {
 void Machine::push_global(const std::string& name) {
     const bool is_known = name == kDictionary || name == kTensor || name == kParameter ||
                           !type_of_storage(name).empty();
-}) != kStorages.end();
-if (!is_known) {
-    refuse(
-        fmt::format("asks for Python's '{}', and no program of a model is run: save it with "
-                    "safetensors, as save_pretrained() does",
-                    is_utf8(name) ? name : "?"));
-}
-push({.kind = Kind::kGlobal, .text = name, .items = {}});
+    if (!is_known) {
+        refuse(
+            fmt::format("asks for Python's '{}', and no program of a model is run: save it with "
+                        "safetensors, as save_pretrained() does",
+                        is_utf8(name) ? name : "?"));
+    }
+    push({.kind = Kind::kGlobal, .text = name, .items = {}});
 }
 
 void Machine::push_tuple(std::vector<Value> items) {
