@@ -7,6 +7,8 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/sessions.hpp"
+#include "project_server/publishing/keys.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -16,8 +18,13 @@ std::string key_reply(const std::string& authenticator) {
                        authenticator);
 }
 
-/// The reply for an existing account, given its password.
+/// The reply for an existing account, given its password. As on BOINC's servers, the account key
+/// may be entered for the password.
 std::string authenticate(const Row& row, const std::string& password_hash) {
+    const std::string& key = row.text("authenticator");
+    if (!key.empty() && is_same_secret(password_hash, md5_of_text(key + row.text("email_addr")))) {
+        return key_reply(key);
+    }
     if (!is_password(row.text("passwd_hash"), password_hash)) {
         return account_error(ERR_BAD_PASSWD, "The password is wrong.");
     }
@@ -25,7 +32,8 @@ std::string authenticate(const Row& row, const std::string& password_hash) {
 }
 
 constexpr const char* kExists = "There is an account with this e-mail address already.";
-constexpr const char* kFind = "select authenticator, passwd_hash from user where email_addr = ?";
+constexpr const char* kFind =
+    "select authenticator, email_addr, passwd_hash from user where email_addr = ?";
 
 }  // namespace
 

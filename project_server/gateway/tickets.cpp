@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "peer/base/log.hpp"
+#include "project_server/database/account_keys.hpp"
 #include "project_server/database/suspicions.hpp"
 #include "project_server/gateway/checkpoint_requests.hpp"
 #include "project_server/gateway/compute_bound.hpp"
@@ -16,19 +17,24 @@ using server::Row;
 
 constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's schema
 
-/// The row of the job that the request names, with its run.
+/// The row of the job that the request names, with its run. The request has the account's key or
+/// its weak one: the app knows the one that the client is attached with.
 Row find_job(Database& database, const formats::EnrolmentRequest& request) {
     const auto row = database.query_one(
         "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
+        "u.authenticator, u.passwd_hash, "
         "h.max_results_day, "
         "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
         "d.id as run, d.run_id, d.name, d.flops_per_sample, coalesce((select "
         "a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages from result r "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
-        "where r.name = ? and r.hostid = ? and u.authenticator = ?",
-        {request.result, request.host, request.authenticator});
-    if (!row) {
+        "where r.name = ? and r.hostid = ?",
+        {request.result, request.host});
+    if (!row ||
+        !server::is_key_of(request.authenticator, {.user = row->integer("userid"),
+                                                   .authenticator = row->text("authenticator"),
+                                                   .password_hash = row->text("passwd_hash")})) {
         throw Refused(
             fmt::format("this account and computer have no job named {} here", request.result));
     }

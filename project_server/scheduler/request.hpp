@@ -91,7 +91,10 @@ struct HostMessage {
 
 /// A parsed <scheduler_request>.
 struct SchedulerRequest {
-    std::string authenticator;  ///< the account's key
+    std::string authenticator;  ///< the account's key, or its weak one
+    /// The client has the weak account key. find_account_key() puts the account's own key into
+    /// `authenticator`, which no reply contains. Such a client may not change the account.
+    bool has_weak_key = false;
     std::int64_t host_id = 0;   ///< 0: the client has none yet
     std::int64_t sequence = 0;  ///< <rpc_seqno>
     // Version of the client.

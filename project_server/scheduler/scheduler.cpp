@@ -167,9 +167,12 @@ Scheduler::Scheduler(const ProjectConfig& config)
 
 std::string Scheduler::serve(Database& database, std::string_view text, const std::string& address,
                              double now) const {
-    const auto request = parse_scheduler_request(text);
+    auto request = parse_scheduler_request(text);
     if (!request) {
         return refuse(address, "unreadable", "The project cannot read this client's request.");
+    }
+    if (!find_account_key(database, *request)) {
+        return refuse(address, kUnknownKey, kUnknownKeyNotice);
     }
     const auto seconds = static_cast<std::int64_t>(now);
     const auto catalogue = catalogue_.get(database, seconds);

@@ -1,7 +1,9 @@
 #include "project_server/scheduler/volunteer.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "project_server/database/account_keys.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/account_limits.hpp"
 #include "project_server/scheduler/seats.hpp"
@@ -141,6 +143,15 @@ void add_lock(Batch& batch, const SchedulerRequest& request, std::int64_t now) {
         {request.sequence, request.host_id, request.sequence, oldest, now, request.authenticator});
 }
 
+bool find_account_key(Database& database, SchedulerRequest& request) {
+    if (!is_weak_form(request.authenticator)) return true;
+    auto key = account_key_of(database, request.authenticator);
+    if (!key) return false;
+    request.authenticator = std::move(*key);
+    request.has_weak_key = true;
+    return true;
+}
+
 std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request) {
     Batch batch{database};
     add_caller(batch, request);
@@ -193,7 +204,7 @@ std::optional<Caller> caller_of(const Rows& rows, const SchedulerRequest& reques
 }
 
 bool has_newer_preferences(const Account& account, const SchedulerRequest& request) {
-    if (request.account_preferences.empty()) return false;
+    if (request.has_weak_key || request.account_preferences.empty()) return false;
     return request.preferences_email_hash == md5_of_text(account.email) &&
            parse_computing_preferences(request.account_preferences).modified >
                parse_computing_preferences(account.preferences).modified;

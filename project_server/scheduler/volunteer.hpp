@@ -49,6 +49,10 @@ struct Caller {
     bool is_banned = false;     ///< it wants jobs, and `host` or the account is banned
 };
 
+/// Replaces a weak account key in the request by the account's own. False: the weak key is no
+/// account's. Errors: DatabaseError.
+bool find_account_key(Database& database, SchedulerRequest& request);
+
 /// Finds the sender of a request with one statement; nothing if no account has its authenticator.
 std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request);
 /// The same in two steps: the statement, and its answer.
@@ -83,7 +87,7 @@ Host identify_host(Database& database, const Caller& caller, const SchedulerRequ
                    const std::string& address, std::int64_t now, const AccountLimits& limits);
 
 /// Whether the client has newer computing preferences of the same account, which the volunteer has
-/// changed through another project.
+/// changed through another project, and may change the account.
 bool has_newer_preferences(const Account& account, const SchedulerRequest& request);
 /// Stores them.
 void store_preferences(Database& database, const Account& account, const SchedulerRequest& request);
