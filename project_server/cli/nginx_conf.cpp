@@ -139,9 +139,9 @@ http {{
 }}
 )";
 
-/// Paths of requests that hash passwords or send e-mail, as a regular expression.
+/// Paths of requests that hash passwords, send e-mail or read many rows, as a regular expression.
 constexpr const char* kGuarded =
-    R"((create_account|lookup_account|am_[a-z_]+)\.php|)"
+    R"((create_account|lookup_account|team_lookup|team_email_list|am_[a-z_]+)\.php|)"
     "account/(create|sign_in|email|password|delete|forgotten|reset|send_confirmation)";
 
 /// A listen directive for each address.

@@ -7,6 +7,7 @@
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_removal.hpp"
 #include "project_server/accounts/preference_changes.hpp"
+#include "project_server/database/account_keys.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/people.hpp"
@@ -135,32 +136,52 @@ void add_registration(Site& site) {
         });
 }
 
+/// Where a BOINC client keeps a project's account, in its data folder.
+std::string account_file(const std::string& master_url) {
+    const auto scheme = master_url.find("://");
+    std::string name = scheme == std::string::npos ? master_url : master_url.substr(scheme + 3);
+    std::ranges::replace_if(
+        name,
+        [](char c) {
+            const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                                  (c >= 'A' && c <= 'Z') || c == '.' || c == '-';
+            return !is_plain;
+        },
+        '_');
+    while (name.ends_with('_')) name.pop_back();
+    return "account_" + name + ".xml";
+}
+
 void add_overview(Site& site) {
-    add_own_page(site, "/account", "account.html",
-                 [&site](Database& database, const Request& request, std::int64_t user) {
-                     std::optional<Page> page;
-                     auto data = user_data(database, user);
-                     if (!data) return page;
-                     const auto row = database.query_one(
-                         "select email_addr, email_validated, authenticator from user "
-                         "where id = ?",
-                         {user});
-                     const auto ban = ban_of(database, user, 0);
-                     data->set("ban", ban ? sentence_of(*ban) : "")
-                         .set("can_confirm",
-                              site.mailer.is_on() && row->integer("email_validated") == 0);
-                     data->set("email", row->text("email_addr")).set("own_hosts", [&] {
-                         PageData hosts;
-                         hosts.set("hosts", host_list(database, user));
-                         return hosts;
-                     }());
-                     // A secret: saved copies of the JSON shall not have it.
-                     if (!request.path.ends_with(".json")) {
-                         data->set("account_key", row->text("authenticator"));
-                     }
-                     page = Page{.title = "Your account", .data = std::move(*data)};
-                     return page;
-                 });
+    add_own_page(
+        site, "/account", "account.html",
+        [&site](Database& database, const Request& request, std::int64_t user) {
+            std::optional<Page> page;
+            auto data = user_data(database, user);
+            if (!data) return page;
+            const auto row = database.query_one(
+                "select email_addr, email_validated, authenticator, passwd_hash from user "
+                "where id = ?",
+                {user});
+            const auto ban = ban_of(database, user, 0);
+            data->set("ban", ban ? sentence_of(*ban) : "")
+                .set("can_confirm", site.mailer.is_on() && row->integer("email_validated") == 0);
+            data->set("email", row->text("email_addr")).set("own_hosts", [&] {
+                PageData hosts;
+                hosts.set("hosts", host_list(database, user));
+                return hosts;
+            }());
+            // Secrets: saved copies of the JSON shall not have them.
+            if (!request.path.ends_with(".json")) {
+                data->set("account_key", row->text("authenticator"))
+                    .set("weak_key", weak_account_key({.user = user,
+                                                       .authenticator = row->text("authenticator"),
+                                                       .password_hash = row->text("passwd_hash")}))
+                    .set("account_file", account_file(site.config.master_url));
+            }
+            page = Page{.title = "Your account", .data = std::move(*data)};
+            return page;
+        });
     add_own_page(
         site, "/account/tasks", "tasks.html",
         [](Database& database, const Request& request, std::int64_t user) {

@@ -9,6 +9,7 @@
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
+#include "project_server/web/stock_addresses.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -61,7 +62,9 @@ struct HttpServer::Routes {
         add_mail_routes(site);
         add_team_routes(site);
         add_rpc_routes(site, scheduler);
+        add_manager_routes(site);
         add_file_routes(site, uploads);
+        add_stock_addresses(site);
         live_events.add_route(server, site.prefix);
     }
 

@@ -39,6 +39,9 @@ inline constexpr const char* kSchedulerPath = "/cgi/scheduler";
 /// What BOINC's clients ask for: the project's configuration, accounts, the scheduler.
 void add_rpc_routes(Site& site, const Scheduler& scheduler);
 
+/// What account managers and sites of statistics ask for.
+void add_manager_routes(Site& site);
+
 /// Files: uploads, downloads, and the style, scripts and libraries of the pages.
 void add_file_routes(Site& site, const UploadStore& uploads);
 

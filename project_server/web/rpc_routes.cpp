@@ -33,13 +33,14 @@ std::string project_config_page(const ProjectConfig& config,
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<project_config>\n    <name>{0}</name>\n"
         "    <master_url>{1}</master_url>\n    <web_rpc_url_base>{1}</web_rpc_url_base>\n"
-        "    <server_version>720</server_version>\n    <web_stopped>{3}</web_stopped>\n"
+        "    <server_version>720</server_version>\n{4}    <web_stopped>{3}</web_stopped>\n"
         "    <sched_stopped>{3}</sched_stopped>\n    <min_passwd_length>6</min_passwd_length>\n"
         "    <platforms>\n{2}    </platforms>\n    <terms_of_use>While it trains, this project's "
         "app talks directly to the computers of other volunteers: they can see your IP address."
         "</terms_of_use>\n</project_config>\n",
         escape_markup(config.name), escape_markup(config.master_url), platforms.value_or(""),
-        platforms ? 0 : 1);
+        platforms ? 0 : 1,
+        platforms ? "" : fmt::format("    <error_num>{}</error_num>\n", ERR_PROJECT_DOWN));
 }
 
 std::string platform_list(Database& database) {
@@ -117,65 +118,6 @@ void schedule(Site& site, const Scheduler& scheduler, const Request& request, Re
     response.set_content(reply, kXml);
 }
 
-/// A request of an account manager. Keys have 128 bits, so attempts need no limit.
-using ManagerAnswer = std::function<std::string(Database&, const Request&)>;
-
-void answer_manager(Site& site, const Request& request, Response& response,
-                    const ManagerAnswer& answer) {
-    response.set_header("Cache-Control", "no-store");
-    try {
-        response.set_content(
-            site.pool.with([&](Database& database) { return answer(database, request); }), kXml);
-    } catch (const TooBusyError& error) {
-        response.set_content(account_error(ERR_PROJECT_DOWN, error.what()), kXml);
-    } catch (const DatabaseError& error) {
-        log_error("{}: {}", request.path, error.what());
-        response.set_content(account_error(ERR_PROJECT_DOWN, kNoDatabase), kXml);
-    }
-}
-
-std::string set_info(Database& database, const Request& request) {
-    return set_account_info(
-        database, request.get_param_value("account_key"),
-        [&](const char* name) -> std::optional<std::string> {
-            if (!request.has_param(name)) return std::nullopt;
-            return request.get_param_value(name);
-        },
-        unix_now());
-}
-
-std::string set_host(Database& database, const Request& request) {
-    return set_host_venue(database, request.get_param_value("account_key"),
-                          number_of(request.get_param_value("hostid")).value_or(0),
-                          request.get_param_value("venue"));
-}
-
-void add_manager_routes(Site& site) {
-    const auto add = [&site](const char* path, const ManagerAnswer& answer) {
-        const auto handler = [&site, answer](const Request& request, Response& response) {
-            answer_manager(site, request, response, answer);
-        };
-        site.server.Get(literal(site.prefix + path), handler);
-        site.server.Post(literal(site.prefix + path), handler);
-    };
-    add("/am_get_info.php", [](Database& database, const Request& request) {
-        return account_info(database, request.get_param_value("account_key"));
-    });
-    add("/am_set_info.php", set_info);
-    add("/am_set_host_info.php", set_host);
-    site.get("/show_user.php", [&site](const Request& request, Response& response) {
-        const auto user = number_of(request.get_param_value("userid")).value_or(0);
-        if (request.get_param_value("format") != "xml") {
-            return response.set_redirect(site.prefix + "/user/" + std::to_string(user));
-        }
-        answer_manager(site, request, response, [user](Database& database, const Request& asked) {
-            return asked.has_param("auth")
-                       ? user_xml_by_key(database, asked.get_param_value("auth"))
-                       : user_xml(database, user);
-        });
-    });
-}
-
 }  // namespace
 
 void add_rpc_routes(Site& site, const Scheduler& scheduler) {
@@ -194,14 +136,15 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
     });
     both("/create_account.php", [&site](const Request& request, Response& response) {
         answer_account(site, request, response,
-                       [](Database& database, const AccountRequest& asked) {
-                           return create_account(database, asked, unix_now());
+                       [&request](Database& database, const AccountRequest& asked) {
+                           std::string reply = create_account(database, asked, unix_now());
+                           join_named_team(database, reply, request.get_param_value("team_name"));
+                           return reply;
                        });
     });
     both("/lookup_account.php", [&site](const Request& request, Response& response) {
         answer_account(site, request, response, look_up_account);
     });
-    add_manager_routes(site);
     site.server.Post(literal(site.prefix + kSchedulerPath),
                      [&site, &scheduler](const Request& request, Response& response,
                                          const httplib::ContentReader& read) {

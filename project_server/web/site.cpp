@@ -5,6 +5,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -40,10 +41,19 @@ Client client_of(const httplib::Request& request, const std::string& prefix) {
     if (!request.path.starts_with(prefix)) return Client::kBrowser;
     const std::string_view path = std::string_view{request.path}.substr(prefix.size());
     if (path.ends_with(".json") || path.starts_with("/api/")) return Client::kScript;
+    static constexpr std::array kRpcs{"/create_account.php",
+                                      "/lookup_account.php",
+                                      "/get_project_config.php",
+                                      "/show_user.php",
+                                      "/server_status.php",
+                                      "/team_lookup.php",
+                                      "/team_email_list.php",
+                                      "/login_token_lookup.php",
+                                      "/submit_rpc_handler.php",
+                                      "/job_file.php",
+                                      "/rpc.php"};
     const bool is_rpc = path.starts_with("/am_") || path.starts_with("/cgi/") ||
-                        path == "/create_account.php" || path == "/lookup_account.php" ||
-                        path == "/get_project_config.php" || path == "/show_user.php" ||
-                        path == "/server_status.php";
+                        std::ranges::find(kRpcs, path) != kRpcs.end();
     return is_rpc ? Client::kBoinc : Client::kBrowser;
 }
 
