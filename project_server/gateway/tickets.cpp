@@ -16,18 +16,21 @@ using server::Row;
 
 constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's schema
 
-/// The row of the job that the request names, with its run.
+/// The row of the job that the request names, with its run and the computer that asks. A client may
+/// have got another host id since the job was sent, so any computer of the account may ask.
 Row find_job(Database& database, const formats::EnrolmentRequest& request) {
     const auto row = database.query_one(
-        "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
-        "h.max_results_day, "
+        "select r.id as result, r.name as result_name, r.userid, h.id as hostid, "
+        "r.hostid as first_host, r.server_state, "
+        "least(h.max_results_day, coalesce((select f.max_results_day from host f where "
+        "f.id = r.hostid), 0)) as max_results_day, "
         "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
         "d.id as run, d.run_id, d.name, d.flops_per_sample, coalesce((select "
         "a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages from result r "
-        "join user u on u.id = r.userid join host h on h.id = r.hostid "
+        "join user u on u.id = r.userid join host h on h.id = ? and h.userid = r.userid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
-        "where r.name = ? and r.hostid = ? and u.authenticator = ?",
-        {request.result, request.host, request.authenticator});
+        "where r.name = ? and u.authenticator = ?",
+        {request.host, request.result, request.authenticator});
     if (!row) {
         throw Refused(
             fmt::format("this account and computer have no job named {} here", request.result));
@@ -153,9 +156,9 @@ Issued issue_ticket(Database& database, const KeyPair& project,
         .max_samples_per_second = bound_of(job),
         .issued = now,
         .expires = now + server::kTicketLife};
-    if (const auto ban = server::ban_of(database, ticket)) {
-        throw Refused(server::sentence_of(*ban));
-    }
+    auto ban = server::ban_of(database, ticket);
+    if (!ban) ban = server::ban_of(database, 0, job.integer("first_host"));
+    if (ban) throw Refused(server::sentence_of(*ban));
     try {
         server::in_transaction(database, [&] {
             // Concurrent requests for a job count its keys one after the other.

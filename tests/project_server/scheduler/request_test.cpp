@@ -49,7 +49,7 @@ TEST_CASE("a stock client's report is parsed", "[server][boinc]") {
     CHECK(report.output_files.find("b3ff3159e2f43d2de8483f55872c7a3f") != std::string::npos);
     CHECK(report.output_files.find("4f1ff6171610356f5f7886a43d7936af") != std::string::npos);
     CHECK(request->host.gpus == 1);
-    CHECK(request->host.coprocessors == "[CUDA|Fake RTX 4080|1|16384MB|0][BOINC|7.20.5]");
+    CHECK(request->host.serial == "[CUDA|Fake RTX 4080|1|16384MB|0|0][BOINC|7.20.5]");
 }
 
 TEST_CASE("an invalid or truncated request is refused", "[server]") {
