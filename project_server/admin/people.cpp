@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "project_server/admin/suspicion_list.hpp"
+#include "project_server/database/job_states.hpp"
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/web/data/tasks.hpp"
@@ -62,21 +63,12 @@ PageData::List bans_of(Database& database, std::int64_t user, std::int64_t host)
 
 PageData job_counts(Database& database, const Owner& owner) {
     const auto row = database.query_one(
-        fmt::format("select sum(server_state = 4) as in_progress, "
-                    "sum(server_state = 5 and outcome = 1 and validate_state = 1) as succeeded, "
-                    "sum(server_state = 5 and outcome = 1 and validate_state = 0) as waiting, "
-                    "sum(server_state = 5 and outcome = 3) as failed, "
-                    "sum(server_state = 5 and (outcome = 6 or (outcome = 1 and "
-                    "validate_state = 2))) as refused, "
-                    "sum(server_state = 5 and outcome = 4) as timed_out, "
-                    "sum(server_state = 5 and outcome = 7) as given_up "
-                    "from result where {} = ?",
-                    owner.column),
+        fmt::format("select {} from result where {} = ?", server::job_state_counts(), owner.column),
         {owner.id});
     PageData data;
     for (const char* const name :
          {"in_progress", "succeeded", "waiting", "failed", "refused", "timed_out", "given_up"}) {
-        data.set(name, row->is_null(name) ? 0 : row->integer(name));
+        data.set(name, row->integer(name));
     }
     return data;
 }

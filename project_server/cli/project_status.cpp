@@ -16,6 +16,7 @@
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/run_control.hpp"
 #include "project_server/database/database.hpp"
+#include "project_server/database/job_states.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -62,15 +63,12 @@ std::unique_ptr<server::Database> connect(const server::ProjectConfig& config) {
 PageData jobs_in(server::Database* database) {
     PageData jobs;
     if (database == nullptr) return jobs;
-    const auto row = database->query_one(
-        "select sum(server_state = 2) as unsent, sum(server_state = 4) as in_progress, "
-        "sum(server_state = 5 and outcome = 1 and validate_state = 0) as waiting, "
-        "sum(server_state = 5 and outcome = 1 and validate_state = 1) as succeeded, "
-        "sum(server_state = 5 and (outcome in (3, 4, 6, 7) or (outcome = 1 and "
-        "validate_state > 1))) as failed from result");
-    for (const char* const state : {"unsent", "in_progress", "waiting", "succeeded", "failed"}) {
+    const auto row = database->query_one("select " + server::job_state_counts() + " from result");
+    for (const char* const state : {"unsent", "in_progress", "waiting", "succeeded"}) {
         jobs.set(state, row->integer(state));
     }
+    jobs.set("failed", row->integer("failed") + row->integer("timed_out") +
+                           row->integer("refused") + row->integer("given_up"));
     return jobs;
 }
 

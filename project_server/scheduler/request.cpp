@@ -148,6 +148,7 @@ void add_coprocessors(SchedulerRequest& request, const XmlElement& coprocs) {
         request.host.gpu_flops += static_cast<double>(coprocessor.count) * coprocessor.peak_flops;
     }
     if (const auto cuda = find_element(coprocs.body, "coproc_cuda")) {
+        request.nvidia.count = 1;  // unless it can be read
         parse_nvidia(request.nvidia, *cuda);
     }
 }

@@ -25,6 +25,10 @@ Block last_element(std::string_view text, std::string_view body, std::string_vie
         if (element->name == name) last = element;
     }
     if (!last) throw InputError(fmt::format("The template has no <{}>.", name));
+    if (!reader.lost().empty()) {
+        throw InputError(
+            fmt::format("The template has only one tag of a <{}>.", reader.lost().front()));
+    }
     const auto begin = static_cast<std::size_t>(last->whole.data() - text.data());
     const auto line = text.rfind('\n', begin);
     const auto after = text.find('\n', begin + last->whole.size());

@@ -25,6 +25,13 @@ double number_in(std::string_view body, std::string_view name, double max) {
     return std::clamp(found ? real_value(found->body) : 0, 0.0, max);
 }
 
+/// Clients list only devices that are there, so a number that cannot be read is at least 1.
+std::int64_t count_in(std::string_view body) {
+    const auto found = find_element(body, "count");
+    const double count = (found ? real_number(found->body) : std::nullopt).value_or(1);
+    return static_cast<std::int64_t>(std::clamp(count, 0.0, static_cast<double>(kMaxInstances)));
+}
+
 /// "OpenCL 1.2 …" is 120, as BOINC counts.
 std::int64_t opencl_version_of(std::string_view text) {
     constexpr std::string_view kPrefix = "OpenCL ";
@@ -43,8 +50,7 @@ Coprocessor read(const XmlElement& element, const CoprocessorKind& kind) {
         .type = std::string{kind.type},
         .label = std::string{kind.label},
         .name = text_in(body, kind.name),
-        .count =
-            static_cast<std::int64_t>(number_in(body, "count", static_cast<double>(kMaxInstances))),
+        .count = count_in(body),
         .memory_bytes = number_in(body, kind.memory, kMaxMemory) * kind.memory_unit,
         .driver = text_in(body, kind.driver),
         .opencl_version = opencl_version_of(text_in(of_opencl, "opencl_device_version")),

@@ -220,10 +220,11 @@ const std::vector<Damage>& damages() {
 /// it names the whole of which it is a part.
 bool may_change(const std::string& path, const std::string& damaged) {
     if (path == damaged || path.starts_with(damaged + "/")) return true;
+    if (damaged.starts_with(path + "/")) return true;  // it is told as it is
     const auto parent = damaged.substr(0, damaged.rfind('/'));
     const std::string last = damaged.substr(damaged.rfind('/') + 1);
     if (last == "name" && parent.starts_with("/result ") && path.starts_with(parent)) {
-        return !damaged.contains("/file_info") || path.ends_with("/file_info");
+        return damaged.find("/file_info") == std::string::npos || path.ends_with("/file_info");
     }
     if (parent.starts_with("/result ") && parent.ends_with("/file_info")) {
         return path == parent;
@@ -266,7 +267,7 @@ TEST_CASE("of a damaged request one element is lost", "[server][boinc]") {
 TEST_CASE("a damaged message is not acknowledged with the others", "[server][boinc]") {
     const std::string text = whole_request("request-report.xml");
     CHECK_FALSE(parse_scheduler_request(text)->lost_messages);
-    for (const std::string& tag :
+    for (const std::string tag :
          {"<msg_from_host>", "</msg_from_host>", "<result_name>", "</variety>"}) {
         INFO(tag);
         std::string damaged = text;
@@ -302,7 +303,7 @@ TEST_CASE("damaged preferences replace nobody's", "[server][boinc]") {
 }
 
 TEST_CASE("a report without an end is no report", "[server][boinc]") {
-    for (const std::string& damaged :
+    for (const std::string damaged :
          {"<exit_status>0</exit_statu>", "<exit_status>0x</exit_status>",
           "<exit_status></exit_status>", "<exit_statu>0</exit_status>"}) {
         INFO(damaged);

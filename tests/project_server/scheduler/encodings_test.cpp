@@ -1,6 +1,7 @@
 #include "project_server/xml/encodings.hpp"
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 
 #include "peer/base/utf8.hpp"
@@ -35,21 +36,18 @@ TEST_CASE("UTF-8 stays, without a character that is cut off", "[server]") {
     const std::string name = "Processor 王";
     CHECK(utf8_of(std::string_view{name}.substr(0, name.size() - 1)) != "Processor ?");
     const std::string longer = "компьютер";
-    for (std::size_t cut = 1; cut < longer.size(); cut += 2) {
+    for (std::size_t cut = 1; cut + 1 < longer.size(); cut += 2) {
         CHECK(utf8_of(std::string_view{longer}.substr(0, longer.size() - cut)) ==
               longer.substr(0, longer.size() - cut - 1));
     }
 }
 
 TEST_CASE("no byte is lost, whatever the encoding", "[server]") {
-    // In Windows-1252 each byte has a character of its own, so nothing that is only a wrong guess
-    // makes two names equal.
-    std::string all;
+    std::set<std::string> all;
     for (int byte = 0; byte < 256; ++byte) {
         const std::string one = utf8_of(std::string(1, static_cast<char>(byte)));
         CHECK(is_utf8(one));
-        CHECK(all.find(one) == std::string::npos);
-        if (byte > 0) all += one + '\n';
+        CHECK(all.insert(one).second);
     }
     for (int first = 128; first < 256; ++first) {
         for (int second = 1; second < 256; ++second) {

@@ -105,7 +105,7 @@ TEST_CASE("a report that does not say how the task ended is not acknowledged", "
     Office office{2};
     office.ask(kWantTwo);
     const std::string whole = report("w0_0");
-    for (const std::string& tag : {"<exit_status>", "</exit_status>", "<state>", "</state>"}) {
+    for (const std::string tag : {"<exit_status>", "</exit_status>", "<state>", "</state>"}) {
         INFO(tag);
         std::string damaged = whole;
         damaged.erase(damaged.find(tag), tag.size());
