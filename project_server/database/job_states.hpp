@@ -1,5 +1,5 @@
-// The states in which people count jobs, as conditions on a row of `result`. Every row is in exactly
-// one of them. BOINC's numbers: server_state 2 unsent, 4 in progress, 5 over; outcome 1 success,
+// The states in which people count jobs, as conditions on a row of `result`. Every row is in one of
+// them. BOINC's numbers: server_state 2 unsent, 4 in progress, 5 over; outcome 1 success,
 // 3 failed on the client, 4 no reply, 5 not needed, 6 refused, 7 detached; validate_state 0 not
 // looked at, 1 valid, 4 undecided.
 #pragma once
@@ -15,6 +15,7 @@ struct JobState {
     const char* condition;  ///< SQL
 };
 
+/// All of them.
 inline constexpr std::array<JobState, 9> kJobStates{{
     {"unsent", "server_state not in (4, 5)"},
     {"in_progress", "server_state = 4"},

@@ -15,10 +15,10 @@
 namespace dedloc::server {
 
 /// Stores each reported result once and returns the names to acknowledge. These are all names of
-/// reports that say how the task ended, also of results stored before or unknown to this account, so
-/// that the client forgets them. A result that the server has given up is still accepted, from any
-/// host of the account (README.md). Adjusts the host's daily quota. `held` are the host's jobs in
-/// progress; those that are reported are removed from it.
+/// reports that say how the task ended, also of results stored before or unknown to this account,
+/// so that the client forgets them. A result that the server has given up is still accepted, from
+/// any host of the account (README.md). Adjusts the host's daily quota. `held` are the host's jobs
+/// in progress; those that are reported are removed from it.
 ///
 /// Before  a transaction is open and the host row is locked      Idempotent  yes
 std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
@@ -27,8 +27,8 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
                                        std::int64_t now);
 
 /// Stores messages (trickle-ups) for the project's daemons: those that ask for credit
-/// (formats::kCreditMessage), at most one unhandled for each result of the account, whichever of its
-/// hosts the job was sent to. Others are dropped, as all messages of a request are acknowledged
+/// (formats::kCreditMessage), at most one unhandled for each result of the account, whichever of
+/// its hosts the job was sent to. Others are dropped, as all messages of a request are acknowledged
 /// together.
 ///
 /// Before  a transaction is open      Idempotent  no: the handler of the messages must be

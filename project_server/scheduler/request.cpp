@@ -121,18 +121,27 @@ std::int64_t small(std::string_view body) {
 
 void parse_nvidia(NvidiaGpus& gpus, const XmlElement& coproc_cuda) {
     using G = NvidiaGpus;
+    // What <coproc_opencl> leaves behind when it is damaged has none of these names but <name>.
+    const auto last = [](Field<G> field) {
+        field.repeats = true;
+        return field;
+    };
     static const Fields<G> fields{
-        {"count", integer(&G::count)},
+        {"count", last(integer(&G::count))},
         {"name", text(&G::name)},
-        {"cudaVersion", integer(&G::cuda_version)},
-        {"drvVersion", integer(&G::driver_version)},
-        {"totalGlobalMem", real(&G::memory_bytes)},
-        {"available_ram", real(&G::free_memory_bytes)},
-        {"peak_flops", real(&G::peak_flops)},
-        {"req_secs", real(&G::wanted_seconds)},
-        {"req_instances", real(&G::idle)},
-        {"major", {[](G& g, const XmlElement& e) { g.capability += 10 * small(e.body); }}},
-        {"minor", {[](G& g, const XmlElement& e) { g.capability += small(e.body); }}},
+        {"cudaVersion", last(integer(&G::cuda_version))},
+        {"drvVersion", last(integer(&G::driver_version))},
+        {"totalGlobalMem", last(real(&G::memory_bytes))},
+        {"available_ram", last(real(&G::free_memory_bytes))},
+        {"peak_flops", last(real(&G::peak_flops))},
+        {"req_secs", last(real(&G::wanted_seconds))},
+        {"req_instances", last(real(&G::idle))},
+        {"major", last({[](G& g, const XmlElement& e) {
+             g.capability = 10 * small(e.body) + g.capability % 10;
+         }})},
+        {"minor", last({[](G& g, const XmlElement& e) {
+             g.capability = g.capability / 10 * 10 + std::min<std::int64_t>(small(e.body), 9);
+         }})},
     };
     parse_fields(coproc_cuda.body, gpus, fields);
     gpus.count = std::clamp<std::int64_t>(gpus.count, 0, kMaxGpus);

@@ -51,7 +51,7 @@ struct HostReport {
     // Bytes a second, measured by the client; 0: not yet.
     double upload_bandwidth = 0;
     double download_bandwidth = 0;
-    std::vector<Coprocessor> coprocessors;  ///< of all kinds
+    std::vector<Coprocessor> coprocessors;  ///< those of all kinds
     std::string serial;  ///< they and the client's version, as BOINC stores it in host.serialnum
     /// The number of all coprocessors, and the sum of their peak FLOP/s, as BOINC counts GPUs.
     std::int64_t gpus = 0;

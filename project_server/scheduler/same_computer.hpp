@@ -1,6 +1,6 @@
 // Whether a request comes from a computer that the database knows. Ids, CPIDs and names are copied
-// with a client's folder or a disk, so they show which computer a client says it is; what it is made
-// of shows whether that can be true. A computer that is taken for a new one loses nothing but its
+// with a client's folder or a disk, so they show which computer a client says it is; what it is
+// made of shows whether that can be true. A computer that is taken for a new one loses nothing but its
 // place in lists, and one that is taken for another costs that one its work: in doubt it is new.
 #pragma once
 
@@ -13,13 +13,13 @@ namespace dedloc::server {
 
 /// What a computer is, as its client last reported it; empty: unknown.
 struct Computer {
-    std::string domain_name;
-    std::string processor_vendor;
-    std::string processor_model;
-    std::int64_t cores = 0;
-    double memory_bytes = 0;
-    std::string os_name;
-    std::string os_version;
+    std::string domain_name;       ///< its name
+    std::string processor_vendor;  ///< such as GenuineIntel
+    std::string processor_model;   ///< the product
+    std::int64_t cores = 0;        ///< number of processors
+    double memory_bytes = 0;       ///< size of the memory
+    std::string os_name;           ///< such as Linux Debian
+    std::string os_version;        ///< changes with each update of the system
 };
 
 /// Whether a request is of the same computer although nothing else tells: BOINC's server compares

@@ -47,8 +47,8 @@ bool is_its_client(const Host& host, const SchedulerRequest& request) {
     return *request.sequence == host.sequence && is_same_computer(host.computer, request.host);
 }
 
-/// Whether the client has all jobs that the host has: nobody works on others that would be sent to
-/// it again.
+/// Whether the client has all jobs that the host has: no other client works on one that would be
+/// sent to this client again.
 bool has_all_jobs(Database& database, const Host& host, const SchedulerRequest& request) {
     const auto& listed = request.other_results;
     return std::ranges::all_of(
@@ -117,7 +117,7 @@ Host new_host(Database& database, const Account& account, std::int64_t now) {
 void update_host(Database& database, const Host& host, const Account& account,
                  const SchedulerRequest& request, const std::string& address, std::int64_t now) {
     const HostReport& h = request.host;
-    // A client that learns its id counts from zero. A number that could not be read changes nothing.
+    // A client that learns its id counts from zero. A number that cannot be read changes nothing.
     const std::int64_t sequence =
         host.is_new_to_client ? 0 : request.sequence.value_or(host.sequence);
     // Nor does a name by which the computer is recognised.

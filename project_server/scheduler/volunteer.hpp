@@ -57,7 +57,8 @@ std::optional<Caller> find_caller(Database& database, const SchedulerRequest& re
 void add_caller(Batch& batch, const SchedulerRequest& request);
 std::optional<Caller> caller_of(const Rows& rows, const SchedulerRequest& request);
 
-/// Age in seconds at which what is stored about a host is old: then its next request is stored.
+/// Age in seconds at which what is stored about a host is old: then its next request is stored. So
+/// long a copied client folder may go unnoticed.
 inline constexpr std::int64_t kHostRefresh = 60;
 
 /// Whether its last stored request came in the last kHostRefresh seconds.
@@ -74,8 +75,8 @@ struct AccountLimits;
 /// Finds the host row of this request, updates it from the request and locks it until the
 /// transaction ends, so that requests of one host are served one after the other. Creates a row
 /// unless the request is one of the client that the row belongs to (README.md). No job of any host
-/// ends here: those that nobody works on time out. The first request of a day (UTC) sets the counts
-/// of the host's daily quota to zero.
+/// ends here: abandoned ones time out. The first request of a day (UTC) sets the counts of the
+/// host's daily quota to zero.
 ///
 /// Before  a transaction is open
 /// Errors  TooManyHosts, DatabaseError

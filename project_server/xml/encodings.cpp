@@ -1,6 +1,6 @@
 // A name is too short for the statistics of a charset detector. What tells code pages apart is
 // whether the bytes make words: letters of one script, with capitals where words have them, and
-// for Chinese and Japanese the characters that everybody uses.
+// for Chinese and Japanese the characters in general use.
 #include "project_server/xml/encodings.hpp"
 
 #include <unicode/uchar.h>

@@ -279,7 +279,7 @@ TEST_CASE("a damaged message is not acknowledged with the others", "[server][boi
     }
 }
 
-TEST_CASE("damaged preferences replace nobody's", "[server][boinc]") {
+TEST_CASE("damaged preferences replace none", "[server][boinc]") {
     const std::string preferences =
         "<global_preferences>\n<mod_time>9</mod_time>\n</global_preferences>\n";
     const auto parse = [](const std::string& elements) {

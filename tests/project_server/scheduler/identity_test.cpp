@@ -171,7 +171,10 @@ TEST_CASE("a restored client is another host only once", "[server][boinc]") {
     Office office{2};
     Client client{office};
     (void)client.ask();
-    for (int i = 0; i < 5; ++i) (void)client.ask();
+    for (int i = 0; i < 5; ++i) {
+        (void)client.ask();
+        office.now += kHostRefresh;
+    }
     client.sequence = 1;
     for (int i = 0; i < 5; ++i) {
         (void)client.ask();

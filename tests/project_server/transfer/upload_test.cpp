@@ -167,9 +167,9 @@ TEST_CASE("a wrong checksum starts the upload over", "[server][boinc]") {
 TEST_CASE("a damaged request is repeated, not given up", "[server][boinc]") {
     const Desk desk;
     const std::string whole = desk.request("f", "hello", 5, 0);
-    for (const std::string tag : {"<nbytes>", "</nbytes>", "<offset>", "</offset>", "<name>",
-                                  "</name>", "</xml_signature>", "<file_info>", "</file_info>",
-                                  "</max_nbytes>"}) {
+    for (const std::string tag :
+         {"<nbytes>", "</nbytes>", "<offset>", "</offset>", "<name>", "</name>", "</xml_signature>",
+          "<file_info>", "</file_info>", "</max_nbytes>"}) {
         INFO(tag);
         std::string damaged = whole;
         damaged.erase(damaged.find(tag), 1);
