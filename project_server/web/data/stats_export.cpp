@@ -16,6 +16,7 @@
 #include "project_server/database/badges.hpp"
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/xml/coprocessors.hpp"
 
 namespace dedloc::server {
 namespace {
