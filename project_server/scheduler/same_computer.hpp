@@ -1,7 +1,8 @@
 // Whether a request comes from a computer that the database knows. Ids, CPIDs and names are copied
 // with a client's folder or a disk, so they show which computer a client says it is; what it is
-// made of shows whether that can be true. A computer that is taken for a new one loses nothing but its
-// place in lists, and one that is taken for another costs that one its work: in doubt it is new.
+// made of shows whether that can be true. A computer that is taken for a new one loses nothing but
+// its place in lists, and one that is taken for another costs that one its work: in doubt it is
+// new.
 #pragma once
 
 #include <cstdint>
