@@ -22,11 +22,12 @@ Row find_job(Database& database, const formats::EnrolmentRequest& request) {
         "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
         "h.max_results_day, "
         "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
-        "d.id as run, d.run_id, d.name, d.flops_per_sample, coalesce((select "
-        "a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages from result r "
+        "d.id as run, d.run_id, d.name, d.flops_per_sample, "
+        "a.non_cpu_intensive as only_averages from result r join app a on a.id = r.appid "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
-        "where r.name = ? and r.hostid = ? and u.authenticator = ?",
+        "where r.name = ? and r.hostid = ? and u.authenticator = ? and a.name in "
+        "('dedloc_train', 'dedloc_aggregate')",
         {request.result, request.host, request.authenticator});
     if (!row) {
         throw Refused(

@@ -64,10 +64,14 @@ class Gateway {
             {run_.hex(), run_file()});
         database.execute("insert into workunit (name, opaque) values ('first_1', ?)",
                          {database.insert_id()});
+        const auto job = database.insert_id();
         database.execute(
-            "insert into result (name, workunitid, hostid, userid, server_state) "
-            "values ('first_1_0', ?, ?, ?, ?)",
-            {database.insert_id(), host_, user_, RESULT_SERVER_STATE_IN_PROGRESS});
+            "insert into app (id, name, user_friendly_name) values "
+            "(7, 'dedloc_train', ''), (9, 'another', '')");
+        database.execute(
+            "insert into result (name, workunitid, hostid, userid, server_state, appid) "
+            "values ('first_1_0', ?, ?, ?, ?, 7)",
+            {job, host_, user_, RESULT_SERVER_STATE_IN_PROGRESS});
         result_ = database.insert_id();
         start();
     }
@@ -160,7 +164,7 @@ TEST_CASE("a ticket bounds the samples per second of its computer", "[gateway]")
     gateway.database().execute(
         "update result set appid = (select id from app where name = 'dedloc_aggregate')", {});
     CHECK(bound() == 1);
-    gateway.database().execute("update result set appid = 0", {});
+    gateway.database().execute("update result set appid = 7", {});
     gateway.database().execute("update dedloc_run set flops_per_sample = 0", {});
     CHECK(bound() == 0);
 }
@@ -204,6 +208,10 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
         database.execute("update result set server_state = ?", {RESULT_SERVER_STATE_OVER});
         CHECK(gateway.refusal_of(wanted) == "the job first_1_0 is over");
     }
+    SECTION("a job of another app of an official server, whose opaque number is that of a run") {
+        database.execute("update result set appid = 9");
+        CHECK_THAT(gateway.refusal_of(wanted), Catch::Contains("no job named first_1_0"));
+    }
     SECTION("a banned computer") {
         database.execute("update host set max_results_day = -1");
         CHECK(gateway.refusal_of(wanted) == "the project has banned this computer");
@@ -227,7 +235,9 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
     }
     SECTION("a run of another project") {
         wanted.project = KeyPair::generate().public_key();
-        CHECK(gateway.refusal_of(wanted) == "the gateway's ticket is not for this run and key");
+        // Another project's gateway answers at this URL now: no reason to end the job.
+        wanted.timeout = 100ms;
+        CHECK_THROWS_AS(net::enrol(wanted, kWanted), IoError);
     }
     SECTION("nonsense") {
         httplib::Client client("127.0.0.1", gateway.port());
