@@ -88,6 +88,7 @@ std::string output_template_for(std::string_view receipt_only, std::uint64_t max
                                       "        <name><OUTFILE_1/></name>\n"
                                       "        <generated_locally/>\n"
                                       "        <upload_when_present/>\n"
+                                      "        <no_delete/>\n"
                                       "        <max_nbytes>{}</max_nbytes>\n"
                                       "        <url><UPLOAD_URL/></url>\n"
                                       "    </file_info>\n",
