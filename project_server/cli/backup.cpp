@@ -117,7 +117,9 @@ class BackupRun {
   public:
     BackupRun(const BackupOptions& options, const BackupWatch& watch)
         : options_(options),
-          project_(own_project(options.project)),
+          project_(own_project(options.project,
+                               "back up its database and its folder {} with dedloc/ as you back "
+                               "up the rest of the project")),
           settings_(server::read_settings(project_)),
           created_at_(platform::utc_now().time_since_epoch().count()),
           target_(target_of(options, project_, created_at_)),

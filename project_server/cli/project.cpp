@@ -221,12 +221,12 @@ fs::path existing_project(const fs::path& folder) {
     return fs::canonical(folder);
 }
 
-fs::path own_project(const fs::path& folder) {
+fs::path own_project(const fs::path& folder, const std::string& instead) {
     auto project = existing_project(folder);
     if (server::is_official(project)) {
-        throw InputError(fmt::format(
-            "{0} is the project of an official BOINC server: use {0}/bin/start, stop and status",
-            project.string()));
+        throw InputError(fmt::format("{} is the project of an official BOINC server: {}",
+                                     project.string(),
+                                     fmt::format(fmt::runtime(instead), project.string())));
     }
     return project;
 }

@@ -50,7 +50,11 @@ std::vector<Needed> all_libraries(const std::string& lines) {
         if (is_one_of(kDriverLibraries, name) || name == kVdso) continue;
         if (file.starts_with("not found")) {
             throw InputError(
-                fmt::format("the library {}, which the program needs, was not found", name));
+                fmt::format("the library {}, which the program needs, was not found: it is absent, "
+                            "or in a folder that this account may not read (dedloc app package, as "
+                            "the account that has built the program, makes a folder for dedloc app "
+                            "add --package)",
+                            name));
         }
         all.push_back({name, file});
     }
