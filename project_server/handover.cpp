@@ -116,8 +116,9 @@ Handover::Handover(const fs::path& project, const std::string& name,
     if (lock_ < 0) {
         throw IoError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
     }
-    for (bool has_said = false; flock(lock_, LOCK_EX | LOCK_NB) != 0;) {
-        if (!std::exchange(has_said, true)) log_info("Waiting until its predecessor has ended");
+    for (int tries = 1; flock(lock_, LOCK_EX | LOCK_NB) != 0; ++tries) {
+        // The first failure may be that of daemons_in_turn(), which tries the lock, too.
+        if (tries == 3) log_info("Waiting until its predecessor has ended");
         if (!signals.wait(kLookAgain)) continue;
         has_begun_ = false;
         give_way();

@@ -1,7 +1,11 @@
 // project_server/official_server.md, followed word for word: every command of it runs, in its
 // order, on a project with BOINC's bin/start, bin/stop and bin/status, behind a real Apache.
 #include <catch2/catch.hpp>
+#include <map>
+#include <optional>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "peer/platform/ports.hpp"
 #include "tests/project_server/official/apache.hpp"
