@@ -43,9 +43,9 @@ class Handover final {
 
 /// A daemon that runs, or still ends.
 struct RunningDaemon {
-    std::string name;
-    pid_t process = 0;
-    double since = 0;  ///< UTC seconds when its turn began
+    std::string name;   ///< its program
+    pid_t process = 0;  ///< 0: does not run
+    double since = 0;   ///< UTC seconds when its turn began
 };
 /// The daemons that have a turn, by name.
 std::vector<RunningDaemon> daemons_in_turn(const std::filesystem::path& project);

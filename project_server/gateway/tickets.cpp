@@ -3,7 +3,10 @@
 #include <boinc_db_types.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "peer/base/log.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/suspicions.hpp"
 #include "project_server/gateway/checkpoint_requests.hpp"
 #include "project_server/gateway/compute_bound.hpp"
@@ -22,18 +25,26 @@ Row find_job(Database& database, const formats::EnrolmentRequest& request) {
         "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
         "h.max_results_day, "
         "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
-        "d.id as run, d.run_id, d.name, d.flops_per_sample, "
-        "a.non_cpu_intensive as only_averages from result r join app a on a.id = r.appid "
+        "d.id as run, d.run_id, d.name, d.flops_per_sample, coalesce((select "
+        "a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages from result r "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
-        "where r.name = ? and r.hostid = ? and u.authenticator = ? and a.name in "
-        "('dedloc_train', 'dedloc_aggregate')",
+        "where r.name = ? and r.hostid = ? and u.authenticator = ?",
         {request.result, request.host, request.authenticator});
     if (!row) {
         throw Refused(
             fmt::format("this account and computer have no job named {} here", request.result));
     }
     return *row;
+}
+
+/// Under an official server another app's workunit may have a run's number in `opaque`.
+void require_our_app(Database& database, const Row& job, const std::string& name) {
+    const auto app = database.query_one(
+        "select a.name from app a join result r on r.appid = a.id where r.id = ?",
+        {job.integer("result")});
+    if (!app || std::ranges::find(server::kApps, app->text("name")) != server::kApps.end()) return;
+    throw Refused(fmt::format("{} is no job of DeDLOC", name));
 }
 
 void require_seat(const Row& job, const formats::EnrolmentRequest& request) {
@@ -144,6 +155,7 @@ bool wants_checkpoint(Database& database, const KeyPair& project, const Row& job
 Issued issue_ticket(Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now) {
     const Row job = find_job(database, request);
+    require_our_app(database, job, request.result);
     require_seat(job, request);
     const formats::Ticket ticket{
         .run = run_id_of(job),

@@ -177,7 +177,7 @@ class Installer final {
     Manifest stored_;
     std::size_t done_ = 0;
     std::string port_;
-    bool is_port_new_ = false;  ///< nobody has chosen it yet
+    bool is_port_new_ = false;  ///< chosen in this installation
     bool holds_ = false;
     std::vector<std::pair<std::string, std::string>> held_;  ///< what to report then
 };

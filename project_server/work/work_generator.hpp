@@ -86,7 +86,7 @@ class WorkGenerator {
     const server::ProjectConfig config_;
     server::Database& database_;
     const WorkOptions options_;
-    std::map<std::int64_t, AppFiles> files_;  ///< by app, as of the last pass
+    std::map<std::int64_t, AppFiles> files_;  ///< those of the last pass; by app
 };
 
 }  // namespace dedloc::work

@@ -96,8 +96,8 @@ inline void db_purge(server::Database& database) {
 /// add_result_to_reply and update_estimated_delay; sched_check.cpp, check_deadline.
 struct CpuRequest {
     double seconds = 0;          ///< instance-seconds that the client asks for
-    double flops = 1e9;          ///< of one processor
-    double processors = 1;       ///< of the host
+    double flops = 1e9;          ///< one processor has so many
+    double processors = 1;       ///< the host has so many
     double available = 1;        ///< share of the time in which it computes
     double estimated_delay = 0;  ///< seconds until new work would begin
 

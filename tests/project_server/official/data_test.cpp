@@ -278,7 +278,7 @@ TEST_CASE("jobs of an earlier version that ask for too long are replaced", "[ser
     work::WorkGenerator generator{world.project(), world.database(), {.seats_ready = 4}};
     const auto report = generator.pass();
     CHECK(report.cancelled == report.created);
-    CHECK(report.created == 8);  // of aggregators
+    CHECK(report.created == 8);  // all aggregators
     CHECK(world.one("select max(rsc_fpops_est) from workunit where appid = 8 and error_mask = 0") ==
           "1000000");
 }
@@ -312,7 +312,7 @@ TEST_CASE("dropping the data leaves no file of ours, also after db_purge", "[ser
     const auto theirs = world.upload("another_1_0_r77_0");
     platform::replace_file(world.project().download_directory / "theirs", "x");
     const auto empty = world.project().upload_directory / "3ff";
-    fs::create_directories(empty);  // of another app's
+    fs::create_directories(empty);  // another app left it
     world.database().execute("delete from result");
     world.database().execute("delete from workunit");
     world.remove(true);

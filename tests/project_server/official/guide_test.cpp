@@ -15,6 +15,8 @@ using namespace dedloc;
 
 namespace {
 
+namespace fs = std::filesystem;
+
 /// The indented lines of the guide, by the heading above them; a block is one text.
 std::map<std::string, std::vector<std::string>> blocks_of_guide() {
     constexpr std::string_view kIndent = "    ";

@@ -110,6 +110,21 @@ void report(Started& world, const Seat& seat, const std::string& result) {
         {result});
 }
 
+/// A job of another app gets no ticket, although its workunit has a run's number in `opaque`.
+void check_other_app(Started& world, const std::string& result) {
+    const auto set_app = [&](const std::string& name) {
+        world.database().execute(
+            "update result set appid = (select id from app where name = ?) where name = ?",
+            {name, result});
+    };
+    world.database().execute(
+        "insert into app (create_time, name, user_friendly_name) values (0, 'another', 'x')");
+    set_app("another");
+    CHECK_THROWS_WITH((Seat{world, result}), Catch::Contains("is no job of DeDLOC"));
+    set_app("dedloc_train");
+    world.database().execute("delete from app where name = 'another'");
+}
+
 /// What would be removed, as JSON.
 void check_removal_json(Started& world) {
     const auto root = world.root().string();
@@ -138,6 +153,7 @@ TEST_CASE("the daemons do a job from its creation to its credit, end on SIGHUP, 
         "update result set server_state = ?, hostid = ?, userid = ?, sent_time = ? where name = ?",
         {RESULT_SERVER_STATE_IN_PROGRESS, kHost, kUser, std::time(nullptr) - 60, result});
 
+    check_other_app(world, result);
     // dedloc-gateway gives the peer a ticket, and the backbone that dedloc-runs has started
     // coordinates it.
     Seat seat{world, result};

@@ -135,7 +135,7 @@ class ControlledProject : public OfficialProject {
         while (kill(process, 0) == 0) {
             std::string state;
             std::ifstream{fmt::format("/proc/{}/stat", process)} >> state >> state >> state;
-            if (state == "Z") return;  // nobody collects it
+            if (state == "Z") return;  // a zombie
             std::this_thread::sleep_for(std::chrono::milliseconds{10});
         }
     }
