@@ -86,10 +86,11 @@ class Worked : public tests::OfficialProject {
     }
     work::WorkReport work() {
         if (!generator_) {
+            transitioner_.emplace(config_);  // both use libsched's one connection
             generator_.emplace(config_, database(), work::WorkOptions{.seats_ready = 4});
         }
         const auto report = generator_->pass();
-        server::Transitioner{config_}.pass(std::time(nullptr) + 1);
+        transitioner_->pass(std::time(nullptr) + 1);
         return report;
     }
     std::string one(const std::string& sql) {
@@ -117,6 +118,7 @@ class Worked : public tests::OfficialProject {
   private:
     server::ProjectConfig config_;
     formats::RunFile run_;
+    std::optional<server::Transitioner> transitioner_;
     std::optional<work::WorkGenerator> generator_;
 };
 
