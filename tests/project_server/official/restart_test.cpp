@@ -63,7 +63,9 @@ TEST_CASE("bin/stop and bin/start at once leave every daemon running, also with 
     world.await_daemons();
     world.await([&] { return kill(backbone_of(world), 0) == 0; });
     world.stop();
-    CHECK(world.control("status", {"-v"}).find(" running ") == std::string::npos);
+    world.await([&] {  // a daemon's turn ends a moment before its process
+        return world.control("status", {"-v"}).find(" running ") == std::string::npos;
+    });
 }
 
 TEST_CASE("a daemon in the middle of a pass gives way to its successor, which waits for its end",
@@ -77,7 +79,7 @@ TEST_CASE("a daemon in the middle of a pass gives way to its successor, which wa
         return world.database()
                    .query_one(
                        "select count(*) as waiting from information_schema.processlist where state "
-                       "like 'Waiting for table%'")
+                       "like 'Waiting for table%' and info like '%seats_ready%'")
                    ->integer("waiting") > 0;
     });
     const pid_t first = world.process_of("dedloc-work");
@@ -145,7 +147,7 @@ TEST_CASE("status and check name our daemons and warn of an address that leads e
 TEST_CASE("commands that are not for an official server say what is", "[server][official]") {
     Started world{platform::free_port("127.0.0.1")};
     const auto project = world.root().string();
-    CHECK_THAT(world.own({"project", "backup", project, "--out", "/tmp"}, 2),
+    CHECK_THAT(world.own({"project", "backup", project, "--to", "/tmp"}, 2),
                Catch::Contains("back up its database and its folder"));
     CHECK_THAT(world.own({"news", "add", "--project", project, "--title", "a", "--text", "b"}, 2),
                Catch::Contains("news forum"));
