@@ -47,6 +47,15 @@ std::string valid_text(std::string_view text) {
     return out;
 }
 
+std::string printable_text(std::string_view text) {
+    constexpr char kDelete = 0x7f;
+    std::string out = valid_text(text);
+    for (char& c : out) {
+        if ((c >= 0 && c < 0x20) || c == kDelete) c = '?';
+    }
+    return out;
+}
+
 std::string escape_markup(std::string_view text) {
     std::string out;
     out.reserve(text.size());

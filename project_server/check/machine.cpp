@@ -48,8 +48,8 @@ void check_daemons(const Subject& subject, Findings& findings) {
     for (const ExpectedDaemon& daemon : subject.daemons) {
         if (daemon.runs) continue;
         const auto log = subject.state() / "log" / (daemon.name + ".log");
-        findings.bad(fmt::format("{} does not run; its log ends with: {}", daemon.name,
-                                 platform::last_line(log)),
+        findings.bad(fmt::format("{} does not run: {}", daemon.name,
+                                 platform::failure_in(log, daemon.log_begin)),
                      fmt::format("the supervisor restarts it within 30 s; see {}", log.string()));
     }
     if (!subject.is_official()) {

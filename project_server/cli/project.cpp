@@ -32,6 +32,10 @@ namespace fs = std::filesystem;
 /// Free disk space that a new project needs: MariaDB's system tables and logs, and the first files.
 constexpr std::uint64_t kProjectBytes = std::uint64_t{400} << 20;
 
+/// BOINC's libraries have 256 bytes for the path of a folder in the project, and a file system as
+/// many for the name of one folder, which is longer while it is unfinished.
+constexpr std::size_t kMaxPathBytes = 230;
+
 std::string random_password() {
     std::array<std::byte, 16> bytes{};
     randombytes_buf(bytes.data(), bytes.size());
@@ -107,6 +111,11 @@ server::Settings complete(server::Settings settings) {
         do *port = platform::free_port("127.0.0.1");
         while (!taken.insert(*port).second);
     }
+    // The daemons run in other folders than this program.
+    for (fs::path* const path : {&settings.certificate, &settings.certificate_key,
+                                 &settings.acme_webroot, &settings.mail_credentials}) {
+        if (!path->empty()) *path = fs::absolute(*path).lexically_normal();
+    }
     check_settings(settings);
     return settings;
 }
@@ -139,9 +148,17 @@ server::MariadbPlace mariadb_place(const fs::path& project, const server::Settin
 }
 
 void check_path(const fs::path& project) {
-    if (project.string().find_first_of("\"'\\$\n") != std::string::npos) {
+    const std::string path = project.string();
+    const std::string printable = printable_text(path);
+    if (printable != path) {
         throw InputError(
-            fmt::format("the path {} contains a quote, $, \\ or line end", project.string()));
+            fmt::format("config.xml cannot hold the path {}: it has a control character or bytes "
+                        "that are not UTF-8, which stand here as ?",
+                        printable));
+    }
+    if (path.size() > kMaxPathBytes) {
+        throw InputError(fmt::format("the path {} has {} bytes; a project's has at most {}", path,
+                                     path.size(), kMaxPathBytes));
     }
 }
 
@@ -195,8 +212,7 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     platform::replace_file(folder.path() / "config.xml",
                            config_xml(project, settings, database, options.contact_seconds));
     fs::permissions(folder.path() / "config.xml", fs::perms::owner_read | fs::perms::owner_write);
-    platform::replace_file(folder.path() / "nginx/nginx.conf",
-                           nginx_configuration(project, settings));
+    platform::replace_file(folder.path() / "nginx/nginx.conf", nginx_configuration(settings));
     go_on();
     begins("creating the database");
     if (external) {

@@ -49,8 +49,8 @@ std::filesystem::path existing_project(const std::filesystem::path& folder);
 /// is an InputError.
 std::filesystem::path own_project(const std::filesystem::path& folder);
 
-/// Errors: InputError if the path of a project has a character that configuration files would not
-/// take as it is.
+/// Errors: InputError if the path of a project is one that configuration files cannot hold: too
+/// long, not UTF-8, or with a control character. Any other one works.
 void check_path(const std::filesystem::path& project);
 /// On loopback root may try a project out; its daemons must not meet strangers as root. Errors:
 /// InputError.

@@ -25,7 +25,8 @@ check::Findings check_project(const std::filesystem::path& folder, bool is_quick
                            .now = server::unix_now()};
     if (subject.is_running) {
         for (const auto& daemon : daemon_states(subject.state() / "pids")) {
-            subject.daemons.push_back({.name = daemon.name, .runs = daemon.process != 0});
+            subject.daemons.push_back(
+                {.name = daemon.name, .runs = daemon.process != 0, .log_begin = daemon.log_begin});
         }
     }
     std::unique_ptr<ProjectDatabase> access;

@@ -39,7 +39,7 @@ std::vector<std::string> upgrade_files(const fs::path& project, const server::Se
         }
     }
     const auto file = project / "nginx/nginx.conf";
-    const auto wanted = nginx_configuration(project, settings);
+    const auto wanted = nginx_configuration(settings);
     if (!fs::exists(file) || platform::read_text(file) != wanted) {
         platform::replace_file(file, wanted);
         changes.push_back("nginx/nginx.conf was written");

@@ -72,7 +72,7 @@ class Apache {
                                    {.output = directory_.path() / "output"});
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
         while (fetch(port, "/").empty()) {
-            INFO(platform::last_line(directory_.path() / "output"));
+            INFO(platform::failure_in(directory_.path() / "output"));
             REQUIRE(std::chrono::steady_clock::now() < deadline);
             REQUIRE_FALSE(platform::poll_child(process_));
             std::this_thread::sleep_for(std::chrono::milliseconds{20});

@@ -115,7 +115,7 @@ class Started : public tests::OfficialProject {
             INFO(sql << " is " << one(sql) << ", not " << wanted);
             for (const auto& [program, process] : processes_) {
                 INFO(program << ": "
-                             << platform::last_line(root() / "log_machine" / (program + ".log")));
+                             << platform::failure_in(root() / "log_machine" / (program + ".log")));
                 REQUIRE_FALSE(platform::poll_child(process));
             }
             REQUIRE(std::chrono::steady_clock::now() < deadline);
