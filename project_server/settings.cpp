@@ -108,11 +108,11 @@ void check_safe(const std::string& text, const char* what) {
 /// A path in a word with quotes of nginx.conf: nginx takes a $ as the beginning of a variable.
 void check_path_for_nginx(const std::filesystem::path& path) {
     const std::string& text = path.native();
-    if (text.find('$') == std::string::npos && printable_text(text) == text) return;
+    if (text.find('$') == std::string::npos && printable_text(valid_text(text)) == text) return;
     throw InputError(fmt::format(
         "the path \"{}\" has a $, a control character or bytes that are not UTF-8, which nginx "
         "or dedloc.json would not take as they are",
-        printable_text(text)));
+        printable_text(valid_text(text))));
 }
 
 void check_mail(const Settings& settings) {

@@ -1,6 +1,6 @@
 // What a supervisor writes about its daemons, for other processes: pids/NAME.pid while a daemon
-// runs, and pids/NAME.restarts, as long as it is to run: the number of restarts, and the size of its
-// log when it was started last.
+// runs, and pids/NAME.restarts, as long as it is to run: the number of restarts, and the size of
+// its log when it was started last.
 #pragma once
 
 #include <sys/types.h>

@@ -35,6 +35,18 @@ constexpr std::uint64_t kProjectBytes = std::uint64_t{400} << 20;
 /// BOINC's libraries have 256 bytes for the path of a folder in the project, and a file system as
 /// many for the name of one folder, which is longer while it is unfinished.
 constexpr std::size_t kMaxPathBytes = 230;
+/// What BOINC's libraries have for the project's name.
+constexpr std::size_t kMaxNameBytes = 255;
+
+/// Config.xml and BOINC's clients must be able to hold the name.
+void check_name(const std::string& name) {
+    if (printable_text(valid_text(name)) != name ||
+        name.find_first_not_of(' ') == std::string::npos || name.size() > kMaxNameBytes) {
+        throw InputError(
+            fmt::format("the project's name \"{}\" is not one line of 1 to {} bytes of UTF-8",
+                        printable_text(valid_text(name)), kMaxNameBytes));
+    }
+}
 
 std::string random_password() {
     std::array<std::byte, 16> bytes{};
@@ -149,7 +161,7 @@ server::MariadbPlace mariadb_place(const fs::path& project, const server::Settin
 
 void check_path(const fs::path& project) {
     const std::string path = project.string();
-    const std::string printable = printable_text(path);
+    const std::string printable = printable_text(valid_text(path));
     if (printable != path) {
         throw InputError(
             fmt::format("config.xml cannot hold the path {}: it has a control character or bytes "
@@ -183,6 +195,7 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     const fs::path target = fs::absolute(options.folder).lexically_normal();
     const fs::path project = target.has_filename() ? target : target.parent_path();
     check_path(project);
+    check_name(options.settings.name);
     const platform::StopSignals signals;
     const auto go_on = [&] {
         if (signals.arrived()) throw IoError("interrupted; nothing was created");

@@ -30,7 +30,8 @@ class RunningProject final {
     /// installed, and a backbone for each running run. Each of the first four, of which `begins` is
     /// told, must answer before the next one starts. Brings the database's tables up to date.
     /// False if a stop signal arrived meanwhile. Errors: DatabaseError (an existing server does not
-    /// let us in), IoError with the reason in the log of a daemon that ended or did not answer in time.
+    /// let us in), IoError with the reason in the log of a daemon that ended or did not
+    /// answer in time.
     bool start(const Begins& begins);
     /// Keeps all daemons running until a stop signal. The destructor stops them.
     void serve();

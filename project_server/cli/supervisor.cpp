@@ -76,8 +76,8 @@ void Supervisor::launch(Kept& kept, Clock::time_point now) {
     const auto size = std::filesystem::file_size(log, absent);
     kept.log_begin = absent ? 0 : size;
     kept.child = platform::spawn(kept.daemon.command, {.output = log,
-                                                       .death_signal = kept.daemon.death_signal,
-                                                       .directory = kept.daemon.directory});
+                                                       .directory = kept.daemon.directory,
+                                                       .death_signal = kept.daemon.death_signal});
     kept.started = now;
     files_.started(kept.daemon.name, kept.child, kept.starts++, kept.log_begin);
 }

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/memory_file.hpp"
 #include "peer/platform/process.hpp"
 
 namespace dedloc::server {
@@ -47,21 +47,6 @@ class Scratch {
         fs::remove(path_, ignored);
     }
     const fs::path path_;
-};
-
-/// What a program writes to stderr, in memory: the disk may be full.
-class Words {
-  public:
-    Words() : id_(memfd_create("words", MFD_CLOEXEC)) {
-        if (id_ < 0) throw IoError(fmt::format("cannot make a file: {}", std::strerror(errno)));
-    }
-    Words(const Words&) = delete;
-    Words& operator=(const Words&) = delete;
-    ~Words() { close(id_); }
-    fs::path path() const { return fmt::format("/proc/self/fd/{}", id_); }
-
-  private:
-    const int id_;
 };
 
 std::string option_file(const DatabaseSettings& settings) {
@@ -109,7 +94,7 @@ struct Ends {
 void run(const DatabaseSettings& settings, platform::Command command, const Ends& ends,
          const fs::path& scratch, const std::string& what) {
     const Scratch options{scratch, "options.cnf"};
-    const Words words;
+    const platform::MemoryFile words;  // the disk may be full
     platform::replace_file(options.path(), option_file(settings), platform::kSecretFile);
     command.insert(command.begin() + 1, "--defaults-file=" + options.path().string());
     const pid_t child = platform::spawn(

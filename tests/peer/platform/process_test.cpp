@@ -56,7 +56,7 @@ TEST_CASE("a child runs in the folder that is named and reads what it is given",
     close(input);
     CHECK(wait_for_child(child) == 0);
     CHECK(read_text(odd / "log") == "given" + odd.string() + "\n");
-    CHECK_THROWS_WITH(spawn({"true"}, {.directory = odd / "none"}),
+    CHECK_THROWS_WITH(spawn({"true"}, {.output = {}, .directory = odd / "none"}),
                       "cannot start true: No such file or directory");
 }
 

@@ -218,7 +218,7 @@ server::Settings public_settings(const std::filesystem::path& folder) {
 TEST_CASE("settings survive writing and reading, and their errors name the field", "[server]") {
     const TemporaryDirectory folder;
     const bool is_public = GENERATE(false, true);
-    const auto settings = is_public ? public_settings(keys) : local_settings();
+    const auto settings = is_public ? public_settings(folder.path()) : local_settings();
     server::write_settings(folder.path(), settings);
     CHECK(server::read_settings(folder.path()) == settings);
     const auto file = folder.path() / "dedloc.json";
@@ -289,7 +289,7 @@ TEST_CASE("settings that contradict each other are refused in a sentence", "[ser
     settings.redirect.clear();
     refused(settings, "ACME challenges");
     settings = public_settings("/x$y");
-    refused(settings, "nginx would not take");
+    refused(settings, "which nginx or dedloc.json would not take");
     settings.listen.clear();
     refused(settings, "listens on no address");
 }
@@ -314,7 +314,7 @@ TEST_CASE("nginx accepts the configuration we write", "[server]") {
     }
     make_certificate(keys);
     const bool is_public = GENERATE(false, true);
-    const auto settings = is_public ? public_settings(folder.path()) : local_settings();
+    const auto settings = is_public ? public_settings(keys) : local_settings();
     platform::replace_file(project / "nginx/nginx.conf", nginx_configuration(settings));
     auto command = nginx_command();
     command.emplace_back("-t");

@@ -2,14 +2,13 @@
 
 #include <rapidjson/document.h>
 
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
 
 #include "peer/platform/files.hpp"
+#include "peer/platform/process.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/web/data/stats_export.hpp"
@@ -22,19 +21,8 @@ namespace {
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-std::string output_of(const std::string& command) {
-    FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-    std::string text;
-    std::array<char, 4096> piece{};
-    while (const std::size_t count = fread(piece.data(), 1, piece.size(), pipe)) {
-        text.append(piece.data(), count);
-    }
-    pclose(pipe);
-    return text;
-}
-
 std::string unpacked(const fs::path& file) {
-    return output_of("gzip -dc '" + file.string() + "'");
+    return platform::run_to_end({"gzip", "-dc", file.string()}).output;
 }
 
 /// A key of add_user.

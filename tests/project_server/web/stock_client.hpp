@@ -21,6 +21,7 @@
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "tests/project_server/project_fixture.hpp"
+#include "tests/shell_word.hpp"
 
 namespace dedloc::server {
 
@@ -180,8 +181,9 @@ class StockClient {
 
     /// Runs boinccmd and returns what it prints.
     std::string tell(const std::string& arguments) const {
-        return output_of("cd " + home_.path().string() + " && boinccmd --host 127.0.0.1:" + port_ +
-                         " --passwd secret " + arguments);
+        return output_of("cd " + tests::shell_word(home_.path()) +
+                         " && boinccmd --host 127.0.0.1:" + port_ + " --passwd secret " +
+                         arguments);
     }
     std::string log() const { return contents(log_); }
     /// What the client has been told about the project and has stored.
