@@ -1,6 +1,7 @@
 // The parts of a BOINC client's scheduler request that this server uses.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -100,7 +101,8 @@ struct SchedulerRequest {
     int version_release = 0;
     /// The client's version as BOINC's tables have it: 72005 is 7.20.5.
     int client_version() const {
-        return version_major * 10'000 + version_minor * 100 + version_release;
+        const auto part = [](int number) { return std::clamp(number, 0, 9'999); };
+        return part(version_major) * 10'000 + part(version_minor) * 100 + part(version_release);
     }
     bool allows_multiple_clients = false;  ///< several clients may run on this host
     double wanted_cpu_seconds = 0;         ///< work requested; 0: none

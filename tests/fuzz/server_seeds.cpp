@@ -224,6 +224,22 @@ void write_archives(const std::filesystem::path& root) {
                                        piece("a//b") + piece("two")));
 }
 
+/// As fuzz_door_*.cpp read them: the kind of database, and choices. An input is a recipe, so a few
+/// short ones reach every template.
+void write_doors(const std::filesystem::path& root) {
+    for (const char* const door : {"scheduler", "accounts", "uploads", "gateway"}) {
+        const Corpus corpus(root, std::string{"door_"} + door);
+        for (char database = 0; database < 3; ++database) {
+            const std::string kind(1, database);
+            corpus.add("plain_" + std::to_string(database), bytes_of(kind));
+            corpus.add("odd_" + std::to_string(database),
+                       bytes_of(kind + std::string{"\2\7\1\4\0\22\0\46\1\32\3\12\4\51\5\7\0\3"
+                                                   "\5\1\2\4\2\33\0\50\0\65\1\43",
+                                                   30}));
+        }
+    }
+}
+
 }  // namespace
 
 void write_server_seeds(const std::filesystem::path& root) {
@@ -237,6 +253,7 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_preferences(root);
     write_config_files(root);
     write_archives(root);
+    write_doors(root);
 }
 
 }  // namespace dedloc::fuzz

@@ -60,6 +60,20 @@ TEST_CASE("an invalid or truncated request is refused", "[server]") {
     CHECK_FALSE(parse_scheduler_request("<scheduler_request></scheduler_request>"));
 }
 
+TEST_CASE("a client's version is a number whatever it says", "[server]") {
+    const auto version_of = [](const std::string& number) {
+        const auto request = parse_scheduler_request(
+            "<scheduler_request><authenticator>key</authenticator><core_client_major_version>" +
+            number + "</core_client_major_version><core_client_minor_version>" + number +
+            "</core_client_minor_version></scheduler_request>");
+        REQUIRE(request);
+        return request->client_version();
+    };
+    CHECK(version_of("7") == 70'700);
+    CHECK(version_of("2147483647") >= version_of("7"));
+    CHECK(version_of("-2147483648") == 0);
+}
+
 TEST_CASE("a request cannot make the server store unbounded data", "[server]") {
     std::string text = "<scheduler_request><authenticator>a</authenticator>";
     for (int i = 0; i < 5000; ++i) {
