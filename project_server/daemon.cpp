@@ -6,12 +6,14 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/base/version.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "project_server/handover.hpp"
 
 namespace dedloc::server {
 
@@ -42,6 +44,10 @@ int run_program(CLI::App& app, int count, char** arguments, const std::string& n
 void run_passes(const LoopDaemon& daemon, const LoopOptions& options) {
     const platform::StopSignals signals;
     platform::ignore_broken_pipes();
+    // One pass by hand may be done beside the daemon.
+    std::optional<Handover> turn;
+    if (!options.is_once) turn.emplace(options.project, daemon.name, signals);
+    if (turn && !turn->has_begun()) return;
     const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>{options.interval_seconds});
     LoopDaemon::Look look;
@@ -60,6 +66,7 @@ void run_passes(const LoopDaemon& daemon, const LoopOptions& options) {
             look = nullptr;
         }
     } while (!options.is_once && !signals.wait(pause));
+    if (turn) turn->give_way();
     if (!options.is_once) log_info("Stopped");
 }
 

@@ -8,9 +8,11 @@
 #include <cctype>
 
 #include "peer/base/error.hpp"
+#include "peer/base/markup.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/accounts/email_address.hpp"
 #include "project_server/official_settings.hpp"
 
 namespace dedloc::server {
@@ -104,12 +106,20 @@ void check_safe(const std::string& text, const char* what) {
     }
 }
 
+/// A path in a word with quotes of nginx.conf: nginx takes a $ as the beginning of a variable.
+void check_path_for_nginx(const std::filesystem::path& path) {
+    const std::string& text = path.native();
+    if (text.find('$') == std::string::npos && printable_text(valid_text(text)) == text) return;
+    throw InputError(fmt::format(
+        "the path \"{}\" has a $, a control character or bytes that are not UTF-8, which nginx "
+        "or dedloc.json would not take as they are",
+        printable_text(valid_text(text))));
+}
+
 void check_mail(const Settings& settings) {
     check_safe(settings.mail_from, "mail_from");
     check_safe(settings.mail_relay, "mail_relay");
-    const bool has_sender = settings.mail_from.find('@') != std::string::npos &&
-                            settings.mail_from.find_first_of("<>,") == std::string::npos;
-    if (!settings.mail_from.empty() && !has_sender) {
+    if (!settings.mail_from.empty() && !is_mail_address(settings.mail_from)) {
         throw InputError(fmt::format("mail_from \"{}\" is no e-mail address", settings.mail_from));
     }
     const bool is_relay =
@@ -183,9 +193,9 @@ void check_settings(const Settings& settings) {
     if (!settings.acme_webroot.empty() && settings.redirect.empty()) {
         throw InputError("ACME challenges come over plain HTTP: name an address for it");
     }
-    check_safe(settings.certificate.string(), "path");
-    check_safe(settings.certificate_key.string(), "path");
-    check_safe(settings.acme_webroot.string(), "path");
+    check_path_for_nginx(settings.certificate);
+    check_path_for_nginx(settings.certificate_key);
+    check_path_for_nginx(settings.acme_webroot);
     for (const std::string& proxy : settings.proxies) check_safe(proxy, "proxy");
     check_mail(settings);
     for (const auto* const addresses : {&settings.listen, &settings.redirect}) {

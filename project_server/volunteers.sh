@@ -4,6 +4,15 @@
 # `volunteer_libraries`, folders where they find more shared libraries, and `volunteer_preferences`,
 # more computing preferences in BOINC's XML, one a line, which replace those here.
 
+# failure_in LOG: why a program failed, by its log since the last line that begins with "== ": the
+# first line that reports an error, because advice and consequences follow it; else the last line.
+failure_in() {
+    awk '/^== / { error = last = "" }
+        NF && !/^== / { last = $0 }
+        !error && /[Ee]rror: |\[ERROR\]|\[error\]|CMake Error|^E: / { error = $0 }
+        END { print error ? error : last }' "$1"
+}
+
 declare -A clients=()  # number of a volunteer → process id of its client
 
 # kill_all SIGNAL PID...: sends a signal; ignores processes that have ended.
@@ -78,7 +87,7 @@ start_client() {
         kill_all TERM "${clients[$1]}"
         gone 10 "${clients[$1]}" || kill_all KILL "${clients[$1]}"
     done
-    fail "the BOINC client of volunteer $1 does not start: $(tail -n 1 "$home/client.log")"
+    fail "the BOINC client of volunteer $1 does not start: $(failure_in "$home/client.log")"
 }
 
 # add_volunteer NUMBER URL: creates the account "volunteer-NUMBER" and attaches a client to it.
@@ -97,8 +106,8 @@ add_volunteer() {
 
 # pass_arguments FOLDER: writes app_config.xml, as a volunteer would, once the project has a folder.
 pass_arguments() {
-    local deadline=$((SECONDS + 20)) project
-    until project=$(compgen -G "$1/projects/*" | head -n 1) && [[ -d $project ]]; do
+    local deadline=$((SECONDS + 20)) folders project
+    until folders=("$1"/projects/*) project=${folders[0]} && [[ -d $project ]]; do
         [[ $SECONDS -lt $deadline ]] || fail "the client in $1 made no folder for the project"
         sleep 0.1
     done

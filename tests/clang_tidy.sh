@@ -11,8 +11,9 @@ folders=(boinc_app kernels peer project_server tests validators)
 
 # Sources that the build compiles with the host's compiler, as paths from here.
 compiled() {
-    sed -n "s,^ *\"file\": \"$PWD/\(.*\.cpp\)\".*,\1,p" "$build/compile_commands.json" \
-        | grep -E "^($(IFS='|'; echo "${folders[*]}"))/" | sort -u
+    jq -r --arg root "$PWD/" '.[].file | select(startswith($root)) | .[($root | length):]' \
+        "$build/compile_commands.json" \
+        | grep -E "^($(IFS='|'; echo "${folders[*]}"))/.*\.cpp$" | sort -u
 }
 
 changed() {

@@ -232,6 +232,16 @@ Layers app_layers() {
     };
 }
 
+/// Texts to token ids as other programs do it, with the data of ICU.
+Layer tokenizer_layer() {
+    return {"project_server/tokenizer/",
+            joined({Names{"project_server/tokenizer/", "project_server/huggingface/",
+                          "peer/formats/", "peer/platform/", "peer/base/", "unicode/"},
+                    kText}),
+            {"random"},
+            kNoChance};
+}
+
 Layers project_layers() {
     return {
         // Verdicts on what volunteers send, and the daemon that asks for them.
@@ -247,8 +257,9 @@ Layers project_layers() {
          kNoChance},
         {"project_server/",
          joined({Names{"project_server/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "CLI/", "sodium.h", "mysql.h", "mysqld_error.h", "httplib.h",
-                       "openssl/", "curl/", "sentencepiece_", "unicode/", "kainjow/", "zlib.h"},
+                       "peer/base/", "peer/net/gateway/http_request.hpp", "CLI/", "sodium.h",
+                       "mysql.h", "mysqld_error.h", "httplib.h", "openssl/", "curl/",
+                       "sentencepiece_", "unicode/", "kainjow/", "zlib.h"},
                  kBoincServer, kSystem, kJson, kText}),
          {"random"},
          kNoChance},
@@ -265,11 +276,13 @@ Layers project_layers() {
                  kSystem, kJson, kText}),
          {"random"},
          kNoChance},
+        tokenizer_layer(),
         // Files of Hugging Face: formats only, no project and no database.
         {"project_server/huggingface/",
-         joined({Names{"project_server/huggingface/", "peer/formats/", "peer/platform/",
-                       "peer/base/", "kernels/arithmetic.hpp", "sodium.h"},
-                 kJson, kText}),
+         joined(
+             {Names{"project_server/huggingface/", "peer/formats/", "peer/platform/", "peer/base/",
+                    "kernels/arithmetic.hpp", "sodium.h", "archive.h", "archive_entry.h"},
+              kJson, kText}),
          {"random"},
          kNoChance},
         // Measures models, so it computes with them as the app does.

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 
+#include "tests/shell_word.hpp"
 #include "tests/tidy_layers.hpp"
 #include "tests/tidy_prose.hpp"
 #include "tests/tidy_rules.hpp"
@@ -93,11 +94,12 @@ TEST_CASE("every source is as clang-format leaves it", "[tidy]") {
         std::cout << "skipped: clang-format-14 is not installed, formatting was not checked\n";
         return;
     }
-    std::string command = "cd '" DEDLOC_SOURCE_ROOT "' && clang-format-14 --dry-run -Werror";
+    std::string command =
+        "cd " + tests::shell_word(DEDLOC_SOURCE_ROOT) + " && clang-format-14 --dry-run -Werror";
     for (const SourceFile& file : tree()) {
         if (file.path.ends_with(".hpp") || file.path.ends_with(".cpp") ||
             file.path.ends_with(".cu")) {
-            command += " '" + file.path + "'";
+            command += " " + tests::shell_word(file.path);
         }
     }
     const Outcome outcome = run(command);

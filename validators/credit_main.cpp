@@ -1,5 +1,6 @@
 // dedloc-credit: grants credit for the contributions in the ledger until a signal stops it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -15,10 +16,15 @@ using namespace dedloc;
 
 using Clock = std::chrono::steady_clock;
 
+/// Seconds between the first two passes. Each pause is twice as long, up to --every, so that what
+/// is contributed soon after a start is paid soon.
+constexpr double kFirstPause = 15;
+
 struct Shift {
     server::Database database;
     validation::Creditor creditor;
     Clock::time_point next_pass{};
+    double pause = kFirstPause;  ///< seconds until the pass after the next one
     Shift(const server::ProjectConfig& project, const platform::StopSignals& signals)
         : database(project.database),
           creditor(database, {.must_stop = [&signals] { return signals.arrived(); },
@@ -34,8 +40,10 @@ void tell(const validation::CreditReport& report) {
 void look(Shift& shift, double every) {
     tell(shift.creditor.heed_messages());
     if (Clock::now() < shift.next_pass) return;
+    const double pause = std::min(shift.pause, every);
+    shift.pause = 2 * pause;
     shift.next_pass = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                         std::chrono::duration<double>{every});
+                                         std::chrono::duration<double>{pause});
     tell(shift.creditor.pass());
 }
 
@@ -51,8 +59,9 @@ int main(int argc, char** argv) {
         .add_options =
             [&](CLI::App& app) {
                 app.add_option("--every", every,
-                               "Seconds between two passes over all contributions; messages of "
-                               "jobs are looked at every --interval seconds")
+                               "Seconds between two passes over all contributions, fewer soon "
+                               "after a start; messages of jobs are looked at every --interval "
+                               "seconds")
                     ->check(CLI::Range(1.0, 86'400.0))
                     ->capture_default_str();
             },

@@ -10,6 +10,7 @@
 
 #include "peer/base/log.hpp"
 #include "peer/formats/receipt.hpp"
+#include "project_server/database/text_columns.hpp"
 #include "project_server/xml/job_documents.hpp"
 #include "validators/credit_batch.hpp"
 
@@ -72,8 +73,9 @@ CreditReport Creditor::heed_messages() {
         for (const auto& row : database_.query(
                  "select t.runid, t.peer_key, d.credit_per_sample, d.credit_per_gigabyte_reduced "
                  "from result r join dedloc_ticket t on t.resultid = r.id join dedloc_run d on "
-                 "d.id = t.runid where r.name = ? and r.hostid = ?",
-                 {name, host})) {
+                 "d.id = t.runid join host h on h.id = ? and h.userid = r.userid where " +
+                     server::same_text("r.name"),
+                 {host, name, name})) {
             credit_key(row.integer("runid"), rates_of(row), row.text("peer_key"), report);
         }
     }

@@ -47,6 +47,18 @@ std::string valid_text(std::string_view text) {
     return out;
 }
 
+// The control characters of ASCII, and those of Unicode: C2 80 to C2 9F in UTF-8.
+std::string printable_text(std::string text) {
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        const bool is_second = at > 0 && static_cast<unsigned char>(text[at - 1]) == 0xC2;
+        const bool is_upper_control = is_second && byte < 0xA0;
+        if (byte < 0x20 || byte == 0x7F || is_upper_control) text[at] = '?';
+        if (is_upper_control) text[at - 1] = '?';
+    }
+    return text;
+}
+
 std::string escape_markup(std::string_view text) {
     std::string out;
     out.reserve(text.size());

@@ -22,6 +22,7 @@ constexpr std::size_t kMaxTextBytes = 254;  // size of BOINC's database columns
 constexpr const char* kUpload = "upload_bytes_per_second";
 constexpr const char* kDownload = "download_bytes_per_second";
 constexpr const char* kCheckpoint = "wants_checkpoint";
+constexpr const char* kRefused = "refused";
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -174,6 +175,14 @@ std::string write_enrolment_error(std::string_view sentence) {
     return object([&](JsonWriter& out) { put(out, "error", sentence); });
 }
 
+std::string write_enrolment_refusal(std::string_view sentence) {
+    return object([&](JsonWriter& out) {
+        put(out, "error", sentence);
+        out.Key(kRefused);
+        out.Bool(true);
+    });
+}
+
 std::string parse_enrolment_error(std::string_view json) {
     try {
         const rapidjson::Document document =
@@ -181,6 +190,18 @@ std::string parse_enrolment_error(std::string_view json) {
         return JsonFields{document, "", "the gateway's reply"}.text("error", kMaxEnrolmentBytes);
     } catch (const InputError&) {
         return {};
+    }
+}
+
+bool is_enrolment_refusal(std::string_view json) {
+    if (parse_enrolment_error(json).empty()) return false;
+    try {
+        const rapidjson::Document document =
+            parse_json("the gateway's reply", json, kMaxEnrolmentBytes);
+        JsonFields fields{document, "", "the gateway's reply"};
+        return fields.has(kRefused) && fields.boolean(kRefused);
+    } catch (const InputError&) {
+        return false;
     }
 }
 

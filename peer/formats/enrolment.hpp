@@ -74,10 +74,16 @@ std::string write_gateway_report(const GatewayReport& report);
 /// {"bytes": bytes}: the gateway's answer after the last byte of an upload.
 std::string write_arrival(std::uint64_t bytes);
 
-/// {"error": sentence}: the gateway's reply if it issues no ticket.
+/// {"error": sentence}: the gateway's reply if it cannot do now what a request asks for.
 std::string write_enrolment_error(std::string_view sentence);
-/// The sentence of such a reply; empty for any other text, also if the sentence has control
+/// {"error": sentence, "refused": true}: the gateway has read an enrolment request and refuses it
+/// for good. Whatever else answers at the gateway's URL, such as a web server without the
+/// gateway's line or a captive portal, does not write this.
+std::string write_enrolment_refusal(std::string_view sentence);
+/// The sentence of either reply; empty for any other text, also if the sentence has control
 /// characters.
 std::string parse_enrolment_error(std::string_view json);
+/// Whether the text is a refusal with a sentence.
+bool is_enrolment_refusal(std::string_view json);
 
 }  // namespace dedloc::formats

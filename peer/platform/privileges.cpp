@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "peer/base/error.hpp"
 
@@ -59,6 +60,20 @@ void become_user(const std::string& user) {
     setenv("HOME", home.c_str(), 1);
     setenv("USER", user.c_str(), 1);
     setenv("LOGNAME", user.c_str(), 1);
+}
+
+void give(const std::string& folder, const std::string& user) {
+    errno = 0;
+    const passwd* const account = getpwnam(user.c_str());
+    if (account == nullptr) throw InputError(fmt::format("there is no user {}", user));
+    const auto chown_one = [&](const std::string& path) {
+        if (lchown(path.c_str(), account->pw_uid, account->pw_gid) == 0) return;
+        throw IoError(fmt::format("cannot give {} to {}: {}", path, user, std::strerror(errno)));
+    };
+    for (const auto& entry : std::filesystem::recursive_directory_iterator{folder}) {
+        chown_one(entry.path().string());
+    }
+    chown_one(folder);
 }
 
 std::string owner_of(const std::string& path) {

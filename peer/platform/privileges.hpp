@@ -16,6 +16,10 @@ bool is_root();
 /// Thread    before there is a second one
 void become_user(const std::string& user);
 
+/// Root gives a folder and all that is in it to the account `user`. Errors: InputError (no such
+/// account), IoError.
+void give(const std::string& folder, const std::string& user);
+
 /// Name of the account that owns the file or folder; its number if it has no name. Errors: IoError.
 std::string owner_of(const std::string& path);
 

@@ -10,29 +10,48 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "peer/base/error.hpp"
 
 namespace dedloc::platform {
 namespace {
 
+/// How programs mark an error: MariaDB's, nginx, daemons of this project (peer/base/log), others.
+constexpr std::array<std::string_view, 8> kErrorMarks = {
+    "[ERROR]", "ERROR ", "[emerg]", "[alert]", " error: ", "error:", "Error:", "check failed"};
+
+/// MariaDB's last line, which says nothing of the reason.
+bool is_farewell(std::string_view line) {
+    return line.ends_with("[ERROR] Aborting");
+}
+
+bool reports_error(std::string_view line) {
+    return !is_farewell(line) && std::ranges::any_of(kErrorMarks, [&](const std::string_view mark) {
+        return line.find(mark) != std::string_view::npos;
+    });
+}
+
 int exit_status_of(int wait_status) {
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-/// Descriptors that become stdout and stderr of the child; −1: it inherits ours.
+/// Descriptors that become stdin, stdout and stderr of the child; −1: /dev/null for the first, and
+/// ours for the others.
 struct Streams {
+    int input = -1;
     int output = -1;
     int errors = -1;
 };
 
 /// The child between fork and exec: async-signal-safe calls only.
-[[noreturn]] void become(char* const* arguments, const Streams& streams, int death_signal,
-                         pid_t parent, int error_pipe) {
+[[noreturn]] void become(char* const* arguments, const Streams& streams, const char* directory,
+                         int death_signal, pid_t parent, int error_pipe) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, death_signal);
     if (getppid() != parent) _exit(127);  // the parent died before prctl took effect
@@ -42,17 +61,18 @@ struct Streams {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) {
         std::signal(signal, SIG_DFL);
     }
-    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0) dup2(null, 0);
+    const int input = streams.input >= 0 ? streams.input : open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (input >= 0) dup2(input, 0);
     if (streams.output >= 0) dup2(streams.output, 1);
     if (streams.errors >= 0) dup2(streams.errors, 2);
-    execvp(arguments[0], arguments);
+    if (*directory == '\0' || chdir(directory) == 0) execvp(arguments[0], arguments);
     const int reason = errno;
     [[maybe_unused]] const auto written = write(error_pipe, &reason, sizeof reason);
     _exit(127);
 }
 
-pid_t fork_and_exec(const Command& command, const Streams& streams, int death_signal) {
+pid_t fork_and_exec(const Command& command, const Streams& streams,
+                    const std::filesystem::path& directory, int death_signal) {
     std::vector<char*> arguments;
     for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -62,7 +82,9 @@ pid_t fork_and_exec(const Command& command, const Streams& streams, int death_si
     }
     const pid_t parent = getpid();
     const pid_t child = fork();
-    if (child == 0) become(arguments.data(), streams, death_signal, parent, error_pipe[1]);
+    if (child == 0) {
+        become(arguments.data(), streams, directory.c_str(), death_signal, parent, error_pipe[1]);
+    }
     const int fork_error = errno;
     close(error_pipe[1]);
     int reason = child < 0 ? fork_error : 0;
@@ -89,9 +111,10 @@ pid_t spawn(const Command& command, const SpawnOptions& options) {
     try {
         const pid_t child = fork_and_exec(
             command,
-            {.output = options.standard_output >= 0 ? options.standard_output : output,
+            {.input = options.standard_input,
+             .output = options.standard_output >= 0 ? options.standard_output : output,
              .errors = output},
-            options.death_signal);
+            options.directory, options.death_signal);
         if (output >= 0) close(output);
         return child;
     } catch (...) {
@@ -107,7 +130,7 @@ Finished run_to_end(const Command& command) {
     }
     pid_t child = 0;
     try {
-        child = fork_and_exec(command, {.output = output[1], .errors = output[1]}, SIGKILL);
+        child = fork_and_exec(command, {.output = output[1], .errors = output[1]}, {}, SIGKILL);
     } catch (...) {
         close(output[0]);
         close(output[1]);
@@ -140,11 +163,15 @@ std::optional<int> poll_child(pid_t child) {
     return ended == child ? exit_status_of(status) : 0;
 }
 
-std::string last_line(const std::filesystem::path& file) {
-    std::ifstream input(file);
+std::string failure_in(const std::filesystem::path& log, std::uintmax_t begin) {
+    std::ifstream input(log, std::ios::binary | std::ios::ate);
+    const auto size = static_cast<std::streamoff>(input.tellg());
+    const auto offset = static_cast<std::streamoff>(begin);
+    input.seekg(offset <= size ? offset : 0);  // a log that was rotated begins anew
     std::string last;
     for (std::string line; std::getline(input, line);) {
-        if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+        if (reports_error(line)) return line;
+        if (!is_farewell(line) && line.find_first_not_of(" \t\r") != std::string::npos) last = line;
     }
     return last;
 }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,15 +22,17 @@ using Command = std::vector<std::string>;
 struct SpawnOptions {
     /// File that stdout and stderr are appended to; empty: the child inherits ours.
     std::filesystem::path output;
-    mode_t output_mode = kPublicFile;  ///< permissions of that file if it is created
-    int standard_output = -1;          ///< descriptor that replaces stdout; −1: none
-    int death_signal = SIGTERM;        ///< what the child gets when its parent thread ends
+    mode_t output_mode = kPublicFile;   ///< permissions of that file if it is created
+    int standard_input = -1;            ///< descriptor that replaces stdin; −1: /dev/null
+    int standard_output = -1;           ///< descriptor that replaces stdout; −1: none
+    std::filesystem::path directory{};  ///< working folder of the child; empty: ours
+    int death_signal = SIGTERM;         ///< what the child gets when its parent thread ends
 };
 
-/// Starts `command` in its own process group, with no open files except stdin (/dev/null), stdout
-/// and stderr, and with no blocked signals.
+/// Starts `command` in its own process group, with no open files except stdin, stdout and stderr,
+/// and with no blocked signals.
 ///
-/// Errors    IoError if the program cannot be started
+/// Errors    IoError if the program cannot be started or the working folder not be entered
 /// Thread    one that lives as long as this process: the child gets death_signal when it ends
 pid_t spawn(const Command& command, const SpawnOptions& options);
 
@@ -48,7 +51,9 @@ std::optional<int> poll_child(pid_t child);
 /// Waits for a child to end. Returns its exit status (128 + signal if a signal ended it).
 int wait_for_child(pid_t child);
 
-/// The last line of a file that is not blank; empty if there is none or no file.
-std::string last_line(const std::filesystem::path& file);
+/// Why a program failed, by what it wrote to `log` after the first `begin` bytes (all of it if the
+/// log is shorter): its first line that reports an error, because advice and consequences follow
+/// it; without one the last line that is not blank. Empty if there is no line or no file.
+std::string failure_in(const std::filesystem::path& log, std::uintmax_t begin = 0);
 
 }  // namespace dedloc::platform

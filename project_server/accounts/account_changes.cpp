@@ -7,6 +7,7 @@
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/preference_text.hpp"
 #include "project_server/accounts/sessions.hpp"
+#include "project_server/accounts/stored_account.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
@@ -14,12 +15,14 @@ namespace {
 
 constexpr std::size_t kMaxCountry = 60;
 constexpr std::size_t kMaxUrl = 200;
-constexpr const char* kTaken = "There is an account with this e-mail address already.";
+
+bool is_hash_of(const std::string& hash, const std::string& email, const std::string& password) {
+    return password.size() <= kMaxPassword &&
+           is_password(hash, boinc_password_hash(password, email));
+}
 
 bool is_hash_of(const Row& row, const std::string& password) {
-    return password.size() <= kMaxPassword &&
-           is_password(row.text("passwd_hash"),
-                       boinc_password_hash(password, row.text("email_addr")));
+    return is_hash_of(row.text("passwd_hash"), row.text("email_addr"), password);
 }
 
 /// The sentence of the error reply that BOINC's clients would get.
@@ -45,9 +48,8 @@ Refusal password_fault(const std::string& password) {
 
 std::optional<std::int64_t> user_of(Database& database, const std::string& email,
                                     const std::string& password) {
-    const auto row = database.query_one(
-        "select id, email_addr, passwd_hash from user where email_addr = ?", {clean_email(email)});
-    if (!row) {
+    const auto account = account_at(database, email);
+    if (!account) {
         // Takes as long as for an account, so the time does not tell which addresses have one.
         static const std::string hash_of_none = slow_hash(random_key());
         if (password.size() <= kMaxPassword) {
@@ -55,8 +57,8 @@ std::optional<std::int64_t> user_of(Database& database, const std::string& email
         }
         return std::nullopt;
     }
-    if (!is_hash_of(*row, password)) return std::nullopt;
-    return row->integer("id");
+    if (!is_hash_of(account->password_hash, account->email, password)) return std::nullopt;
+    return account->id;
 }
 
 bool has_password(Database& database, std::int64_t user, const std::string& password) {
@@ -81,30 +83,32 @@ Registration register_user(Database& database, const std::string& email, const s
              random_key(), now});
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return {.user = 0, .refusal = kTaken};
+        return {.user = 0, .refusal = sentence_of_taken(database, request.email)};
     }
     return {.user = database.insert_id(), .refusal = std::nullopt};
 }
 
 Refusal change_email(Database& database, std::int64_t user, const std::string& password,
                      const std::string& email, double now) {
-    const AccountRequest request = cleaned({.email = email,
-                                            .password_hash = boinc_password_hash(password, email),
-                                            .name = "unchanged"});
-    if (const Refusal fault = request_fault(request)) return fault;
-    if (!has_password(database, user, password)) return "The password is wrong.";
-    const std::string hash = slow_hash(request.password_hash);
+    const std::string address = clean_email(email);
+    const auto row =
+        database.query_one("select email_addr, passwd_hash from user where id = ?", {user});
+    // Accounts of former releases keep an address that no new one gets.
+    const bool is_new = !row || address != clean_email(row->text("email_addr"));
+    if (const Refusal fault = is_new ? email_fault(address) : std::nullopt) return fault;
+    if (!row || !is_hash_of(*row, password)) return "The password is wrong.";
+    const std::string hash = slow_hash(boinc_password_hash(password, address));
     try {
         in_transaction(database, [&] {
-            void_mail_tokens(database, user);
             database.execute(
                 "update user set email_addr = ?, passwd_hash = ?, email_validated = 0, "
                 "email_addr_change_time = ? where id = ?",
-                {request.email, hash, now, user});
+                {address, hash, now, user});
+            void_mail_tokens(database, user);
         });
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return kTaken;
+        return sentence_of_taken(database, address);
     }
     return std::nullopt;
 }
@@ -120,9 +124,9 @@ Refusal change_password(Database& database, std::int64_t user, const std::string
 
 Refusal set_password(Database& database, std::int64_t user, const std::string& next) {
     if (const Refusal fault = password_fault(next)) return fault;
-    const auto row = database.query_one("select email_addr from user where id = ?", {user});
-    if (!row) return "There is no such account.";
-    const std::string hash = slow_hash(boinc_password_hash(next, row->text("email_addr")));
+    const auto account = locked_account(database, user);
+    if (!account) return "There is no such account.";
+    const std::string hash = slow_hash(boinc_password_hash(next, account->email));
     database.execute("update user set passwd_hash = ? where id = ?", {hash, user});
     end_sessions(database, user);
     void_mail_tokens(database, user);

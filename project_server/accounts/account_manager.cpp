@@ -15,37 +15,33 @@
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/preference_text.hpp"
 #include "project_server/accounts/sessions.hpp"
+#include "project_server/accounts/stored_account.hpp"
 #include "project_server/accounts/teams.hpp"
+#include "project_server/database/account_keys.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
 namespace {
 
-constexpr const char* kHeader = "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n";
-
-std::string refused(int number, std::string_view sentence) {
-    return kHeader + account_error(number, sentence);
-}
-
 std::string no_account() {
-    return refused(ERR_DB_NOT_FOUND, "No account has this key.");
+    return manager_error(ERR_DB_NOT_FOUND, "No account has this key.");
 }
 
+/// As PHP's urlencode() does, which account managers undo.
 std::string url_encoded(std::string_view text) {
     std::string out;
     for (const char c : text) {
+        if (c == ' ') {
+            out += '+';
+            continue;
+        }
         const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
                               (c >= 'A' && c <= 'Z') ||
                               std::string_view{"-_."}.find(c) != std::string_view::npos;
         out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
     return out;
-}
-
-std::optional<Row> account_of(Database& database, const std::string& key) {
-    if (key.size() != 32) return std::nullopt;
-    return database.query_one("select * from user where authenticator = ?", {key});
 }
 
 /// A new value of the column, cut to the limit.
@@ -73,7 +69,7 @@ std::optional<std::string> change_texts(Database& database, std::int64_t user,
                          {*value == "0" ? 0 : 1, user});
     }
     if (const auto venue = parameter("venue"); venue && !venue->empty()) {
-        if (!is_venue(*venue)) return refused(ERR_XML_PARSE, "The venue is not valid.");
+        if (!is_venue(*venue)) return manager_error(ERR_XML_PARSE, "The venue is not valid.");
         database.execute("update user set venue = ? where id = ?", {*venue, user});
     }
     return std::nullopt;
@@ -84,13 +80,13 @@ std::optional<std::string> change_preferences(Database& database, const Row& acc
     const std::int64_t user = account.integer("id");
     if (const auto asked = parameter("global_prefs"); asked && !asked->empty()) {
         const auto text = managed_preferences(*asked, "global_preferences", {});
-        if (!text) return refused(ERR_XML_PARSE, "The global preferences are not valid.");
+        if (!text) return manager_error(ERR_XML_PARSE, "The global preferences are not valid.");
         database.execute("update user set global_prefs = ? where id = ?", {*text, user});
     }
     if (const auto asked = parameter("project_prefs"); asked && !asked->empty()) {
         const auto text =
             managed_preferences(*asked, "project_preferences", account.text("project_prefs"));
-        if (!text) return refused(ERR_XML_PARSE, "The project preferences are not valid.");
+        if (!text) return manager_error(ERR_XML_PARSE, "The project preferences are not valid.");
         database.execute("update user set project_prefs = ? where id = ?", {*text, user});
     }
     return std::nullopt;
@@ -102,32 +98,42 @@ std::optional<std::string> change_sign_in(Database& database, const Row& account
     const auto email = parameter("email_addr");
     const auto hash = parameter("password_hash");
     if ((!email || email->empty()) && (!hash || hash->empty())) return std::nullopt;
-    const std::string address =
-        email && !email->empty() ? clean_email(*email) : account.text("email_addr");
-    if (address != account.text("email_addr") && (!hash || hash->empty())) {
-        return refused(ERR_BAD_EMAIL_ADDR,
-                       "A new e-mail address needs the password hash that belongs to it.");
+    const std::string stored = account.text("email_addr");
+    const std::string address = email && !email->empty() ? clean_email(*email) : stored;
+    // Compared here, by bytes: for the database a look-alike may be the confirmed address.
+    const bool is_new = address != clean_email(stored);
+    if (is_new && (!hash || hash->empty())) {
+        return manager_error(ERR_BAD_EMAIL_ADDR,
+                             "A new e-mail address needs the password hash that belongs to it.");
     }
     if (!hash || hash->empty()) return std::nullopt;
-    const AccountRequest request{.email = address, .password_hash = *hash, .name = "unchanged"};
-    if (const auto fault = fault_of(request)) return kHeader + *fault;
-    const std::string stored = slow_hash(*hash);
+    if (const auto fault = is_new ? email_fault(address) : std::nullopt) {
+        return manager_error(ERR_BAD_EMAIL_ADDR, *fault);
+    }
+    if (const auto fault = hash_fault(*hash)) return kXmlHeader + *fault;
+    const std::string slow = slow_hash(*hash);
     try {
-        in_transaction(database, [&] {
-            void_mail_tokens(database, account.integer("id"));
-            // Columns are assigned from left to right, so the address comes after what compares it.
-            database.execute(
-                "update user set email_validated = if(email_addr = ?, email_validated, 0), "
-                "email_addr_change_time = if(email_addr = ?, email_addr_change_time, ?), "
-                "email_addr = ?, passwd_hash = ? where id = ?",
-                {address, address, now, address, stored, account.integer("id")});
-            end_sessions(database, account.integer("id"));
+        return in_transaction(database, [&]() -> std::optional<std::string> {
+            const std::int64_t user = account.integer("id");
+            const auto locked = locked_account(database, user);
+            if (!locked || locked->email != stored) {
+                return manager_error(ERR_DB_NOT_FOUND, "The account has changed. Try again.");
+            }
+            if (is_new) {
+                database.execute(
+                    "update user set email_addr = ?, email_validated = 0, email_addr_change_time = "
+                    "? where id = ?",
+                    {address, now, user});
+            }
+            database.execute("update user set passwd_hash = ? where id = ?", {slow, user});
+            void_mail_tokens(database, user);
+            end_sessions(database, user);
+            return std::nullopt;
         });
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return refused(ERR_DB_NOT_UNIQUE, "There is an account with this e-mail address already.");
+        return manager_error(ERR_DB_NOT_UNIQUE, sentence_of_taken(database, address));
     }
-    return std::nullopt;
 }
 
 std::optional<std::string> change_team(Database& database, std::int64_t user,
@@ -138,49 +144,21 @@ std::optional<std::string> change_team(Database& database, std::int64_t user,
     if (team == 0) {
         leave_team(database, user);
     } else if (const Refusal refusal = join_team(database, user, team)) {
-        return refused(ERR_DB_NOT_FOUND, *refusal);
+        return manager_error(ERR_DB_NOT_FOUND, *refusal);
     }
     return std::nullopt;
 }
 
-std::string host_elements(Database& database, std::int64_t user) {
-    std::string text;
-    for (const Row& row : database.query(
-             "select id, create_time, rpc_time, total_credit, expavg_credit, expavg_time, p_ncpus, "
-             "p_vendor, p_model, os_name, os_version, m_nbytes, venue, host_cpid from host "
-             "where userid = ? order by id limit 1000",
-             {user})) {
-        text += fmt::format(
-            "<host>\n<id>{}</id>\n<create_time>{}</create_time>\n<rpc_time>{}</rpc_time>\n"
-            "<total_credit>{:.6f}</total_credit>\n<expavg_credit>{:.6f}</expavg_credit>\n"
-            "<expavg_time>{:.6f}</expavg_time>\n<p_ncpus>{}</p_ncpus>\n<p_vendor>{}</p_vendor>\n"
-            "<p_model>{}</p_model>\n<os_name>{}</os_name>\n<os_version>{}</os_version>\n"
-            "<m_nbytes>{:.0f}</m_nbytes>\n<venue>{}</venue>\n<host_cpid>{}</host_cpid>\n</host>\n",
-            row.integer("id"), row.integer("create_time"), row.integer("rpc_time"),
-            row.real("total_credit"), row.real("expavg_credit"), row.real("expavg_time"),
-            row.integer("p_ncpus"), escape_markup(row.text("p_vendor")),
-            escape_markup(row.text("p_model")), escape_markup(row.text("os_name")),
-            escape_markup(row.text("os_version")), row.real("m_nbytes"),
-            escape_markup(row.text("venue")), escape_markup(row.text("host_cpid")));
-    }
-    return text;
-}
-
-std::string user_reply(const Row& row, const std::string& hosts) {
-    return fmt::format(
-        "{}<user>\n<id>{}</id>\n<cpid>{}</cpid>\n<create_time>{}</create_time>\n<name>{}</name>\n"
-        "<country>{}</country>\n<total_credit>{:.6f}</total_credit>\n"
-        "<expavg_credit>{:.6f}</expavg_credit>\n<expavg_time>{:.6f}</expavg_time>\n"
-        "<teamid>{}</teamid>\n<url>{}</url>\n<has_profile>{}</has_profile>\n{}</user>\n",
-        kHeader, row.integer("id"),
-        md5_of_text(row.text("cross_project_id") + row.text("email_addr")),
-        row.integer("create_time"), escape_markup(row.text("name")),
-        escape_markup(row.text("country")), row.real("total_credit"), row.real("expavg_credit"),
-        row.real("expavg_time"), row.integer("teamid"), escape_markup(row.text("url")),
-        row.integer("has_profile"), hosts);
-}
-
 }  // namespace
+
+std::string manager_error(int number, std::string_view sentence) {
+    return kXmlHeader + account_error(number, sentence);
+}
+
+std::optional<Row> account_of(Database& database, const std::string& key) {
+    if (key.size() != 32) return std::nullopt;
+    return database.query_one("select * from user where authenticator = ?", {key});
+}
 
 std::string account_info(Database& database, const std::string& key) {
     const auto row = account_of(database, key);
@@ -189,15 +167,21 @@ std::string account_info(Database& database, const std::string& key) {
                                             {row->integer("teamid"), row->integer("id")});
     return fmt::format(
         "{}<am_get_info_reply>\n<success/>\n<id>{}</id>\n<name>{}</name>\n<country>{}</country>\n"
-        "<postal_code>{}</postal_code>\n<global_prefs>\n{}\n</global_prefs>\n<project_prefs>\n{}\n"
+        "<weak_auth>{}</weak_auth>\n<cpid>{}</cpid>\n<has_profile>{}</has_profile>\n"
+        "<create_time>{}</create_time>\n<global_prefs>\n{}\n</global_prefs>\n<project_prefs>\n{}\n"
         "</project_prefs>\n<url>{}</url>\n<send_email>{}</send_email>\n"
-        "<show_hosts>{}</show_hosts>\n<teamid>{}</teamid>\n<venue>{}</venue>\n{}"
-        "</am_get_info_reply>\n",
-        kHeader, row->integer("id"), url_encoded(row->text("name")),
-        url_encoded(row->text("country")), url_encoded(row->text("postal_code")),
-        row->text("global_prefs"), row->text("project_prefs"), url_encoded(row->text("url")),
-        row->integer("send_email"), row->integer("show_hosts"), row->integer("teamid"),
-        escape_markup(row->text("venue")), founded ? "<teamfounder/>\n" : "");
+        "<show_hosts>{}</show_hosts>\n<teamid>{}</teamid>\n<venue>{}</venue>\n"
+        "<postal_code>{}</postal_code>\n{}</am_get_info_reply>\n",
+        kXmlHeader, row->integer("id"), url_encoded(row->text("name")),
+        url_encoded(row->text("country")),
+        weak_account_key({.user = row->integer("id"),
+                          .authenticator = row->text("authenticator"),
+                          .password_hash = row->text("passwd_hash")}),
+        md5_of_text(row->text("cross_project_id") + row->text("email_addr")),
+        row->integer("has_profile"), row->integer("create_time"), row->text("global_prefs"),
+        row->text("project_prefs"), url_encoded(row->text("url")), row->integer("send_email"),
+        row->integer("show_hosts"), row->integer("teamid"), escape_markup(row->text("venue")),
+        url_encoded(row->text("postal_code")), founded ? "<teamfounder/>\n" : "");
 }
 
 std::string set_account_info(Database& database, const std::string& key,
@@ -210,32 +194,32 @@ std::string set_account_info(Database& database, const std::string& key,
     if (auto error = change_preferences(database, *row, parameter)) return *error;
     if (auto error = change_team(database, user, parameter)) return *error;
     if (auto error = change_texts(database, user, parameter)) return *error;
-    return std::string{kHeader} + "<am_set_info_reply>\n<success/>\n</am_set_info_reply>\n";
+    return std::string{kXmlHeader} + "<am_set_info_reply>\n<success/>\n</am_set_info_reply>\n";
+}
+
+void join_named_team(Database& database, const std::string& reply, const std::string& team) {
+    const std::string name = clean_text(team);
+    const auto account = find_element(reply, "account_out");
+    const auto key = account ? find_element(account->body, "authenticator") : std::nullopt;
+    if (name.empty() || !key) return;
+    const auto user = account_of(database, text_value(key->body));
+    const auto row = database.query_one("select id from team where name = ?", {name});
+    if (!user || !row) return;
+    // The account is made in any case, so a refusal is no error of the request.
+    (void)join_team(database, user->integer("id"), row->integer("id"));
 }
 
 std::string set_host_venue(Database& database, const std::string& key, std::int64_t host,
                            const std::string& venue) {
     const auto row = account_of(database, key);
     if (!row) return no_account();
-    if (!is_venue(venue)) return refused(ERR_XML_PARSE, "The venue is not valid.");
+    if (!is_venue(venue)) return manager_error(ERR_XML_PARSE, "The venue is not valid.");
     if (database.execute("update host set venue = ? where id = ? and userid = ?",
                          {venue, host, row->integer("id")}) == 0) {
-        return refused(ERR_DB_NOT_FOUND, "The account has no such computer.");
+        return manager_error(ERR_DB_NOT_FOUND, "The account has no such computer.");
     }
-    return std::string{kHeader} +
+    return std::string{kXmlHeader} +
            "<am_set_host_info_reply>\n<success/>\n</am_set_host_info_reply>\n";
-}
-
-std::string user_xml(Database& database, std::int64_t user) {
-    const auto row = database.query_one("select * from user where id = ?", {user});
-    if (!row) return refused(ERR_DB_NOT_FOUND, "There is no such user.");
-    return user_reply(*row, {});
-}
-
-std::string user_xml_by_key(Database& database, const std::string& key) {
-    const auto row = account_of(database, key);
-    if (!row) return no_account();
-    return user_reply(*row, host_elements(database, row->integer("id")));
 }
 
 }  // namespace dedloc::server

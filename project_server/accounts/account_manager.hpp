@@ -1,13 +1,13 @@
-// BOINC's requests of account managers and statistics sites: am_get_info.php, am_set_info.php,
-// am_set_host_info.php, show_user.php?format=xml. An account key authorises them. Each function
-// returns the reply's XML, <error> with BOINC's number if it refuses. Errors: DatabaseError,
-// TooBusyError.
+// BOINC's requests of account managers: am_get_info.php, am_set_info.php, am_set_host_info.php. The
+// account key authorises them, the weak account key does not. Each function returns the reply's
+// XML, <error> with BOINC's number if it refuses. Errors: DatabaseError, TooBusyError.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "project_server/database/database.hpp"
 
@@ -16,7 +16,16 @@ namespace dedloc::server {
 /// A parameter of the request; absent if it was not sent.
 using RequestParameter = std::function<std::optional<std::string>(const char* name)>;
 
-/// The account of a key: name, country, preferences, team, ...; names URL-encoded as BOINC does.
+/// What replies in XML begin with.
+inline constexpr const char* kXmlHeader = "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n";
+/// A reply that refuses: BOINC's error number and a sentence.
+std::string manager_error(int number, std::string_view sentence);
+
+/// The row of the account with this key; nothing for a weak account key.
+std::optional<Row> account_of(Database& database, const std::string& key);
+
+/// The account of a key: name, weak account key, country, preferences, team, ...; texts
+/// URL-encoded as BOINC does.
 std::string account_info(Database& database, const std::string& key);
 
 /// Changes what the parameters name: name, country, url, send_email, show_hosts, venue, teamid,
@@ -26,12 +35,13 @@ std::string account_info(Database& database, const std::string& key);
 std::string set_account_info(Database& database, const std::string& key,
                              const RequestParameter& parameter, double now);
 
+/// The team that a client names while it creates an account: the account of the key in `reply`,
+/// which create_account() has returned, joins it. Nothing happens if the reply has no key, or if
+/// there is no such team or it takes no new members, as on BOINC's servers.
+void join_named_team(Database& database, const std::string& reply, const std::string& team);
+
 /// Sets the venue (home, work, school or none) of a computer of the account.
 std::string set_host_venue(Database& database, const std::string& key, std::int64_t host,
                            const std::string& venue);
-
-/// The user with an id, or that of a key together with all computers.
-std::string user_xml(Database& database, std::int64_t user);
-std::string user_xml_by_key(Database& database, const std::string& key);
 
 }  // namespace dedloc::server

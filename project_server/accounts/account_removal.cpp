@@ -118,6 +118,9 @@ void delete_account(Database& database, std::int64_t user, double now) {
         clean_tasks(database, user);
         delete_hosts(database, user, now);
         database.execute("delete from token where userid = ?", {user});
+        database.execute(
+            "delete from dedloc_mail where userid = ? or cast(email as binary) = cast(? as binary)",
+            {user, row->text("email_addr")});
         database.execute("delete from consent where userid = ?", {user});
         database.execute("delete from credit_user where userid = ?", {user});
         database.execute("delete from credited_job where userid = ?", {user});

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -17,17 +16,7 @@ namespace {
 constexpr int kBadEmailAddress = -205;
 constexpr int kBadPassword = -206;
 constexpr int kBadUserName = -188;
-
-bool is_password_hash(const std::string& text) {
-    std::array<std::byte, 16> ignored{};
-    return from_hex(text, ignored);
-}
-
-bool is_email(const std::string& text) {
-    const auto at = text.find('@');
-    return at != std::string::npos && at > 0 && at + 1 < text.size() && text.size() <= kMaxEmail &&
-           text.find_first_of(" \t\r\n<>\"'&") == std::string::npos;
-}
+constexpr int kNotUnique = -137;
 
 }  // namespace
 
@@ -45,15 +34,8 @@ bool has_account_key(std::string_view reply) {
 bool is_wrong_password(std::string_view reply) {
     const auto error = find_element(reply, "error");
     const auto number = error ? find_element(error->body, "error_num") : std::nullopt;
-    return number && integer_value(number->body) == kBadPassword;
-}
-
-std::string clean_email(const std::string& email) {
-    std::string text = clean_text(email);
-    std::ranges::transform(text, text.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return text;
+    const auto value = number ? integer_value(number->body) : 0;
+    return value == kBadPassword || value == kNotUnique;
 }
 
 AccountRequest cleaned(const AccountRequest& request) {
@@ -62,15 +44,18 @@ AccountRequest cleaned(const AccountRequest& request) {
             .name = clean_text(request.name, kMaxAccountName)};
 }
 
+std::optional<std::string> hash_fault(const std::string& password_hash) {
+    std::array<std::byte, 16> ignored{};
+    if (from_hex(password_hash, ignored)) return std::nullopt;
+    return account_error(kBadPassword, "The password hash is not valid.");
+}
+
 std::optional<std::string> fault_of(const AccountRequest& request) {
-    if (!is_email(request.email)) {
-        return account_error(kBadEmailAddress, "The e-mail address is not valid.");
+    if (const auto fault = email_fault(request.email)) {
+        return account_error(kBadEmailAddress, *fault);
     }
     if (request.name.empty()) return account_error(kBadUserName, "A user name is needed.");
-    if (!is_password_hash(request.password_hash)) {
-        return account_error(kBadPassword, "The password hash is not valid.");
-    }
-    return std::nullopt;
+    return hash_fault(request.password_hash);
 }
 
 }  // namespace dedloc::server

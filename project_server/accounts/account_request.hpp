@@ -5,11 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "project_server/accounts/email_address.hpp"
+
 namespace dedloc::server {
 
-// Characters and bytes that the tables take.
+// Bytes that the table takes.
 inline constexpr std::size_t kMaxAccountName = 60;
-inline constexpr std::size_t kMaxEmail = 190;
 
 /// Parameters of both requests.
 struct AccountRequest {
@@ -23,15 +24,15 @@ std::string account_error(int number, std::string_view sentence);
 
 /// The reply has the key of an account: the password was right.
 bool has_account_key(std::string_view reply);
-/// The reply says that the password was wrong.
+/// The reply tells a guess at an account's password that it was wrong: that of a look-up, or of the
+/// creation of an account that exists.
 bool is_wrong_password(std::string_view reply);
-
-/// Trimmed, valid UTF-8, ASCII letters in lower case.
-std::string clean_email(const std::string& email);
 
 /// The request with e-mail and name in the form that the tables take. Input is untrusted.
 AccountRequest cleaned(const AccountRequest& request);
 
+/// The error reply for a text that is no password hash of a client; nothing if it is one.
+std::optional<std::string> hash_fault(const std::string& password_hash);
 /// The error reply for a cleaned request that no account can be made from; nothing if one can.
 std::optional<std::string> fault_of(const AccountRequest& request);
 

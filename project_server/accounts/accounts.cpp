@@ -7,6 +7,9 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/sessions.hpp"
+#include "project_server/accounts/stored_account.hpp"
+#include "project_server/publishing/keys.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -16,28 +19,28 @@ std::string key_reply(const std::string& authenticator) {
                        authenticator);
 }
 
-/// The reply for an existing account, given its password.
-std::string authenticate(const Row& row, const std::string& password_hash) {
-    if (!is_password(row.text("passwd_hash"), password_hash)) {
-        return account_error(ERR_BAD_PASSWD, "The password is wrong.");
-    }
-    return key_reply(row.text("authenticator"));
+std::string not_unique(Database& database, const std::string& email) {
+    return account_error(ERR_DB_NOT_UNIQUE, sentence_of_taken(database, email));
 }
 
-constexpr const char* kExists = "There is an account with this e-mail address already.";
-constexpr const char* kFind = "select authenticator, passwd_hash from user where email_addr = ?";
+/// Whether an existing account has this hash. As on BOINC's servers, the account key may be entered
+/// for the password.
+bool may_sign_in(const StoredAccount& account, const std::string& password_hash) {
+    return (!account.key.empty() &&
+            is_same_secret(password_hash, md5_of_text(account.key + account.email))) ||
+           is_password(account.password_hash, password_hash);
+}
 
 }  // namespace
 
 std::string create_account(Database& database, const AccountRequest& asked, double now) {
     const AccountRequest request = cleaned(asked);
-    if (const auto fault = fault_of(request)) return *fault;
-    if (const auto row = database.query_one(kFind, {request.email})) {
-        if (is_password(row->text("passwd_hash"), request.password_hash)) {
-            return key_reply(row->text("authenticator"));
-        }
-        return account_error(ERR_DB_NOT_UNIQUE, kExists);
+    // First, since an account of a former release may have an address that no new one gets.
+    if (const auto account = account_at(database, request.email)) {
+        return may_sign_in(*account, request.password_hash) ? key_reply(account->key)
+                                                            : not_unique(database, request.email);
     }
+    if (const auto fault = fault_of(request)) return *fault;
     const std::string authenticator = random_key();
     try {
         database.execute(
@@ -48,19 +51,22 @@ std::string create_account(Database& database, const AccountRequest& asked, doub
              slow_hash(request.password_hash), random_key(), now});
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return account_error(ERR_DB_NOT_UNIQUE, kExists);
+        return not_unique(database, request.email);
     }
     log_info("account {} created", database.insert_id());
     return key_reply(authenticator);
 }
 
 std::string look_up_account(Database& database, const AccountRequest& request) {
-    const auto row = database.query_one(kFind, {clean_email(request.email)});
-    if (!row) return account_error(ERR_DB_NOT_FOUND, "No account has this e-mail address.");
+    const auto account = account_at(database, request.email);
+    if (!account) return account_error(ERR_DB_NOT_FOUND, "No account has this e-mail address.");
     if (request.password_hash.empty()) {
         return "<account_out>\n    <success/>\n</account_out>\n";
     }
-    return authenticate(*row, request.password_hash);
+    if (!may_sign_in(*account, request.password_hash)) {
+        return account_error(ERR_BAD_PASSWD, "The password is wrong.");
+    }
+    return key_reply(account->key);
 }
 
 }  // namespace dedloc::server

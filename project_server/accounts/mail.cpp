@@ -4,7 +4,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sodium.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +17,9 @@
 #include <utility>
 
 #include "peer/platform/files.hpp"
+#include "peer/platform/memory_file.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/database/database.hpp"
 
@@ -31,12 +32,8 @@ bool is_plain(const std::string& text) {
     return std::ranges::all_of(text, [](unsigned char c) { return c >= 0x20 && c < 0x7F; });
 }
 
-/// One address and nothing else: neither a list nor an option of a program.
 void check_address(const std::string& address) {
-    const bool is_address = address.find('@') != std::string::npos && address.front() != '-' &&
-                            address.size() <= 254 && is_plain(address) &&
-                            address.find_first_of(" <>,;:\"'\\()[]|") == std::string::npos;
-    if (!is_address) throw InputError("a text is no address for e-mail");
+    if (!is_mail_address(address)) throw InputError("a text is no address for e-mail");
 }
 
 /// A header's text: UTF-8 in the form of RFC 2047 unless it is plain ASCII.
@@ -116,10 +113,11 @@ void deliver_by_relay(const MailSettings& settings, const std::string& to,
 
 /// Runs a program to its end and returns its exit status; nothing if it took too long, and then it
 /// and its children are ended.
-std::optional<int> status_within(std::chrono::seconds limit, const platform::Command& command) {
+std::optional<int> status_within(std::chrono::seconds limit, const platform::Command& command,
+                                 const platform::SpawnOptions& options) {
     constexpr std::chrono::milliseconds kLook{20};
     const auto until = std::chrono::steady_clock::now() + limit;
-    const pid_t child = platform::spawn(command, {.output = "/dev/null"});
+    const pid_t child = platform::spawn(command, options);
     for (;;) {
         if (const auto status = platform::poll_child(child)) return status;
         if (std::chrono::steady_clock::now() >= until) break;
@@ -130,29 +128,29 @@ std::optional<int> status_within(std::chrono::seconds limit, const platform::Com
     return std::nullopt;
 }
 
-/// The message goes through a file: a shell with a fixed script connects it to sendmail.
+/// What sendmail says of a failure, without the address, which no log shall have.
+std::string reason_of(const platform::MemoryFile& words, const std::string& to, int status) {
+    std::string reason = platform::failure_in(words.path());
+    for (auto at = reason.find(to); at != std::string::npos; at = reason.find(to)) {
+        reason.replace(at, to.size(), "the address");
+    }
+    return reason.empty() ? fmt::format("status {}", status) : reason;
+}
+
 void deliver_by_sendmail(const MailSettings& settings, const std::string& to,
                          const std::string& text) {
-    const auto file = std::filesystem::temp_directory_path() /
-                      fmt::format("dedloc-mail-{}-{}", getpid(), random_token().substr(0, 16));
-    platform::replace_file(file, std::string_view{text}, platform::kSecretFile);
-    std::optional<int> status;
-    try {
-        status = status_within(settings.time_limit,
-                               {"/bin/sh", "-c", R"(exec "$0" -i -f "$1" -- "$2" <"$3")",
-                                settings.sendmail.string(), settings.from, to, file.string()});
-    } catch (...) {
-        std::filesystem::remove(file);
-        throw;
-    }
-    std::filesystem::remove(file);
+    const platform::MemoryFile message{text};
+    const platform::MemoryFile words;
+    const auto status = status_within(
+        settings.time_limit, {settings.sendmail.string(), "-i", "-f", settings.from, "--", to},
+        {.output = words.path(), .standard_input = message.descriptor()});
     if (!status) {
         throw IoError(fmt::format("{} has not ended within {} s", settings.sendmail.string(),
                                   settings.time_limit.count()));
     }
     if (*status == 0) return;
     const std::string sentence =
-        fmt::format("{} has failed with status {}", settings.sendmail.string(), *status);
+        fmt::format("{} has failed: {}", settings.sendmail.string(), reason_of(words, to, *status));
     constexpr int kWrongData = 65;  // EX_DATAERR, EX_NOUSER and EX_NOHOST of sysexits.h
     constexpr int kNoUser = 67;
     constexpr int kNoHost = 68;

@@ -9,7 +9,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/stored_account.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -27,7 +27,8 @@ const char* name_of(MailPurpose purpose) {
 struct Mailer::Waiting {
     std::int64_t id;
     MailPurpose purpose;
-    std::string email;
+    std::int64_t user;      ///< 0 in an empty row, and in one that a former release has written
+    std::string email;      ///< the account's when it was asked for
     std::int64_t attempts;  ///< including the one that begins now
 };
 
@@ -49,16 +50,15 @@ Mailer::~Mailer() {
 
 void Mailer::request(Database& database, MailPurpose purpose, const std::string& email) {
     if (!is_on()) return log_warning("an e-mail is not sent: the project sends none");
-    constexpr std::size_t kLongest = 190;  // no account has a longer one
-    const std::string address = clean_email(email);
-    if (address.size() > kLongest) return;
+    const auto account = account_at(database, email);
     const auto now = static_cast<std::int64_t>(unix_now());
     const auto written = in_transaction(database, [&] {
         return database.execute(
-            "insert into dedloc_mail (purpose, email, created, next_attempt) select ?, ?, ?, ? "
-            "from dual where (select count(*) from dedloc_mail) < ? on duplicate key update "
-            "next_attempt = values(next_attempt)",
-            {name_of(purpose), address, now, now, kMaxWaitingMail});
+            "insert into dedloc_mail (purpose, userid, email, created, next_attempt) select ?, ?, "
+            "?, ?, ? from dual where (select count(*) from dedloc_mail) < ? on duplicate key "
+            "update email = values(email), next_attempt = values(next_attempt)",
+            {name_of(purpose), account ? account->id : 0, account ? account->email : "", now, now,
+             kMaxWaitingMail});
     });
     if (written == 0) log_warning("an e-mail is not sent: {} wait already", kMaxWaitingMail);
     {
@@ -99,7 +99,8 @@ std::optional<Mailer::Waiting> Mailer::take_next() {
     const auto now = static_cast<std::int64_t>(unix_now());
     return in_transaction(*database_, [&]() -> std::optional<Waiting> {
         const auto row = database_->query_one(
-            "select id, purpose, email, attempts from dedloc_mail where next_attempt <= ? order by "
+            "select id, purpose, userid, email, attempts from dedloc_mail where next_attempt <= ? "
+            "order by "
             "next_attempt, id limit 1 for update",
             {now});
         if (!row) return std::nullopt;
@@ -107,6 +108,7 @@ std::optional<Mailer::Waiting> Mailer::take_next() {
                               .purpose = row->text("purpose") == name_of(MailPurpose::kReset)
                                              ? MailPurpose::kReset
                                              : MailPurpose::kConfirm,
+                              .user = row->integer("userid"),
                               .email = row->text("email"),
                               .attempts = row->integer("attempts") + 1};
         const auto pause = std::min<std::int64_t>(
@@ -124,10 +126,13 @@ void Mailer::attempt(const Waiting& waiting) {
             return database_->execute("delete from dedloc_mail where id = ?", {waiting.id});
         });
     };
-    const auto secret = begin_by_mail(*database_, waiting.purpose, waiting.email, unix_now());
-    if (!secret) return finish();  // no such account, or one that has enough secrets
+    const auto secret =
+        begin_by_mail(*database_, waiting.purpose, waiting.email, unix_now(), waiting.user);
+    if (!secret) return finish();  // no such account any more, or one that has enough secrets
     try {
-        deliver(settings_, compose_(waiting.purpose, waiting.email, *secret));
+        MailMessage message = compose_(waiting.purpose, secret->text);
+        message.to = secret->address;
+        deliver(settings_, message);
         return finish();
     } catch (const MailRefused& error) {
         log_warning("an e-mail is given up: {}", error.what());  // without the address

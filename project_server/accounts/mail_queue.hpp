@@ -1,5 +1,6 @@
 // Requests for e-mail wait in the table dedloc_mail until a relay has taken the message, so neither
-// a relay that is away nor the end of the process loses one.
+// a relay that is away nor the end of the process loses one. A message goes to the address in the
+// account's row, never to the text that a visitor typed.
 #pragma once
 
 #include <condition_variable>
@@ -28,9 +29,8 @@ inline constexpr int kMailAttempts = 11;
 /// the connection breaks, between the relay's taking it and its row's deletion.
 class Mailer {
   public:
-    /// The text of a message with this secret.
-    using Compose = std::function<MailMessage(MailPurpose purpose, const std::string& email,
-                                              const std::string& secret)>;
+    /// The subject and the text of a message with this secret; its address comes from the account.
+    using Compose = std::function<MailMessage(MailPurpose purpose, const std::string& secret)>;
 
     /// `compose` is called on the thread.
     Mailer(MailSettings settings, DatabaseSettings database, Compose compose);
@@ -41,11 +41,14 @@ class Mailer {
 
     /// Whether the project sends e-mail at all.
     bool is_on() const { return !settings_.from.empty(); }
-    /// Stores a request to send a new secret to this address, if it has an account. Returns when
-    /// the row is on the disk; it takes the same time for every address. An address has one request
-    /// of a purpose at a time: a second one makes the next attempt come now. Dropped, which is
-    /// logged, if the project sends no e-mail or kMaxWaitingMail wait. Errors: DatabaseError.
-    /// Thread: any, with a connection of its own.
+    /// Stores a request to send a new secret to the account with this address (account_at). Returns
+    /// when the row is on the disk, with or without an account: the row of an address without one
+    /// is empty, so that the time does not tell. An account has one request of a purpose at a time:
+    /// a second one makes the next attempt come now. If the account has another address before the
+    /// message is sent, the request is dropped: a mailbox that its owner has given up gets nothing,
+    /// and no request named the new one. Dropped too, which is logged, if the
+    /// project sends no e-mail or kMaxWaitingMail wait. Errors: DatabaseError. Thread: any, with a
+    /// connection of its own.
     void request(Database& database, MailPurpose purpose, const std::string& email);
 
   private:

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "peer/base/bytes.hpp"
-#include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/email_address.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::server {

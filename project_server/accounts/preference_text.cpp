@@ -79,7 +79,12 @@ std::string rewritten(const XmlElement& element) {
 
 std::optional<std::string> managed_preferences(std::string_view text, std::string_view root,
                                                std::string_view stored) {
-    if (text.size() > kMaxManaged || !find_element(text, root)) return std::nullopt;
+    const auto whole = find_element(text, root);
+    if (text.size() > kMaxManaged || !whole) return std::nullopt;
+    // They replace the account's, so a damaged element would remove one of these.
+    XmlReader reader{whole->body};
+    while (reader.next()) continue;
+    if (!reader.lost().empty()) return std::nullopt;
     std::string inside = "\n";
     for (const XmlElement& element : split_preferences(text, root).general) {
         if (element.name != kSpecific) inside += rewritten(element, 0);

@@ -4,13 +4,13 @@
 // scheduler sends them to clients as they are, so they are written anew whenever they change.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "project_server/scheduler/preferences.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
@@ -18,9 +18,7 @@ namespace dedloc::server {
 /// Bytes of preferences that are stored; the columns are blobs of 65,535.
 inline constexpr std::size_t kMaxPreferences = 60'000;
 
-/// BOINC's venues.
-inline constexpr std::array<const char*, 3> kVenues{"home", "school", "work"};
-/// Whether it is one of kVenues, or empty: no venue.
+/// Whether it is one of kVenues (scheduler/preferences.hpp), or empty: no venue.
 bool is_venue(std::string_view venue);
 
 /// The elements of preferences; the views point into the text that was split.

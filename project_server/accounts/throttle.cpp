@@ -3,16 +3,15 @@
 #include <algorithm>
 
 #include "peer/platform/networks.hpp"
-#include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/email_address.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr std::size_t kMaxCounts = 100'000;
-constexpr std::size_t kMaxEmail = 254;  // no account has a longer one
 
-std::string account_key(const std::string& email) {
-    return "account " + clean_email(email).substr(0, kMaxEmail);
+std::string account_key(const std::string& subject) {
+    return "account " + subject;
 }
 
 std::string address_key(const std::string& address) {
@@ -20,36 +19,46 @@ std::string address_key(const std::string& address) {
 }
 
 /// What the keys of all pairs of an account begin with, and no other key does.
-std::string pairs_of(const std::string& email) {
-    return "pair " + clean_email(email).substr(0, kMaxEmail) + '\n';
+std::string pairs_of(const std::string& subject) {
+    return "pair " + subject + '\n';
 }
 
-std::string pair_key(const std::string& email, const std::string& address) {
-    return pairs_of(email) + platform::client_network(address);
+std::string pair_key(const std::string& subject, const std::string& address) {
+    return pairs_of(subject) + platform::client_network(address);
 }
 
 }  // namespace
 
-bool Throttle::allows(const std::string& email, const std::string& address, Clock::time_point now) {
+std::string account_subject(std::int64_t user) {
+    return "user " + std::to_string(user);
+}
+
+std::string address_subject(std::string_view email) {
+    return "e-mail " + clean_email(email).substr(0, kMaxEmail);
+}
+
+bool Throttle::allows(const std::string& subject, const std::string& address,
+                      Clock::time_point now) {
     const std::lock_guard lock{mutex_};
-    const std::string pair = pair_key(email, address);
+    const std::string pair = pair_key(subject, address);
     return is_below(pair, limits_.pair, now) &&
            is_below(address_key(address), limits_.address, now) &&
-           (known_.contains(pair) || is_below(account_key(email), limits_.account, now));
+           (known_.contains(pair) || is_below(account_key(subject), limits_.account, now));
 }
 
-void Throttle::count(const std::string& email, const std::string& address, Clock::time_point now) {
+void Throttle::count(const std::string& subject, const std::string& address,
+                     Clock::time_point now) {
     const std::lock_guard lock{mutex_};
-    const std::string pair = pair_key(email, address);
+    const std::string pair = pair_key(subject, address);
     add(pair, now);
     add(address_key(address), now);
-    if (!known_.contains(pair)) add(account_key(email), now);
+    if (!known_.contains(pair)) add(account_key(subject), now);
 }
 
-void Throttle::signed_in(const std::string& email, const std::string& address,
+void Throttle::signed_in(const std::string& subject, const std::string& address,
                          Clock::time_point now) {
     const std::lock_guard lock{mutex_};
-    const std::string pair = pair_key(email, address);
+    const std::string pair = pair_key(subject, address);
     counts_.erase(pair);
     if (known_.size() >= kMaxCounts && !known_.contains(pair)) {
         known_.erase(
@@ -58,10 +67,10 @@ void Throttle::signed_in(const std::string& email, const std::string& address,
     known_[pair] = now;
 }
 
-void Throttle::forgive(const std::string& email) {
+void Throttle::forgive(const std::string& subject) {
     const std::lock_guard lock{mutex_};
-    counts_.erase(account_key(email));
-    const std::string pairs = pairs_of(email);
+    counts_.erase(account_key(subject));
+    const std::string pairs = pairs_of(subject);
     auto first = counts_.lower_bound(pairs);
     while (first != counts_.end() && first->first.starts_with(pairs)) first = counts_.erase(first);
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace dedloc::server {
 
@@ -19,9 +21,14 @@ struct ThrottleLimits {
 /// Failed sign-ins.
 inline constexpr ThrottleLimits kSignInLimits{
     .pair = 10, .address = 50, .account = 100, .window = std::chrono::minutes{15}};
-/// E-mail; an account is the address to which it goes.
+/// E-mail; counted by the address to which it goes, since an account may change its own.
 inline constexpr ThrottleLimits kMailLimits{
     .pair = 5, .address = 100, .account = 20, .window = std::chrono::hours{24}};
+
+/// What attempts are counted for: an account, however its address was typed, or an address without
+/// an account. stored_account.hpp finds out which.
+std::string account_subject(std::int64_t user);
+std::string address_subject(std::string_view email);
 
 /// Counts attempts, in memory. Thread: any.
 class Throttle {
@@ -31,14 +38,14 @@ class Throttle {
     explicit Throttle(const ThrottleLimits& limits) : limits_(limits) {}
 
     /// Another attempt is allowed.
-    bool allows(const std::string& email, const std::string& address, Clock::time_point now);
+    bool allows(const std::string& subject, const std::string& address, Clock::time_point now);
     /// Counts an attempt, before or after allows().
-    void count(const std::string& email, const std::string& address, Clock::time_point now);
+    void count(const std::string& subject, const std::string& address, Clock::time_point now);
     /// Forgets the failures of an account from an address after a right password: from there, the
     /// limit over all addresses does not hold for the account any more.
-    void signed_in(const std::string& email, const std::string& address, Clock::time_point now);
+    void signed_in(const std::string& subject, const std::string& address, Clock::time_point now);
     /// Forgets all attempts for an account, after a reset of its password.
-    void forgive(const std::string& email);
+    void forgive(const std::string& subject);
 
   private:
     struct Count {

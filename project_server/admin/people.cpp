@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "project_server/admin/suspicion_list.hpp"
+#include "project_server/database/job_states.hpp"
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/database/text_columns.hpp"
 #include "project_server/web/data/tasks.hpp"
 
 namespace dedloc::admin {
@@ -62,21 +64,12 @@ PageData::List bans_of(Database& database, std::int64_t user, std::int64_t host)
 
 PageData job_counts(Database& database, const Owner& owner) {
     const auto row = database.query_one(
-        fmt::format("select sum(server_state = 4) as in_progress, "
-                    "sum(server_state = 5 and outcome = 1 and validate_state = 1) as succeeded, "
-                    "sum(server_state = 5 and outcome = 1 and validate_state = 0) as waiting, "
-                    "sum(server_state = 5 and outcome = 3) as failed, "
-                    "sum(server_state = 5 and (outcome = 6 or (outcome = 1 and "
-                    "validate_state = 2))) as refused, "
-                    "sum(server_state = 5 and outcome = 4) as timed_out, "
-                    "sum(server_state = 5 and outcome = 7) as given_up "
-                    "from result where {} = ?",
-                    owner.column),
+        fmt::format("select {} from result where {} = ?", server::job_state_counts(), owner.column),
         {owner.id});
     PageData data;
     for (const char* const name :
          {"in_progress", "succeeded", "waiting", "failed", "refused", "timed_out", "given_up"}) {
-        data.set(name, row->is_null(name) ? 0 : row->integer(name));
+        data.set(name, row->integer(name));
     }
     return data;
 }
@@ -213,8 +206,9 @@ PageData user_list(Database& database, const ListChoice& choice) {
              "(select count(*) from host h where h.userid = u.id) as hosts "
              "from user u left join team t on t.id = u.teamid left join dedloc_revocation b on "
              "b.kind = 'user' and b.subject = cast(u.id as char) "
-             "where (? = 0 or b.kind is not null) and (? = '' or u.name like ? or "
-             "u.email_addr like ?) order by u.expavg_credit desc, u.id limit ?",
+             "where (? = 0 or b.kind is not null) and (? = '' or " +
+                 server::like_text("u.name") + " or " + server::like_text("u.email_addr") +
+                 ") order by u.expavg_credit desc, u.id limit ?",
              {choice.is_banned ? 1 : 0, choice.found, pattern_of(choice.found),
               pattern_of(choice.found), choice.limit})) {
         PageData user;
@@ -244,7 +238,8 @@ PageData host_list(Database& database, const ListChoice& choice) {
              "from host h left join user u on u.id = h.userid left join dedloc_revocation b on "
              "b.kind = 'host' and b.subject = cast(h.id as char) "
              "where (? = 0 or b.kind is not null) and (? = 0 or h.userid = ?) and "
-             "(? = '' or h.domain_name like ?) order by h.rpc_time desc, h.id limit ?",
+             "(? = '' or " +
+                 server::like_text("h.domain_name") + ") order by h.rpc_time desc, h.id limit ?",
              {choice.is_banned ? 1 : 0, choice.user, choice.user, choice.found,
               pattern_of(choice.found), choice.limit})) {
         PageData host;
@@ -334,7 +329,8 @@ PageData team_list(Database& database, const ListChoice& choice) {
              "t.expavg_credit, t.expavg_time, t.url, t.create_time, (select count(*) from user m "
              "where "
              "m.teamid = t.id) as members from team t left join user u on u.id = t.userid "
-             "where ? = '' or t.name like ? order by t.expavg_credit desc, t.id limit ?",
+             "where ? = '' or " +
+                 server::like_text("t.name") + " order by t.expavg_credit desc, t.id limit ?",
              {choice.found, pattern_of(choice.found), choice.limit})) {
         PageData team;
         team.set("id", row.integer("id"))

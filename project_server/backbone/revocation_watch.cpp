@@ -66,6 +66,11 @@ void RevocationWatch::poll(formats::UtcSeconds now) {
             log_warning("cannot read the project's revocations: {}", error.what());
         }
         database_.reset();
+    } catch (const server::RefusedData& error) {
+        // What is pending stays in force here and in its file.
+        if (!std::exchange(is_away_, true)) {
+            log_error("cannot store revocations: {}", error.what());
+        }
     }
 }
 

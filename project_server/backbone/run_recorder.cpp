@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
 #include <ctime>
 #include <utility>
 #include <variant>
@@ -18,12 +19,19 @@ namespace {
 /// Ledger records in one transaction while catching up.
 constexpr int kRecordsAtOnce = 200;
 constexpr std::chrono::seconds kRetryAfter{2};
+/// Different refusals that are logged; a peer could cause any number.
+constexpr std::size_t kMaxRefusals = 100;
 /// Kinds of accusations that wait for the database. Others are in the log only.
 constexpr std::size_t kMaxAccusations = 1'000;
 
 /// Seconds with three decimals, from milliseconds.
 double seconds_of(std::chrono::milliseconds time) {
     return std::chrono::duration<double>(time).count();
+}
+
+/// Columns hold no NaN and no infinity, and the row counts without the figure.
+double storable(double figure) {
+    return std::isfinite(figure) ? figure : 0;
 }
 
 }  // namespace
@@ -172,6 +180,22 @@ void RunRecorder::connect() {
     database_ = std::move(database);
 }
 
+/// Does what writes one row. A value that the database refuses must not hold up the other rows.
+template <class Work>
+void RunRecorder::unless_refused(const Work& work) {
+    try {
+        work();
+    } catch (const server::RefusedData& error) {
+        const bool is_new =
+            refusals_.size() < kMaxRefusals && refusals_.insert(error.what()).second;
+        if (is_new) log_error("run {}: a row is not recorded. {}", options_.run_name, error.what());
+    }
+}
+
+void RunRecorder::write(std::string_view sql, server::Parameters parameters) {
+    unless_refused([&] { database_->execute(sql, parameters); });
+}
+
 void RunRecorder::record_ledger() {
     for (bool is_more = true; is_more;) {
         server::in_transaction(*database_, [&] {
@@ -202,15 +226,15 @@ void RunRecorder::record_contributions(const LedgerCommit& commit) {
         const CommitLine& line = record.members[k];
         if (line.samples == Samples{0} && bytes[k] == 0) continue;
         // A row that has been credited is not changed.
-        database_->execute(
+        write(
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
             "reduced_bytes, committed_at) values (?, ?, ?, ?, ?, ?, ?) on duplicate key update "
             "loss_sum = if(credit_state <> 1, values(loss_sum), loss_sum), "
             "samples = if(credit_state <> 1, values(samples), samples), "
             "reduced_bytes = if(credit_state <> 1, values(reduced_bytes), reduced_bytes), "
             "committed_at = if(credit_state <> 1, values(committed_at), committed_at)",
-            {run_row_, updates, line.peer.hex(), line.samples.value(), line.loss_sum, bytes[k],
-             seconds_of(commit.committed_at.time_since_epoch())});
+            {run_row_, updates, line.peer.hex(), line.samples.value(), storable(line.loss_sum),
+             bytes[k], seconds_of(commit.committed_at.time_since_epoch())});
     }
 }
 
@@ -225,8 +249,8 @@ void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
         loss_sum += line.loss_sum;
     }
     const double loss =
-        samples == Samples{0} ? 0.0 : loss_sum / static_cast<double>(samples.value());
-    database_->execute(
+        samples == Samples{0} ? 0.0 : storable(loss_sum / static_cast<double>(samples.value()));
+    write(
         "insert into dedloc_step (runid, step, samples, loss, learning_rate, members, "
         "equal_digests, digest, seconds, committed_at) values (?, ?, ?, ?, ?, ?, 0, '', ?, ?) "
         "on duplicate key update samples = values(samples), loss = values(loss), "
@@ -236,32 +260,31 @@ void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
          static_cast<double>(std::bit_cast<float>(record.scalars.learning_rate)),
          record.members.size(), seconds_of(commit.took),
          seconds_of(commit.committed_at.time_since_epoch())});
-    database_->execute("update dedloc_step set digest = ? where runid = ? and step = ?",
-                       {record.previous_state.hex(), run_row_, record.step.value()});
+    write("update dedloc_step set digest = ? where runid = ? and step = ?",
+          {record.previous_state.hex(), run_row_, record.step.value()});
 }
 
 void RunRecorder::record_ledger_record(const LedgerSettled& settled) {
-    database_->execute(
-        "update dedloc_step set members = ?, equal_digests = ? where runid = ? and step = ?",
-        {settled.reported, settled.equal, run_row_, settled.step.value()});
+    write("update dedloc_step set members = ?, equal_digests = ? where runid = ? and step = ?",
+          {settled.reported, settled.equal, run_row_, settled.step.value()});
     if (!settled.digest) return;
-    database_->execute("update dedloc_step set digest = ? where runid = ? and step = ?",
-                       {settled.digest->hex(), run_row_, settled.step.value()});
+    write("update dedloc_step set digest = ? where runid = ? and step = ?",
+          {settled.digest->hex(), run_row_, settled.step.value()});
 }
 
 /// The loss curve continues from the generation's step. Contributions to void steps stay: the
 /// voters had decided them, so their peers are credited for the work.
 void RunRecorder::record_ledger_record(const SignedGeneration& generation) {
-    database_->execute("delete from dedloc_step where runid = ? and step > ?",
-                       {run_row_, generation.record.step.value()});
+    write("delete from dedloc_step where runid = ? and step > ?",
+          {run_row_, generation.record.step.value()});
 }
 
 void RunRecorder::record_checkpoints() {
     const auto entries = store_.list();
     server::in_transaction(*database_, [&] {
-        database_->execute("delete from dedloc_checkpoint where runid = ?", {run_row_});
+        write("delete from dedloc_checkpoint where runid = ?", {run_row_});
         for (const auto& entry : entries) {
-            database_->execute(
+            write(
                 "insert into dedloc_checkpoint (runid, step, digest, path, bytes, created_at, "
                 "source) "
                 "values (?, ?, ?, ?, ?, ?, ?)",
@@ -275,7 +298,7 @@ void RunRecorder::record_seats(const std::vector<SeatView>& seats) {
     const double now = server::unix_now();
     server::in_transaction(*database_, [&] {
         for (const auto& seat : seats) {
-            database_->execute(
+            write(
                 "insert into dedloc_seat (runid, peer_key, result_name, role, address, state, "
                 "step, samples_per_second, digest, first_seen, last_seen) "
                 "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
@@ -285,9 +308,9 @@ void RunRecorder::record_seats(const std::vector<SeatView>& seats) {
                 "last_seen = values(last_seen)",
                 {run_row_, seat.peer.hex(), seat.result_name, role_name(seat.role),
                  seat.endpoint.text(), seat.has_state ? "working" : "joining", seat.step.value(),
-                 seat.samples_per_second, seat.digest.hex(), now, now});
+                 storable(seat.samples_per_second), seat.digest.hex(), now, now});
         }
-        database_->execute(
+        write(
             "update dedloc_seat set state = 'left', samples_per_second = 0 "
             "where runid = ? and last_seen < ? and state in ('working', 'joining')",
             {run_row_, now});
@@ -295,8 +318,8 @@ void RunRecorder::record_seats(const std::vector<SeatView>& seats) {
 }
 
 void RunRecorder::record_end(const Digest& digest) {
-    database_->execute("update dedloc_run set state = 'finished', final_digest = ? where id = ?",
-                       {digest.hex(), run_row_});
+    write("update dedloc_run set state = 'finished', final_digest = ? where id = ?",
+          {digest.hex(), run_row_});
 }
 
 /// The ticket says whose the key is. One transaction: it is repeated as a whole, or not at all.
@@ -308,24 +331,23 @@ void RunRecorder::record_accusations(const Accusations& accusations) {
             const auto ticket = database_->query_one(
                 "select userid, hostid from dedloc_ticket where runid = ? and peer_key = ?",
                 {run_row_, key});
-            server::record_suspicion(*database_,
-                                     {.source = server::SuspicionSource::kSwarm,
-                                      .run = run_row_,
-                                      .user = ticket ? ticket->integer("userid") : 0,
-                                      .host = ticket ? ticket->integer("hostid") : 0,
-                                      .key = key,
-                                      .what = kind.second,
-                                      .detail = accusation.last.text,
-                                      .step = accusation.last.step,
-                                      .times = accusation.times},
-                                     now);
+            const server::Suspicion suspicion{.source = server::SuspicionSource::kSwarm,
+                                              .run = run_row_,
+                                              .user = ticket ? ticket->integer("userid") : 0,
+                                              .host = ticket ? ticket->integer("hostid") : 0,
+                                              .key = key,
+                                              .what = kind.second,
+                                              .detail = accusation.last.text,
+                                              .step = accusation.last.step,
+                                              .times = accusation.times};
+            unless_refused([&] { server::record_suspicion(*database_, suspicion, now); });
         }
     });
 }
 
 void RunRecorder::record_pause(bool is_paused) {
-    database_->execute("update dedloc_run set state = ? where id = ? and state <> 'finished'",
-                       {is_paused ? "paused" : "running", run_row_});
+    write("update dedloc_run set state = ? where id = ? and state <> 'finished'",
+          {is_paused ? "paused" : "running", run_row_});
 }
 
 }  // namespace dedloc::backbone

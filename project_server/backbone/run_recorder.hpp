@@ -1,7 +1,8 @@
 // Copies ledger, checkpoints and seats into the project's database, on a thread of its own, so that
 // a slow or unreachable database never delays the swarm. Commits are not queued: the recorder reads
 // the ledger file behind its writer, and after an outage continues where it was. After a restart it
-// reads the ledger from its start. Every statement is idempotent.
+// reads the ledger from its start. Every statement is idempotent. A row with a value that the
+// database refuses is logged and left out.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +12,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -94,6 +97,9 @@ class RunRecorder {
     void record_pause(bool is_paused);
     void record_accusations(const Accusations& accusations);
     void keep_unrecorded(News&& news);
+    template <class Work>
+    void unless_refused(const Work& work);
+    void write(std::string_view sql, server::Parameters parameters);
 
     const RecorderOptions options_;
     const CheckpointStore& store_;
@@ -105,7 +111,8 @@ class RunRecorder {
     std::int64_t run_row_ = 0;  ///< dedloc_run.id
     /// dedloc_run.compacted, valid in a transaction: contributions up to it are in daily sums.
     std::uint64_t compacted_ = 0;
-    bool is_down_ = false;  ///< an outage that has been logged
+    bool is_down_ = false;            ///< an outage that has been logged
+    std::set<std::string> refusals_;  ///< rows that the database refuses, as logged
 
     std::mutex mutex_;
     std::condition_variable changed_;

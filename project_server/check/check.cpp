@@ -63,6 +63,7 @@ Findings check_project(const Subject& subject,
     checker.run("certificate", [&] { check_certificate(subject, findings); });
     checker.run("disk", [&] { check_disk(subject, findings); });
     checker.run("daemons", [&] { check_daemons(subject, findings); });
+    checker.run("address", [&] { check_public_address(subject, findings); });
     const auto database = connect(subject, findings);
     if (database) {
         checker.run("schema", [&] { check_schema(subject, findings); });

@@ -5,6 +5,7 @@
 // daemons use, and an error that a reader throws is a finding.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -18,8 +19,9 @@ namespace dedloc::check {
 
 /// A daemon that should run, as the supervisor's files describe it.
 struct ExpectedDaemon {
-    std::string name;   ///< names its log and pid file
-    bool runs = false;  ///< whether its process exists
+    std::string name;              ///< names its log and pid file
+    bool runs = false;             ///< whether its process exists
+    std::uintmax_t log_begin = 0;  ///< size of its log when it was started last
 };
 
 /// The project to check.

@@ -22,6 +22,8 @@ void check_leftovers(const Subject& subject, Findings& findings);
 void check_disk(const Subject& subject, Findings& findings);
 /// What should run does, and accepts connections.
 void check_daemons(const Subject& subject, Findings& findings);
+/// The project's gateway answers at the project's URL.
+void check_public_address(const Subject& subject, Findings& findings);
 
 // The database.
 

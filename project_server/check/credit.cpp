@@ -134,13 +134,13 @@ void check_payments(server::Database& database, Findings& findings) {
 }  // namespace
 
 void check_credit(const Subject& subject, server::Database& database, Findings& findings) {
+    const server::Transaction view{database};
+    check_payments(database, findings);
     if (subject.is_official()) {
         return findings.unknown(
             "accounts also have credit of the server's other apps, so sums "
             "were not compared");
     }
-    const server::Transaction view{database};
-    check_payments(database, findings);
     check_accounts(database, findings);
     check_hosts(database, findings);
     check_totals(database, findings);

@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 
 #include <set>
+#include <string>
 
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
@@ -15,6 +16,19 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kBadBytes = std::uint64_t{50} << 20;  ///< `project start` refuses less
 constexpr std::uint64_t kLowBytes = std::uint64_t{1} << 30;
+constexpr const char* kBackbone = "dedloc-backbone-";  ///< begins the names of backbones
+
+/// A daemon's log: those that bin/start has started write to the folder log_HOST.
+fs::path log_of(const Subject& subject, const std::string& name) {
+    const auto log = name + ".log";
+    if (!subject.is_official() || name.starts_with(kBackbone)) return subject.state() / "log" / log;
+    std::error_code unreadable;
+    for (const auto& folder : fs::directory_iterator{subject.project, unreadable}) {
+        const bool is_chosen = folder.path().filename().string().starts_with("log_");
+        if (is_chosen && fs::exists(folder.path() / log)) return folder.path() / log;
+    }
+    return subject.project / log;
+}
 
 }  // namespace
 
@@ -42,15 +56,22 @@ void check_disk(const Subject& subject, Findings& findings) {
 
 void check_daemons(const Subject& subject, Findings& findings) {
     if (!subject.is_running) {
-        return findings.unknown("the project is stopped, so its daemons were not checked",
-                                fmt::format("dedloc project start {}", subject.project.string()));
+        return findings.unknown(
+            "the project is stopped, so its daemons were not checked",
+            subject.is_official()
+                ? fmt::format("{}/bin/start", subject.project.string())
+                : fmt::format("dedloc project start {}", subject.project.string()));
     }
     for (const ExpectedDaemon& daemon : subject.daemons) {
         if (daemon.runs) continue;
-        const auto log = subject.state() / "log" / (daemon.name + ".log");
-        findings.bad(fmt::format("{} does not run; its log ends with: {}", daemon.name,
-                                 platform::last_line(log)),
-                     fmt::format("the supervisor restarts it within 30 s; see {}", log.string()));
+        const auto log = log_of(subject, daemon.name);
+        findings.bad(
+            fmt::format("{} does not run: {}", daemon.name,
+                        platform::failure_in(log, daemon.log_begin)),
+            subject.is_official() && !daemon.name.starts_with(kBackbone)
+                ? fmt::format("{}/bin/start --cron starts it again; see {}",
+                              subject.project.string(), log.string())
+                : fmt::format("the supervisor restarts it within 30 s; see {}", log.string()));
     }
     if (!subject.is_official()) {
         auto addresses = subject.settings.listen;

@@ -2,6 +2,7 @@
 // the real ones, and compared with what another connection sees. So MariaDB itself reads the
 // schema, and neither a parser of SQL nor a second list of columns is needed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "project_server/check/checks.hpp"
 #include "project_server/database/schema.hpp"
+#include "project_server/database/text_columns.hpp"
 
 namespace dedloc::check {
 namespace {
@@ -39,11 +41,23 @@ Shape shape_of(server::Database& database, const std::string& table) {
     return shape;
 }
 
+/// One finding for each table, since a conversion changes all its columns.
+void check_text(server::Database& database, const std::vector<std::string>& tables,
+                const std::string& upgrade, Findings& findings) {
+    for (const auto& text : server::tables_with_other_text(database, tables)) {
+        findings.bad(
+            fmt::format("the table {} compares its text by {}, not by bytes ({}): {}", text.table,
+                        fmt::join(text.collations, ", "), server::kTextCollation,
+                        text.columns.empty() ? "the default of new columns"
+                                             : fmt::format("{}", fmt::join(text.columns, ", "))),
+            upgrade);
+    }
+}
+
 class Comparison {
   public:
-    Comparison(const Subject& subject, Findings& findings)
-        : findings_(findings),
-          upgrade_(fmt::format("dedloc project upgrade {}", subject.project.string())) {}
+    Comparison(std::string upgrade, Findings& findings)
+        : findings_(findings), upgrade_(std::move(upgrade)) {}
 
     void absent_table(const std::string& table) {
         findings_.bad(fmt::format("the table {} is absent", table), upgrade_);
@@ -113,7 +127,10 @@ void check_schema(const Subject& subject, Findings& findings) {
              "select table_name from information_schema.tables where table_schema = database()")) {
         present.insert(row.text("table_name"));
     }
-    Comparison comparison{subject, findings};
+    const std::string upgrade =
+        fmt::format("dedloc {} {}", subject.is_official() ? "install --into" : "project upgrade",
+                    subject.project.string());
+    Comparison comparison{upgrade, findings};
     const auto tables = subject.is_official() ? server::own_tables() : server::all_tables();
     for (const std::string& table : tables) {
         if (!present.contains(table)) {
@@ -122,6 +139,7 @@ void check_schema(const Subject& subject, Findings& findings) {
             comparison.compare(table, shape_of(real, table), shape_of(wanted, table));
         }
     }
+    check_text(real, tables, upgrade, findings);
     if (findings.is_clean())
         findings.good(fmt::format("{} tables are as they should be", tables.size()));
 }

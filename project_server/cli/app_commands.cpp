@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/privileges.hpp"
 #include "project_server/cli/app_versions.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
@@ -23,6 +24,7 @@
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/plan_class.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -124,13 +126,28 @@ void print_version(const AppOptions& options, const Kind& kind, const server::Ap
         kernel.empty() ? "" : fmt::format("; hosts need Linux {} or newer", kernel));
 }
 
+/// Root may read what the project's owner may not, such as libraries in root's own folders. So it
+/// gathers the files as root, and gives the owner copies.
+std::optional<packaging::Package> gathered_by_root(const AppOptions& options,
+                                                   const packaging::ScratchFolder& scratch) {
+    server::read_settings(options.project);
+    const auto owner = platform::owner_of(options.project);
+    if (!platform::is_root() || owner == "root") return std::nullopt;
+    auto package = package_of(options, scratch);
+    const fs::path copies = scratch.path() / "copies";
+    packaging::write_package(package, copies);
+    for (auto& file : package.files) file.source = copies / file.open_name;
+    platform::give(scratch.path(), owner);
+    return package;
+}
+
 void add(const AppOptions& options) {
     std::optional<Progress> progress{std::in_place, options.prints_json};
-    // First, because it becomes the project's user, which must read what is gathered.
-    const auto project = existing_project(options.project);
     progress->say("looking for the libraries of the program");
     const packaging::ScratchFolder scratch;
-    const auto package = package_of(options, scratch);
+    auto gathered = gathered_by_root(options, scratch);
+    const auto project = existing_project(options.project);  // becomes the project's owner
+    const auto package = gathered ? *std::move(gathered) : package_of(options, scratch);
     const Kind kind = kind_of(options, package.program);
     const server::AppVersion version{
         .app = kind.name,

@@ -51,8 +51,9 @@ Without dedloc: tar --zstd -xf THIS_FILE, then sha256sum -c SHA256SUMS.
 constexpr auto kProjectParts = {"dedloc.json", "config.xml", "keys",    "templates",
                                 "download",    "upload",     "evidence"};
 /// The same in a run's folder, without checkpoints and ledger.
-constexpr auto kRunParts = {"run.json", "backbone.key", "tokenizer.model", "shards",
-                            "held_out", "voters.json",  "pause",           "output_template"};
+constexpr auto kRunParts = {"run.json",       "backbone.key", "tokenizer.model",
+                            "tokenizer.json", "shards",       "held_out",
+                            "voters.json",    "pause",        "output_template"};
 constexpr const char* kPendingRevocations = "pending_revocations";
 
 /// A file to back up.
@@ -117,7 +118,9 @@ class BackupRun {
   public:
     BackupRun(const BackupOptions& options, const BackupWatch& watch)
         : options_(options),
-          project_(own_project(options.project)),
+          project_(own_project(options.project,
+                               "back up its database and its folder {} with dedloc/ as you back "
+                               "up the rest of the project")),
           settings_(server::read_settings(project_)),
           created_at_(platform::utc_now().time_since_epoch().count()),
           target_(target_of(options, project_, created_at_)),

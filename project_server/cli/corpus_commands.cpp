@@ -47,6 +47,8 @@ void print_json(const corpus::BuildOptions& options, const corpus::Corpus& built
         .set("held_out", built.held_out)
         .set("sentences", built.sentences)
         .set("tokens", built.tokens)
+        .set("unknown", built.unknown)
+        .set("unknown_share", corpus::unknown_share(built))
         .set("vocabulary", built.vocabulary)
         .set("shards", built.shards.size())
         .set("warning", corpus::warning_of(built));
@@ -56,18 +58,31 @@ void print_json(const corpus::BuildOptions& options, const corpus::Corpus& built
 void show(Progress& shown, const corpus::BuildProgress& progress) {
     using Task = corpus::BuildProgress::Task;
     if (progress.task == Task::kTraining) return shown.say("training the tokenizer");
-    const std::string tokens =
-        progress.task == Task::kReading
-            ? std::string{}
-            : fmt::format("{:.1f} million tokens", static_cast<double>(progress.tokens) / 1e6);
+    std::string tokens;
+    if (progress.task != Task::kReading) {
+        const auto count = static_cast<double>(std::max<std::uint64_t>(1, progress.tokens));
+        tokens = fmt::format("{:.1f} million tokens, {:.2f} % unknown",
+                             static_cast<double>(progress.tokens) / 1e6,
+                             100 * static_cast<double>(progress.unknown) / count);
+    }
     const char* what = "tokenising";
     if (progress.task == Task::kReading) what = "reading";
     if (progress.task == Task::kHoldingOut) what = "tokenising what is held out,";
     shown.advance(what, progress.done, progress.total, tokens);
 }
 
+/// What the tokenizer did to the text, for the summary.
+std::string rules_of(const corpus::Corpus& built) {
+    if (!built.rules) return {};
+    return fmt::format(", {}, accents {}", built.rules->lower_case ? "lower case" : "capitals kept",
+                       built.rules->strips_accents ? "removed" : "kept");
+}
+
 void build(const corpus::BuildOptions& options, bool as_json) {
     const EndAtSignal end_at_signal;
+    if (const auto lost = corpus::warning_of_tokenizer(options); !lost.empty()) {
+        fmt::print(stderr, "dedloc: {}\n", lost);
+    }
     corpus::Corpus built;
     {
         Progress shown{as_json};
@@ -75,11 +90,47 @@ void build(const corpus::BuildOptions& options, bool as_json) {
     }
     if (as_json) return print_json(options, built);
     fmt::print(
-        "{}: {} documents ({} held out), {} sentences, {} tokens of {} kinds in {} shard{}\n",
+        "{}: {} documents ({} held out), {} sentences, {} tokens of {} kinds in {} shard{}, "
+        "{:.2f} % unknown{}\n",
         options.folder.string(), built.documents, built.held_out, built.sentences, built.tokens,
-        built.vocabulary, built.shards.size(), built.shards.size() == 1 ? "" : "s");
+        built.vocabulary, built.shards.size(), built.shards.size() == 1 ? "" : "s",
+        100 * corpus::unknown_share(built), rules_of(built));
     const auto warning = corpus::warning_of(built);
     if (!warning.empty()) fmt::print(stderr, "dedloc: {}\n", warning);
+}
+
+/// Options that say whose ids a corpus has.
+void add_tokenizer_options(CLI::App& command,
+                           const std::shared_ptr<corpus::BuildOptions>& options) {
+    auto* const tokenizer = command.add_option("--tokenizer", options->tokenizer,
+                                               "Use the tokenizer of this Hugging Face folder, or "
+                                               "this spiece.model (with what the files beside it "
+                                               "say); train none");
+    const auto rules = [options]() -> tokenizer::AlbertRules& {
+        // Without a flag, AlbertTokenizer's opposites.
+        if (!options->rules) options->rules = {.lower_case = false, .keep_accents = false};
+        return *options->rules;
+    };
+    command
+        .add_flag_callback(
+            "--lower-case", [rules] { rules().lower_case = true; },
+            "With a spiece.model alone: as AlbertTokenizer with do_lower_case, which removes "
+            "accents too")
+        ->needs(tokenizer);
+    command
+        .add_flag_callback(
+            "--keep-accents", [rules] { rules().keep_accents = true; },
+            "With a spiece.model alone: as AlbertTokenizer with keep_accents")
+        ->needs(tokenizer);
+    command
+        .add_option("--max-unknown", options->max_unknown,
+                    "Largest share of tokens for text that the tokenizer does not know")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    command.add_option("--vocabulary", options->vocabulary, "Number of pieces of the tokenizer")
+        ->check(CLI::Range(100, 65'535))
+        ->capture_default_str()
+        ->excludes(tokenizer);
 }
 
 }  // namespace
@@ -114,12 +165,7 @@ void add_corpus_commands(CLI::App& dedloc) {
         ->add_option("--language", options->language,
                      "Language of the text, to find sentence ends: en, pt-BR …; root: any")
         ->capture_default_str();
-    auto* const tokenizer = command->add_option("--tokenizer", options->tokenizer,
-                                                "Use this SentencePiece model; train none");
-    command->add_option("--vocabulary", options->vocabulary, "Number of pieces of the tokenizer")
-        ->check(CLI::Range(100, 65'535))
-        ->capture_default_str()
-        ->excludes(tokenizer);
+    add_tokenizer_options(*command, options);
     command
         ->add_option("--shard-tokens", options->shard_tokens,
                      "Approximate number of tokens per shard")

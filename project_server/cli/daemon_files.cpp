@@ -44,8 +44,9 @@ fs::path DaemonFiles::file(const std::string& name, const char* end) const {
     return folder_ / (name + end);
 }
 
-void DaemonFiles::started(const std::string& name, pid_t process, int restarts) const {
-    std::ofstream(file(name, kRestarts)) << restarts << '\n';
+void DaemonFiles::started(const std::string& name, pid_t process, int restarts,
+                          std::uintmax_t log_begin) const {
+    std::ofstream(file(name, kRestarts)) << restarts << '\n' << log_begin << '\n';
     std::ofstream(file(name, kPid)) << process << '\n';
 }
 
@@ -67,7 +68,7 @@ std::vector<DaemonState> daemon_states(const fs::path& folder) {
         if (entry.path().extension() != kRestarts) continue;
         DaemonState state{.name = entry.path().stem().string()};
         const auto pid_file = folder / (state.name + kPid);
-        std::ifstream{entry.path()} >> state.restarts;
+        std::ifstream{entry.path()} >> state.restarts >> state.log_begin;
         std::ifstream{pid_file} >> state.process;
         const bool runs = is_alive(state.process);
         if (!runs) state.process = 0;

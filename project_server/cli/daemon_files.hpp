@@ -1,9 +1,11 @@
 // What a supervisor writes about its daemons, for other processes: pids/NAME.pid while a daemon
-// runs, and pids/NAME.restarts, a number, as long as it is to run.
+// runs, and pids/NAME.restarts, as long as it is to run: the number of restarts, and the size of
+// its log when it was started last.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,7 +19,8 @@ class DaemonFiles final {
     explicit DaemonFiles(std::filesystem::path folder);
 
     // What has become of the daemon.
-    void started(const std::string& name, pid_t process, int restarts) const;
+    void started(const std::string& name, pid_t process, int restarts,
+                 std::uintmax_t log_begin) const;
     void ended(const std::string& name) const;     ///< it will be restarted
     void finished(const std::string& name) const;  ///< it is not to run any more
 
@@ -29,10 +32,11 @@ class DaemonFiles final {
 
 /// A daemon that is to run.
 struct DaemonState {
-    std::string name;   ///< names its log
-    pid_t process = 0;  ///< 0: it does not run now
-    int restarts = 0;   ///< since the supervisor's start
-    double since = 0;   ///< UTC seconds when the process was started
+    std::string name;              ///< names its log
+    pid_t process = 0;             ///< 0: it does not run now
+    int restarts = 0;              ///< since the supervisor's start
+    double since = 0;              ///< UTC seconds when the process was started
+    std::uintmax_t log_begin = 0;  ///< size of its log when it was started last
 };
 /// The daemons of the supervisor that writes to this folder, by name. Requires that it is alive:
 /// else they are those of a supervisor that was killed.

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "project_server/check/public_address.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
+#include "project_server/official/apache.hpp"
 #include "project_server/official/entries.hpp"
 #include "project_server/official/install.hpp"
 #include "project_server/official/remove.hpp"
@@ -64,6 +66,17 @@ void require_system_libraries(const fs::path& programs) {
     }
 }
 
+/// What Apache's configuration lacks, unless the gateway answers at the project's URL.
+void say_apache_line(const fs::path& folder) {
+    const auto project = fs::canonical(folder);
+    const auto found = check::ask_public_address(project, server::read_settings(project));
+    if (found.answer == check::PublicAnswer::kGateway) return fmt::print("{}\n", found.sentence);
+    fmt::print(
+        "Apache needs this line in the <VirtualHost> of the project, and proxy_http; then reload "
+        "it:\n    {}\n",
+        official::apache_line(project));
+}
+
 void install(Chosen chosen) {
     auto& options = chosen.options;
     const std::string project = options.project.string();
@@ -77,10 +90,8 @@ void install(Chosen chosen) {
     } else if (options.is_dry) {
         fmt::print("{} things would be done\n", count);
     } else {
-        fmt::print(
-            "DeDLOC is in {0}. To start it: {0}/bin/stop, then {0}/bin/start; include "
-            "{0}/{1} in Apache's configuration, enable proxy_http and reload it\n",
-            project, official::kApacheFile);
+        fmt::print("DeDLOC is in {0}. To start it: {0}/bin/stop, then {0}/bin/start\n", project);
+        say_apache_line(options.project);
     }
 }
 
@@ -94,6 +105,8 @@ void remove(const Chosen& chosen) {
     const char* const what = chosen.options.is_dry ? "would be done" : "were done";
     fmt::print("{} things {} to take DeDLOC out of {}\n", count, what,
                chosen.options.project.string());
+    fmt::print("Take this line out of Apache's configuration and reload it:\n    {}\n",
+               official::apache_line(fs::canonical(chosen.options.project)));
 }
 
 }  // namespace

@@ -49,7 +49,11 @@ void write_request(const RekeyOptions& options, ProjectDatabase& access) {
 }
 
 void rekey(const RekeyOptions& options) {
-    const auto project = own_project(options.project);
+    const auto project =
+        own_project(options.project,
+                    "its code signing key in {}/keys is BOINC's, and clients learn another one "
+                    "only by attaching again; so keep it, or sign on another machine with dedloc "
+                    "app add --signatures");
     ProjectDatabase access{project};
     if (!options.request.empty()) return write_request(options, access);
     const auto change = [&] {

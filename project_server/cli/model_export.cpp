@@ -20,6 +20,7 @@
 #include "project_server/huggingface/model_card.hpp"
 #include "project_server/huggingface/safetensors.hpp"
 #include "project_server/huggingface/tokenizer_files.hpp"
+#include "project_server/huggingface/tokenizer_reader.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -173,11 +174,16 @@ void write_tokenizer_files(const fs::path& folder, const RunFiles& files) {
                                      files.tokenizer().string(), model.pieces.size(),
                                      files.run.model.vocabulary));
     }
+    const auto& special = files.run.special_tokens;
+    const huggingface::TokenizerSpec spec =
+        fs::exists(files.tokenizer_rules())
+            ? huggingface::parse_tokenizer(files.tokenizer_rules().string(),
+                                           platform::read_text(files.tokenizer_rules()))
+            : huggingface::sentencepiece_spec(model, special);
     platform::replace_file(folder / "spiece.model", bytes);
-    platform::replace_file(folder / "tokenizer.json",
-                           huggingface::write_tokenizer(model, files.run));
+    platform::replace_file(folder / "tokenizer.json", huggingface::write_tokenizer(spec, special));
     platform::replace_file(folder / "tokenizer_config.json",
-                           huggingface::write_tokenizer_config(model, files.run));
+                           huggingface::write_tokenizer_config(spec, files.run));
 }
 
 /// The run's ledger, verified; null if it has none yet.

@@ -27,11 +27,11 @@ struct ImportOptions {
     std::uint64_t seed = 0;  ///< seed of the first values of tensors that the file lacks
 };
 
-/// Reads config.json and model.safetensors of AlbertForPreTraining, untrusted, into a state with
-/// the moments of an optimizer. Values in half precision convert exactly. The decoder's tensors
-/// are ignored, because they are tied to the word embeddings. The pooler and the sentence-order
-/// classifier may be missing, as in AlbertForMaskedLM; each missing tensor is initialised as in a
-/// new run with this seed.
+/// Reads config.json and the tensors (huggingface::ModelWeights) of AlbertForPreTraining,
+/// untrusted, into a state with the moments of an optimizer. Values in half precision convert
+/// exactly. The decoder's tensors are tied to the word embeddings, so either may be there, or both.
+/// The pooler and the sentence-order classifier may be missing, as in AlbertForMaskedLM, and all
+/// heads, as in AlbertModel; each missing tensor is initialised as in a new run with this seed.
 /// Errors   InputError in one sentence: a file is missing or cannot be used, another tensor is
 ///          missing, unexpected or of another shape or type, a value is not finite
 /// Memory   the state, and once more the parameters if a tensor is missing
@@ -41,8 +41,10 @@ ImportedModel import_model(const std::filesystem::path& folder, const ImportOpti
 std::string notice_of(const std::filesystem::path& folder,
                       const std::vector<std::string>& initialised);
 
-/// Requires that the folder's SentencePiece model is this tokenizer, byte for byte: other token ids
-/// would make the model worthless. Errors: InputError.
+/// Requires that the folder's tokenizer is that of a corpus: its SentencePiece model is
+/// `tokenizer`, byte for byte, and it does the same to a text as the tokenizer.json beside
+/// `tokenizer` says, or nothing if there is none. Other token ids would make the model worthless.
+/// Errors: InputError.
 void require_tokenizer(const std::filesystem::path& folder, const std::filesystem::path& tokenizer);
 
 }  // namespace dedloc::cli

@@ -39,7 +39,9 @@ std::string text_of(const Choice& choice) {
 }
 
 void add(const Choice& choice) {
-    ProjectDatabase access{existing_project(choice.project)};
+    ProjectDatabase access{own_project(choice.project,
+                                       "its home page shows the threads of its news forum, so "
+                                       "begin one there; {} shows no other news")};
     const auto id =
         server::add_news(access.database(), choice.title, text_of(choice), server::unix_now());
     if (choice.prints_json) {

@@ -10,12 +10,16 @@
 namespace dedloc::cli {
 namespace {
 
-/// nginx.conf, with the fields that nginx_configuration() fills in.
-constexpr char kConfiguration[] = R"(# Written by `dedloc project`, again at every start.
+/// nginx.conf, with the fields that nginx_configuration() fills in. Its paths are relative to the
+/// folder that nginx runs in, because the project's own may contain a $, which nginx takes as the
+/// beginning of a variable in some directives and has no escape for.
+constexpr char kConfiguration[] =
+    R"(# Written by `dedloc project`, again at every start. To test it: cd into this folder, then
+# /usr/sbin/nginx -t -p ./ -c nginx.conf
 daemon off;
 worker_processes 1;
-pid "{project}/nginx/nginx.pid";
-error_log "{project}/log/nginx.log" warn;
+pid "nginx.pid";
+error_log "../log/nginx.log" warn;
 events {{ worker_connections 16384; }}
 http {{
     include /etc/nginx/mime.types;
@@ -23,15 +27,15 @@ http {{
     # Without arguments: those of the account requests are e-mail addresses and password hashes.
     log_format dedloc '$remote_addr [$time_local] "$request_method $uri $server_protocol" $status '
                       '$body_bytes_sent $request_time';
-    access_log "{project}/log/access.log" dedloc;
+    access_log "../log/access.log" dedloc;
     # nginx writes a failed request with its arguments into the error log, and these may be an
     # account's key or the secret of a letter.
-    error_log "{project}/log/nginx.log" crit;
-    client_body_temp_path "{project}/nginx/body";
-    proxy_temp_path "{project}/nginx/proxy";
-    fastcgi_temp_path "{project}/nginx/fastcgi";
-    uwsgi_temp_path "{project}/nginx/uwsgi";
-    scgi_temp_path "{project}/nginx/scgi";
+    error_log "../log/nginx.log" crit;
+    client_body_temp_path "body";
+    proxy_temp_path "proxy";
+    fastcgi_temp_path "fastcgi";
+    uwsgi_temp_path "uwsgi";
+    scgi_temp_path "scgi";
     client_max_body_size 64k;
     client_body_buffer_size 64k;
     # One range in a request for a file, none in one for a page: many ranges would multiply it.
@@ -70,12 +74,12 @@ http {{
     limit_req_zone $client zone=scheduler:4m rate=20r/s;
     limit_req_status 429;
 {proxies}{redirect}    server {{
-{listen}{tls}        root "{project}/html";
+{listen}{tls}        root "../html";
         # dedloc-server and dedloc-gateway refuse such bodies as well: to decompress 2 KB may take
         # gigabytes.
         if ($http_content_encoding) {{ return 415; }}
         location /download/ {{
-            alias "{project}/download/";
+            alias "../download/";
             types {{}}
         }}
         location ~ ^/stats/([a-z_]+\.gz|(tables|db_dump)\.xml)$ {{
@@ -94,7 +98,7 @@ http {{
             expires 1d;
         }}
         location /static/ {{
-            alias "{project}/html/";
+            alias "../html/";
         }}
         # Not buffered: else the transfer would measure this machine's disk.
         location = /dedloc/bandwidth {{
@@ -139,10 +143,20 @@ http {{
 }}
 )";
 
-/// Paths of requests that hash passwords or send e-mail, as a regular expression.
+/// Paths of requests that hash passwords, send e-mail or read many rows, as a regular expression.
 constexpr const char* kGuarded =
-    R"((create_account|lookup_account|am_[a-z_]+)\.php|)"
+    R"((create_account|lookup_account|team_lookup|team_email_list|am_[a-z_]+)\.php|)"
     "account/(create|sign_in|email|password|delete|forgotten|reset|send_confirmation)";
+
+/// A path as one word. check_settings() has refused what cannot be quoted.
+std::string quoted(const std::filesystem::path& path) {
+    std::string word = "\"";
+    for (const char c : path.string()) {
+        if (c == '"' || c == '\\') word += '\\';
+        word += c;
+    }
+    return word + '"';
+}
 
 /// A listen directive for each address.
 std::string listeners(const std::vector<platform::ListenAddress>& addresses, const char* options) {
@@ -168,8 +182,8 @@ std::string redirection(const server::Settings& settings) {
     if (settings.redirect.empty()) return {};
     std::string acme;
     if (!settings.acme_webroot.empty()) {
-        acme = fmt::format("        location /.well-known/acme-challenge/ {{ root \"{}\"; }}\n",
-                           settings.acme_webroot.string());
+        acme = fmt::format("        location /.well-known/acme-challenge/ {{ root {}; }}\n",
+                           quoted(settings.acme_webroot));
     }
     return fmt::format(
         "    server {{\n{}{}        location / {{ return 301 {}$request_uri; }}\n    }}\n",
@@ -182,23 +196,22 @@ std::string tls(const server::Settings& settings) {
         lines += "        add_header Strict-Transport-Security \"max-age=31536000\" always;\n";
     }
     if (settings.certificate.empty()) return lines;
-    return lines + fmt::format(R"(        ssl_certificate "{}";
-        ssl_certificate_key "{}";
+    return lines + fmt::format(R"(        ssl_certificate {};
+        ssl_certificate_key {};
         ssl_protocols TLSv1.2 TLSv1.3;
         ssl_prefer_server_ciphers off;
         ssl_session_cache shared:tls:4m;
         ssl_session_timeout 1d;
         ssl_session_tickets off;
 )",
-                               settings.certificate.string(), settings.certificate_key.string());
+                               quoted(settings.certificate), quoted(settings.certificate_key));
 }
 
 }  // namespace
 
-std::string nginx_configuration(const std::filesystem::path& project,
-                                const server::Settings& settings) {
+std::string nginx_configuration(const server::Settings& settings) {
     return fmt::format(
-        kConfiguration, fmt::arg("project", project.string()),
+        kConfiguration,
         fmt::arg("listen", listeners(settings.listen, settings.certificate.empty() ? "" : " ssl")),
         fmt::arg("guarded", kGuarded), fmt::arg("tls", tls(settings)),
         fmt::arg("redirect", redirection(settings)), fmt::arg("proxies", trust(settings.proxies)),
@@ -208,15 +221,14 @@ std::string nginx_configuration(const std::filesystem::path& project,
         fmt::arg("measured", formats::kMaxMeasuredBytes));
 }
 
-platform::Command nginx_command(const std::filesystem::path& project) {
+std::filesystem::path nginx_folder(const std::filesystem::path& project) {
+    return project / "nginx";
+}
+
+platform::Command nginx_command() {
     // Named by its path: Debian installs it in /usr/sbin, which is not in an ordinary user's PATH.
-    platform::Command command{"/usr/sbin/nginx",
-                              "-p",
-                              (project / "nginx").string(),
-                              "-e",
-                              (project / "log/nginx.log").string(),
-                              "-c",
-                              (project / "nginx/nginx.conf").string()};
+    platform::Command command{"/usr/sbin/nginx",  "-p", "./",        "-e",
+                              "../log/nginx.log", "-c", "nginx.conf"};
     if (geteuid() == 0) command.insert(command.end(), {"-g", "user root;"});
     return command;
 }

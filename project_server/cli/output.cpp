@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "peer/base/markup.hpp"
+
 namespace dedloc::cli {
 namespace {
 
@@ -40,18 +42,6 @@ std::string bytes_text(std::int64_t bytes) {
     return fmt::format("{:.1f} GB", number / 1e9);
 }
 
-/// Without control characters: those of ASCII, and those of Unicode (C2 80 to C2 9F in UTF-8).
-std::string printable(std::string text) {
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        const auto byte = static_cast<unsigned char>(text[at]);
-        const bool is_second = at > 0 && static_cast<unsigned char>(text[at - 1]) == 0xC2;
-        const bool is_upper_control = is_second && byte < 0xA0;
-        if (byte < 0x20 || byte == 0x7F || is_upper_control) text[at] = '?';
-        if (is_upper_control) text[at - 1] = '?';
-    }
-    return text;
-}
-
 /// A value that is no list of objects, on one line.
 std::string cell(const std::string& name, const PageData& data) {
     return std::visit(
@@ -66,7 +56,7 @@ std::string cell(const std::string& name, const PageData& data) {
                 if (name.ends_with("_bytes")) return bytes_text(static_cast<std::int64_t>(value));
                 return fmt::format("{:.10g}", value);
             } else if constexpr (std::is_same_v<T, std::string>) {
-                return printable(value);
+                return printable_text(value);
             } else if constexpr (std::is_same_v<T, List>) {
                 std::string text;
                 for (const PageData& item : value) {

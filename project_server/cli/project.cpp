@@ -32,6 +32,22 @@ namespace fs = std::filesystem;
 /// Free disk space that a new project needs: MariaDB's system tables and logs, and the first files.
 constexpr std::uint64_t kProjectBytes = std::uint64_t{400} << 20;
 
+/// BOINC's libraries have 256 bytes for the path of a folder in the project, and a file system as
+/// many for the name of one folder, which is longer while it is unfinished.
+constexpr std::size_t kMaxPathBytes = 230;
+/// What BOINC's libraries have for the project's name.
+constexpr std::size_t kMaxNameBytes = 255;
+
+/// Config.xml and BOINC's clients must be able to hold the name.
+void check_name(const std::string& name) {
+    if (printable_text(valid_text(name)) != name ||
+        name.find_first_not_of(' ') == std::string::npos || name.size() > kMaxNameBytes) {
+        throw InputError(
+            fmt::format("the project's name \"{}\" is not one line of 1 to {} bytes of UTF-8",
+                        printable_text(valid_text(name)), kMaxNameBytes));
+    }
+}
+
 std::string random_password() {
     std::array<std::byte, 16> bytes{};
     randombytes_buf(bytes.data(), bytes.size());
@@ -107,6 +123,11 @@ server::Settings complete(server::Settings settings) {
         do *port = platform::free_port("127.0.0.1");
         while (!taken.insert(*port).second);
     }
+    // The daemons run in other folders than this program.
+    for (fs::path* const path : {&settings.certificate, &settings.certificate_key,
+                                 &settings.acme_webroot, &settings.mail_credentials}) {
+        if (!path->empty()) *path = fs::absolute(*path).lexically_normal();
+    }
     check_settings(settings);
     return settings;
 }
@@ -139,9 +160,17 @@ server::MariadbPlace mariadb_place(const fs::path& project, const server::Settin
 }
 
 void check_path(const fs::path& project) {
-    if (project.string().find_first_of("\"'\\$\n") != std::string::npos) {
+    const std::string path = project.string();
+    const std::string printable = printable_text(valid_text(path));
+    if (printable != path) {
         throw InputError(
-            fmt::format("the path {} contains a quote, $, \\ or line end", project.string()));
+            fmt::format("config.xml cannot hold the path {}: it has a control character or bytes "
+                        "that are not UTF-8, which stand here as ?",
+                        printable));
+    }
+    if (path.size() > kMaxPathBytes) {
+        throw InputError(fmt::format("the path {} has {} bytes; a project's has at most {}", path,
+                                     path.size(), kMaxPathBytes));
     }
 }
 
@@ -166,6 +195,7 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     const fs::path target = fs::absolute(options.folder).lexically_normal();
     const fs::path project = target.has_filename() ? target : target.parent_path();
     check_path(project);
+    check_name(options.settings.name);
     const platform::StopSignals signals;
     const auto go_on = [&] {
         if (signals.arrived()) throw IoError("interrupted; nothing was created");
@@ -181,7 +211,7 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     if (options.database) external.emplace(*options.database);
     UnfinishedFolder folder{project};
     fs::permissions(folder.path(), fs::perms::owner_all);
-    for (const auto& name : project_folders()) fs::create_directory(folder.path() / name);
+    make_project_folders(folder.path());
     begins("making keys");
     make_keys(folder.path() / "keys");
     const server::DatabaseSettings own{.host = "127.0.0.1",
@@ -195,8 +225,7 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     platform::replace_file(folder.path() / "config.xml",
                            config_xml(project, settings, database, options.contact_seconds));
     fs::permissions(folder.path() / "config.xml", fs::perms::owner_read | fs::perms::owner_write);
-    platform::replace_file(folder.path() / "nginx/nginx.conf",
-                           nginx_configuration(project, settings));
+    platform::replace_file(folder.path() / "nginx/nginx.conf", nginx_configuration(settings));
     go_on();
     begins("creating the database");
     if (external) {
@@ -221,12 +250,12 @@ fs::path existing_project(const fs::path& folder) {
     return fs::canonical(folder);
 }
 
-fs::path own_project(const fs::path& folder) {
+fs::path own_project(const fs::path& folder, const std::string& instead) {
     auto project = existing_project(folder);
     if (server::is_official(project)) {
-        throw InputError(fmt::format(
-            "{0} is the project of an official BOINC server: use {0}/bin/start, stop and status",
-            project.string()));
+        throw InputError(fmt::format("{} is the project of an official BOINC server: {}",
+                                     project.string(),
+                                     fmt::format(fmt::runtime(instead), project.string())));
     }
     return project;
 }

@@ -46,11 +46,12 @@ server::MariadbPlace mariadb_place(const std::filesystem::path& project,
 /// Errors  InputError (no project; a public one that root owns)
 std::filesystem::path existing_project(const std::filesystem::path& folder);
 /// The same for a project whose daemons `dedloc project` starts: an official BOINC server's project
-/// is an InputError.
-std::filesystem::path own_project(const std::filesystem::path& folder);
+/// is an InputError, which ends with `instead`: what to do there, {} being the project.
+std::filesystem::path own_project(const std::filesystem::path& folder,
+                                  const std::string& instead = "use {}/bin/start, stop and status");
 
-/// Errors: InputError if the path of a project has a character that configuration files would not
-/// take as it is.
+/// Errors: InputError if the path of a project is one that configuration files cannot hold: too
+/// long, not UTF-8, or with a control character. Any other one works.
 void check_path(const std::filesystem::path& project);
 /// On loopback root may try a project out; its daemons must not meet strangers as root. Errors:
 /// InputError.

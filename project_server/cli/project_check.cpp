@@ -9,6 +9,7 @@
 #include "project_server/cli/daemon_files.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
+#include "project_server/official/daemons.hpp"
 
 namespace dedloc::cli {
 
@@ -23,9 +24,17 @@ check::Findings check_project(const std::filesystem::path& folder, bool is_quick
                            .is_quick = is_quick,
                            .is_running = supervisor_of(server::state_folder(project)).has_value(),
                            .now = server::unix_now()};
-    if (subject.is_running) {
+    if (server::is_official(project)) {
+        for (const auto& daemon : official::own_daemons(project)) {
+            const bool runs = daemon.process != 0;
+            subject.daemons.push_back({.name = daemon.name, .runs = runs});
+            subject.is_running = subject.is_running || runs;
+        }
+    }
+    if (supervisor_of(server::state_folder(project))) {
         for (const auto& daemon : daemon_states(subject.state() / "pids")) {
-            subject.daemons.push_back({.name = daemon.name, .runs = daemon.process != 0});
+            subject.daemons.push_back(
+                {.name = daemon.name, .runs = daemon.process != 0, .log_begin = daemon.log_begin});
         }
     }
     std::unique_ptr<ProjectDatabase> access;

@@ -10,12 +10,15 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "project_server/check/public_address.hpp"
 #include "project_server/cli/daemon_files.hpp"
 #include "project_server/cli/last_backup.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/run_control.hpp"
 #include "project_server/database/database.hpp"
+#include "project_server/database/job_states.hpp"
+#include "project_server/official/daemons.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -36,13 +39,25 @@ std::int64_t bytes_in(const fs::path& folder) {
     return bytes;
 }
 
-PageData disk_of(const fs::path& project, const server::ProjectConfig& config) {
+/// What the database takes: its folder in a project of ours, else what the server says of it.
+std::int64_t database_bytes(const fs::path& project, server::Database* database) {
+    if (fs::exists(project / "db")) return bytes_in(project / "db");
+    if (database == nullptr) return 0;
+    return database
+        ->query_one(
+            "select cast(coalesce(sum(data_length + index_length), 0) as signed) as bytes from "
+            "information_schema.tables where table_schema = database()")
+        ->integer("bytes");
+}
+
+PageData disk_of(const fs::path& project, const server::ProjectConfig& config,
+                 server::Database* database) {
     struct statvfs system {};
     const bool is_known = statvfs(project.c_str(), &system) == 0;
     const auto state = server::state_folder(project);
     PageData disk;
     disk.set("free_bytes", is_known ? system.f_bavail * system.f_frsize : 0)
-        .set("database_bytes", bytes_in(project / "db"))
+        .set("database_bytes", database_bytes(project, database))
         .set("runs_bytes", bytes_in(state / "runs"))
         .set("downloads_bytes", bytes_in(config.download_directory))
         .set("uploads_bytes", bytes_in(config.upload_directory))
@@ -63,26 +78,35 @@ PageData jobs_in(server::Database* database) {
     PageData jobs;
     if (database == nullptr) return jobs;
     const auto row = database->query_one(
-        "select sum(server_state = 2) as unsent, sum(server_state = 4) as in_progress, "
-        "sum(server_state = 5 and outcome = 1 and validate_state = 0) as waiting, "
-        "sum(server_state = 5 and outcome = 1 and validate_state = 1) as succeeded, "
-        "sum(server_state = 5 and (outcome in (3, 4, 6, 7) or (outcome = 1 and "
-        "validate_state > 1))) as failed from result");
-    for (const char* const state : {"unsent", "in_progress", "waiting", "succeeded", "failed"}) {
+        "select " + server::job_state_counts() +
+        " from result where appid in (select id from app where name in ('dedloc_train', "
+        "'dedloc_aggregate'))");
+    for (const char* const state : {"unsent", "in_progress", "waiting", "succeeded"}) {
         jobs.set(state, row->integer(state));
     }
+    jobs.set("failed", row->integer("failed") + row->integer("timed_out") +
+                           row->integer("refused") + row->integer("given_up"));
     return jobs;
 }
 
-PageData::List daemons_in(const fs::path& folder) {
+PageData::List daemons_in(const fs::path& project, const fs::path& folder) {
     PageData::List daemons;
-    for (const DaemonState& state : daemon_states(folder)) {
+    const auto add = [&](const std::string& name, pid_t process, double since, int restarts) {
         PageData daemon;
-        daemon.set("name", state.name)
-            .set("process", state.process)
-            .set("since_at", state.since)
-            .set("restarts", state.restarts);
+        daemon.set("name", name)
+            .set("process", process)
+            .set("since_at", since)
+            .set("restarts", restarts);
         daemons.push_back(std::move(daemon));
+    };
+    if (server::is_official(project)) {
+        for (const auto& daemon : official::own_daemons(project)) {
+            add(daemon.name, daemon.process, daemon.since, 0);
+        }
+    }
+    if (!supervisor_of(server::state_folder(project))) return daemons;
+    for (const DaemonState& state : daemon_states(folder)) {
+        add(state.name, state.process, state.since, state.restarts);
     }
     return daemons;
 }
@@ -138,6 +162,25 @@ PageData backup_data(const std::optional<LastBackup>& last) {
     return data;
 }
 
+/// What needs the attention of an official server's administrator.
+PageData::List official_warnings(const fs::path& project, const server::Settings& settings) {
+    PageData::List warnings;
+    std::string away;
+    bool runs = false;
+    for (const auto& daemon : official::own_daemons(project)) {
+        runs = runs || daemon.process != 0;
+        if (daemon.process == 0) away += (away.empty() ? "" : ", ") + daemon.name;
+    }
+    if (!runs) return warnings;
+    if (!away.empty())
+        warnings.emplace_back(fmt::format("not running: {}; see bin/status -v", away));
+    const auto found = check::ask_public_address(project, settings);
+    if (found.answer == check::PublicAnswer::kOther) {
+        warnings.emplace_back(fmt::format("{}; {}", found.sentence, found.advice));
+    }
+    return warnings;
+}
+
 }  // namespace
 
 PageData project_status(const fs::path& folder) {
@@ -147,26 +190,28 @@ PageData project_status(const fs::path& folder) {
     const auto config = server::load_project_config(project);
     const bool is_running = supervisor_of(state).has_value();
     const auto database = connect(config);
-    // An official server's project is backed up by other means.
-    const auto backup = last_backup(state);
-    const std::string warning =
-        server::is_official(project)
-            ? std::string{}
-            : backup_warning(backup, static_cast<std::int64_t>(server::unix_now()));
     PageData::List warnings;
-    if (!warning.empty()) warnings.emplace_back(warning);
+    const auto backup = last_backup(state);
+    if (server::is_official(project)) {
+        warnings = official_warnings(project, settings);
+    } else if (const auto warning =
+                   backup_warning(backup, static_cast<std::int64_t>(server::unix_now()));
+               !warning.empty()) {
+        warnings.emplace_back(warning);
+    }
     PageData data;
     data.set("name", settings.name)
         .set("url", settings.url)
         .set("is_running", is_running)
         .set("since_at", is_running ? started_at(state / "pids/supervisor.pid") : 0.0)
         .set("is_database_up", database != nullptr)
-        .set("disk", disk_of(project, config))
+        .set("disk", disk_of(project, config, database.get()))
         .set("jobs", jobs_in(database.get()))
-        .set("last_backup", backup_data(backup))
         .set("warnings", std::move(warnings))
-        .set("daemons", is_running ? daemons_in(state / "pids") : PageData::List{})
+        .set("daemons", daemons_in(project, state / "pids"))
         .set("runs", runs_in(state / "runs"));
+    // An official server's project is backed up by other means.
+    if (!server::is_official(project)) data.set("last_backup", backup_data(backup));
     return data;
 }
 

@@ -17,6 +17,7 @@
 #include "project_server/cli/run.hpp"
 #include "project_server/cli/run_files.hpp"
 #include "project_server/cli/run_view.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -95,8 +96,9 @@ void wait(const Chosen& chosen) {
 }
 
 void print_leaderboard(const Chosen& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
-    const auto lines = leaderboard(access.database(), chosen.count);
+    const auto project = existing_project(chosen.project);
+    ProjectDatabase access{project};
+    const auto lines = leaderboard(access.database(), chosen.count, server::is_official(project));
     if (chosen.prints_json) {
         PageData::List users;
         for (const auto& line : lines) {
@@ -161,14 +163,24 @@ void print_text(const Facts& facts) {
         "(mean of the last {} steps): down by {:.4f}\n",
         start, untrained, end, std::min(kLossWindow, status.lines.size()), start - end);
     print_held_out(status);
-    fmt::print("digests   equal at all members at {} of {} steps\n", sums.equal_steps,
-               status.lines.size());
+    fmt::print("digests   equal at all members at {} of {} steps{}\n", sums.equal_steps,
+               status.lines.size(),
+               sums.unsettled_steps == 0
+                   ? ""
+                   : fmt::format(", those of {} are not known yet", sums.unsettled_steps));
+    const std::string totals =
+        sums.has_other_apps
+            ? "what users have is not compared, because they also have credit of other apps"
+            : fmt::format("users have {:.6f}, all runs gave {:.6f}", sums.credit_of_users,
+                          sums.credit_of_all_runs);
     fmt::print(
         "credit    {} samples x {:.6g} + {} reduced bytes x {:.6g} a gigabyte = {:.6f}, credited "
-        "{:.6f}; users have {:.6f}, all runs gave {:.6f}: {}\n",
+        "{:.6f}; {}: {}\n",
         sums.samples, sums.rate, sums.reduced_bytes, sums.gigabyte_rate, sums.credit_due(),
-        sums.credit_of_lines, sums.credit_of_users, sums.credit_of_all_runs,
-        sums.credit_agrees() ? "they agree" : "THEY DIFFER");
+        sums.credit_of_lines, totals, sums.credit_agrees() ? "they agree" : "THEY DIFFER");
+    if (sums.uncredited > 0) {
+        fmt::print("pending   {} contributions not credited yet\n", sums.uncredited);
+    }
     for (const auto& sentence : sums.withholdings) fmt::print("withheld  {}\n", sentence);
     if (sums.unowned + sums.unowned_bytes > 0) {
         fmt::print("unowned   {} samples and {} reduced bytes of keys without a ticket\n",
@@ -191,12 +203,14 @@ void print_report_json(const Facts& facts) {
         .set("last_loss", end)
         .set("held_out", held_out_data(status))
         .set("equal_steps", sums.equal_steps)
+        .set("unsettled_steps", sums.unsettled_steps)
         .set("samples", sums.samples)
         .set("reduced_bytes", sums.reduced_bytes)
         .set("credit_per_sample", sums.rate)
         .set("credit_per_gigabyte_reduced", sums.gigabyte_rate)
         .set("credit", sums.credit_of_lines)
         .set("credit_of_users", sums.credit_of_users)
+        .set("has_other_apps", sums.has_other_apps)
         .set("credit_of_all_runs", sums.credit_of_all_runs)
         .set("credit_agrees", sums.credit_agrees())
         .set("pending_contributions", sums.uncredited)
@@ -210,21 +224,34 @@ void print_report_json(const Facts& facts) {
     print(data, true);
 }
 
+Facts facts_of(server::Database& database, const fs::path& project, const std::string& run) {
+    Facts facts{.status = run_status(database, run, 0),
+                .sums = run_report(database, run, server::is_official(project))};
+    const auto& lines = facts.status.lines;
+    if (lines.empty()) throw Error(fmt::format("the run {} has no step yet", run));
+    const auto vocabulary = read_run_files(project, run).run.model.vocabulary;
+    facts.first_loss = lines.front().loss;
+    facts.untrained_loss = std::log(static_cast<double>(vocabulary)) + std::log(2.0);
+    facts.last_loss = mean_of_last_losses(lines);
+    return facts;
+}
+
 /// Prints losses, digests and credit. Errors: Error when credit or digests do not agree.
 void report(const Chosen& chosen) {
     const auto project = existing_project(chosen.project);
     ProjectDatabase access{project};
-    Facts facts{.status = run_status(access.database(), chosen.run, 0),
-                .sums = run_report(access.database(), chosen.run)};
+    const Facts facts = [&] {
+        const server::Transaction view{access.database()};  // the run may go on meanwhile
+        return facts_of(access.database(), project, chosen.run);
+    }();
     const auto& lines = facts.status.lines;
-    if (lines.empty()) throw Error(fmt::format("the run {} has no step yet", chosen.run));
-    const auto vocabulary = read_run_files(project, chosen.run).run.model.vocabulary;
-    facts.first_loss = lines.front().loss;
-    facts.untrained_loss = std::log(static_cast<double>(vocabulary)) + std::log(2.0);
-    facts.last_loss = mean_of_last_losses(lines);
     chosen.prints_json ? print_report_json(facts) : print_text(facts);
     if (!facts.sums.credit_agrees()) throw Error("credit and samples do not agree");
-    if (facts.sums.equal_steps != lines.size()) throw Error("digests differed at some step");
+    const auto settled = lines.size() - facts.sums.unsettled_steps;
+    const bool are_due = facts.status.state == "finished";
+    if (facts.sums.equal_steps != (are_due ? lines.size() : settled)) {
+        throw Error("digests differed at some step");
+    }
 }
 
 void print_suspicions(const Chosen& chosen) {

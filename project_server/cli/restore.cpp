@@ -23,6 +23,7 @@
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
+#include "project_server/cli/upgrade.hpp"
 #include "project_server/database/dump.hpp"
 #include "project_server/database/schema.hpp"
 #include "project_server/xml/xml_text.hpp"
@@ -100,10 +101,7 @@ class RestoreRun {
         const fs::path root = folder_.path();
         fs::permissions(root, fs::perms::owner_all);
         unpack();
-        for (const char* const name :
-             {"download", "upload", "templates", "db", "nginx", "log", "pids", "html", "runs"}) {
-            fs::create_directories(root / name);
-        }
+        make_project_folders(root);
         auto settings = server::read_settings(root);
         require_unprivileged(settings);
         if (fs::exists(root / mail_file())) {

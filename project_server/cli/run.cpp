@@ -67,8 +67,16 @@ std::uint64_t shards_within(std::uint64_t limit,
 void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
     const auto model = folder / "tokenizer.model";
     const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
+    if (corpus.rules) {
+        const auto rules = folder / "tokenizer.json";
+        if (blake2b(bytes_of(platform::read_text(rules))) != corpus.rules->tokenizer) {
+            throw InputError(
+                fmt::format("{} is not the one that made this corpus", rules.string()));
+        }
+    }
+    // With rules, tokenizer.json names the special tokens.
     if (tokenizer.vocabulary() != corpus.vocabulary ||
-        tokenizer.special_tokens() != corpus.special_tokens) {
+        (!corpus.rules && tokenizer.special_tokens() != corpus.special_tokens)) {
         throw InputError(fmt::format("{} has {} pieces and is not the tokenizer of this corpus",
                                      model.string(), tokenizer.vocabulary()));
     }
@@ -148,6 +156,7 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
     fs::create_directory(folder / "held_out");
     fs::create_directory(folder / "checkpoints");
     fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
     std::size_t copied = 0;
     for (const auto& shard : corpus.shards) {
         begins(fmt::format("copying shard {} of {}", ++copied, corpus.shards.size()));
@@ -297,16 +306,25 @@ RunStatus run_status(server::Database& database, const std::string& name, std::u
     return status;
 }
 
-std::vector<LeaderLine> leaderboard(server::Database& database, int count) {
+std::vector<LeaderLine> leaderboard(server::Database& database, int count, bool has_other_apps) {
+    constexpr const char* kTotals =
+        "select u.name, coalesce(t.name, '') as team, u.total_credit as credit, "
+        "(select count(*) from host h where h.userid = u.id) as hosts from user u "
+        "left join team t on t.id = u.teamid order by u.total_credit desc, u.id limit ?";
+    // A contribution's owner is found as dedloc-purge finds it.
+    constexpr const char* kOfRuns =
+        "select u.name, coalesce(t.name, '') as team, p.credit, (select count(*) from host h where "
+        "h.userid = u.id) as hosts from (select owner, sum(credit) as credit from (select "
+        "coalesce(nullif(k.userid, 0), r.userid, 0) as owner, c.credit from dedloc_contribution c "
+        "left join dedloc_ticket k on k.runid = c.runid and k.peer_key = c.peer_key left join "
+        "result r on r.id = c.resultid where c.credit_state = 1 union all select userid, credit "
+        "from dedloc_daily_credit) paid group by owner) p join user u on u.id = p.owner left join "
+        "team t on t.id = u.teamid order by p.credit desc, u.id limit ?";
     std::vector<LeaderLine> lines;
-    for (const auto& row : database.query(
-             "select u.name, coalesce(t.name, '') as team, u.total_credit, "
-             "(select count(*) from host h where h.userid = u.id) as hosts from user u "
-             "left join team t on t.id = u.teamid order by u.total_credit desc, u.id limit ?",
-             {count})) {
+    for (const auto& row : database.query(has_other_apps ? kOfRuns : kTotals, {count})) {
         lines.push_back({.user = row.text("name"),
                          .team = row.text("team"),
-                         .credit = row.real("total_credit"),
+                         .credit = row.real("credit"),
                          .hosts = static_cast<int>(row.integer("hosts"))});
     }
     return lines;
@@ -322,8 +340,8 @@ bool RunReport::credit_agrees() const {
     // The database sums binary64 numbers in another order, so the sums differ by rounding.
     constexpr double kTolerance = 1e-9;
     const auto agree = [](double a, double b) { return std::abs(a - b) <= kTolerance * b; };
-    return uncredited == 0 && samples > 0 && agree(credit_of_lines, credit_due()) &&
-           agree(credit_of_users, credit_of_all_runs);
+    return agree(credit_of_lines, credit_due()) &&
+           (has_other_apps || agree(credit_of_users, credit_of_all_runs));
 }
 
 namespace {
@@ -348,7 +366,7 @@ std::vector<std::string> withholdings(server::Database& database, std::int64_t r
 
 }  // namespace
 
-RunReport run_report(server::Database& database, const std::string& name) {
+RunReport run_report(server::Database& database, const std::string& name, bool has_other_apps) {
     const auto run = run_row(database, name);
     const auto id = run.integer("id");
     const auto lines = database.query_one(
@@ -375,11 +393,13 @@ RunReport run_report(server::Database& database, const std::string& name) {
         "(select coalesce(sum(credit), 0) from dedloc_daily_credit) as credit");
     const auto results = database.query_one(
         "select count(*) as open from result r join workunit w on w.id = r.workunitid "
-        "where w.opaque = ? and (r.server_state = 4 or "
+        "where w.opaque = ? and w.appid in (select id from app where name in "
+        "('dedloc_train', 'dedloc_aggregate')) and (r.server_state = 4 or "
         "(r.server_state = 5 and r.outcome = 1 and r.validate_state = 0))",
         {id});
     const auto steps = database.query_one(
-        "select coalesce(sum(members = equal_digests), 0) as equal from dedloc_step "
+        "select coalesce(sum(members = equal_digests), 0) as equal, "
+        "coalesce(sum(equal_digests = 0), 0) as unsettled from dedloc_step "
         "where runid = ?",
         {id});
     return {.samples = count_of(*lines, "samples") + count_of(*daily, "samples"),
@@ -395,8 +415,10 @@ RunReport run_report(server::Database& database, const std::string& name) {
             .credit_of_lines = lines->real("credit") + daily->real("credit"),
             .credit_of_all_runs = all_runs->real("credit"),
             .credit_of_users = users->real("credit"),
+            .has_other_apps = has_other_apps,
             .withholdings = withholdings(database, id),
-            .equal_steps = count_of(*steps, "equal")};
+            .equal_steps = count_of(*steps, "equal"),
+            .unsettled_steps = count_of(*steps, "unsettled")};
 }
 
 }  // namespace dedloc::cli

@@ -10,6 +10,7 @@
 #include "project_server/cli/log_rotation.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
+#include "project_server/handover.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::cli {
@@ -73,6 +74,8 @@ void serve_backbones(const std::filesystem::path& folder) {
     for (const char* const name : {"log", "pids"}) {
         std::filesystem::create_directories(state / name);
     }
+    server::Handover turn{project, "dedloc-runs", signals};
+    if (!turn.has_begun()) return;
     const ProjectLock lock{state};
     const auto config = server::load_project_config(project);
     Supervisor supervisor{{.logs = state / "log", .pids = state / "pids"}};
@@ -97,7 +100,9 @@ void serve_backbones(const std::filesystem::path& folder) {
         }
         start_backbones(supervisor, *database, project);
     }
+    turn.give_way();
     log_info("Stopping");
+    supervisor.stop_all();
 }
 
 }  // namespace dedloc::cli

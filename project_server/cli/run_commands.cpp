@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,12 +10,15 @@
 #include <vector>
 
 #include "peer/wire/limits.hpp"
+#include "project_server/check/public_address.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/model_import.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
+#include "project_server/cli/project.hpp"
 #include "project_server/cli/run.hpp"
 #include "project_server/cli/run_jobs.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -37,12 +41,23 @@ void print_json(const CreatedRun& created, double per_gigabyte) {
     print(data, true);
 }
 
+/// Under an official server the administrator configures what forwards requests to the gateway.
+void warn_of_address(const std::filesystem::path& folder) {
+    const auto project = existing_project(folder);
+    if (!server::is_official(project)) return;
+    const auto found = check::ask_public_address(project, server::read_settings(project));
+    if (found.answer == check::PublicAnswer::kGateway) return;
+    fmt::print(stderr, "dedloc: {}{}{}\n", found.sentence, found.advice.empty() ? "" : "; ",
+               found.advice);
+}
+
 void create(const RunOptions& options, bool as_json) {
     const CreatedRun created = [&] {
         Progress progress{as_json};
         progress.say("reading the corpus");
         return create_run(options, progress.begins());
     }();
+    warn_of_address(options.project);
     if (as_json) return print_json(created, options.credit_per_gigabyte);
     const auto& [run, initialised] = created;
     const std::string notice = notice_of(options.from, initialised);

@@ -22,6 +22,9 @@ struct RunFiles {
     std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
     std::filesystem::path pause() const { return folder / "pause"; }
     std::filesystem::path tokenizer() const { return folder / "tokenizer.model"; }
+    /// What the tokenizer does besides SentencePiece; absent if nothing. It is not in run.json,
+    /// because an app refuses a run file with a field that it does not know.
+    std::filesystem::path tokenizer_rules() const { return folder / "tokenizer.json"; }
 };
 
 /// Errors: InputError: no such project or run, or an unusable run.json.

@@ -63,8 +63,10 @@ platform::Command RunningProject::program(const std::string& name) const {
     return program_of(name, project_);
 }
 
-void RunningProject::launch(const std::string& name, platform::Command command) {
-    supervisor_.start({.name = name, .command = std::move(command)});
+void RunningProject::launch(const std::string& name, platform::Command command,
+                            std::filesystem::path directory) {
+    supervisor_.start(
+        {.name = name, .command = std::move(command), .directory = std::move(directory)});
     log_info("{} started", name);
 }
 
@@ -74,8 +76,7 @@ bool RunningProject::await(const std::string& name, const Condition& is_ready) {
     while (!is_ready()) {
         supervisor_.advance(Supervisor::Clock::now());
         if (!supervisor_.is_running(name) || Supervisor::Clock::now() > deadline) {
-            throw IoError(fmt::format("{} does not start; its log ends with: {}", name,
-                                      platform::last_line(supervisor_.log_of(name))));
+            throw IoError(fmt::format("{} does not start: {}", name, supervisor_.failure_of(name)));
         }
         if (signals_.wait(50ms)) return false;
     }
@@ -127,7 +128,7 @@ bool RunningProject::start(const Begins& begins) {
     for (const auto& change : upgrade_files(project_, settings_)) log_info("{}", change);
     certificate_written_ = time_of_certificate();
     begins("starting nginx");
-    launch("nginx", nginx_command(project_));
+    launch("nginx", nginx_command(), nginx_folder(project_));
     const auto& address = settings_.listen.front();
     if (!await("nginx", accepts(address.host, address.port))) return false;
 

@@ -30,7 +30,8 @@ class RunningProject final {
     /// installed, and a backbone for each running run. Each of the first four, of which `begins` is
     /// told, must answer before the next one starts. Brings the database's tables up to date.
     /// False if a stop signal arrived meanwhile. Errors: DatabaseError (an existing server does not
-    /// let us in), IoError with the last log line of a daemon that ended or did not answer in time.
+    /// let us in), IoError with the reason in the log of a daemon that ended or did not
+    /// answer in time.
     bool start(const Begins& begins);
     /// Keeps all daemons running until a stop signal. The destructor stops them.
     void serve();
@@ -39,7 +40,8 @@ class RunningProject final {
     /// Connects to the project's database, and starts its own server first if it has one. False on
     /// a stop signal. Errors: IoError; DatabaseError (an existing server does not let us in).
     bool connect_database();
-    void launch(const std::string& name, platform::Command command);
+    void launch(const std::string& name, platform::Command command,
+                std::filesystem::path directory = {});
     /// Waits until `is_ready` holds; false on a stop signal. Errors: IoError when the daemon ends
     /// or takes too long.
     template <class Condition>

@@ -65,11 +65,21 @@ std::filesystem::path Supervisor::log_of(const std::string& name) const {
     return folders_.logs / (name + ".log");
 }
 
+std::string Supervisor::failure_of(const std::string& name) {
+    const Kept* const kept = find(name);
+    return platform::failure_in(log_of(name), kept == nullptr ? 0 : kept->log_begin);
+}
+
 void Supervisor::launch(Kept& kept, Clock::time_point now) {
-    kept.child = platform::spawn(kept.daemon.command, {.output = log_of(kept.daemon.name),
+    const auto log = log_of(kept.daemon.name);
+    std::error_code absent;
+    const auto size = std::filesystem::file_size(log, absent);
+    kept.log_begin = absent ? 0 : size;
+    kept.child = platform::spawn(kept.daemon.command, {.output = log,
+                                                       .directory = kept.daemon.directory,
                                                        .death_signal = kept.daemon.death_signal});
     kept.started = now;
-    files_.started(kept.daemon.name, kept.child, kept.starts++);
+    files_.started(kept.daemon.name, kept.child, kept.starts++, kept.log_begin);
 }
 
 void Supervisor::start(Daemon daemon) {

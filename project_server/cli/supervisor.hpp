@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct Daemon {
     int death_signal = SIGTERM;               ///< what it gets when the supervisor dies
     std::chrono::milliseconds timeout{8000};  ///< time between SIGTERM, which stops it, and SIGKILL
     bool is_done_by_exit_0 = false;           ///< true: exit status 0 is success, so no restart
+    std::filesystem::path directory{};        ///< its working folder; empty: the supervisor's
 };
 
 /// Starts, restarts and stops daemons. Thread: the process's first one only, because children get
@@ -62,6 +64,8 @@ class Supervisor final {
     bool is_running(const std::string& name) const;
     /// Path of its log file.
     std::filesystem::path log_of(const std::string& name) const;
+    /// Why it ended or does not answer, by its log since its last start.
+    std::string failure_of(const std::string& name);
 
   private:
     struct Kept {
@@ -71,6 +75,7 @@ class Supervisor final {
         Clock::time_point retry{};  ///< when to start it again
         std::chrono::milliseconds pause{0};
         int starts = 0;
+        std::uintmax_t log_begin = 0;  ///< size of its log at the last start
         bool is_done = false;
     };
 

@@ -16,9 +16,23 @@ namespace dedloc::cli {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> project_folders() {
-    return {"keys",  "download", "upload", "templates", "db",
-            "nginx", "log",      "pids",   "html",      "runs"};
+namespace {
+
+constexpr auto kFolders = {"keys",  "download", "upload", "templates", "db",
+                           "nginx", "log",      "pids",   "html",      "runs"};
+/// Holds the project's own MariaDB, unless another server has its database.
+constexpr const char* kPrivateFolder = "db";
+
+bool is_private(const fs::path& folder) {
+    const auto others = fs::perms::group_all | fs::perms::others_all;
+    return (fs::status(folder).permissions() & others) == fs::perms::none;
+}
+
+}  // namespace
+
+void make_project_folders(const fs::path& project) {
+    for (const char* const name : kFolders) fs::create_directories(project / name);
+    fs::permissions(project / kPrivateFolder, fs::perms::owner_all);
 }
 
 std::vector<std::string> upgrade_files(const fs::path& project, const server::Settings& settings) {
@@ -28,7 +42,7 @@ std::vector<std::string> upgrade_files(const fs::path& project, const server::Se
         fs::permissions(project, fs::perms::others_all, fs::perm_options::remove);
         changes.push_back("other accounts of this machine can no longer read the folder");
     }
-    for (const std::string& name : project_folders()) {
+    for (const char* const name : kFolders) {
         std::error_code failed;
         if (fs::create_directory(project / name, failed)) {
             changes.push_back(fmt::format("folder {} was created", name));
@@ -38,8 +52,12 @@ std::vector<std::string> upgrade_files(const fs::path& project, const server::Se
                 fmt::format("cannot make {}: {}", (project / name).string(), failed.message()));
         }
     }
+    if (!is_private(project / kPrivateFolder)) {
+        fs::permissions(project / kPrivateFolder, fs::perms::owner_all);
+        changes.push_back(fmt::format("folder {} is its owner's alone now", kPrivateFolder));
+    }
     const auto file = project / "nginx/nginx.conf";
-    const auto wanted = nginx_configuration(project, settings);
+    const auto wanted = nginx_configuration(settings);
     if (!fs::exists(file) || platform::read_text(file) != wanted) {
         platform::replace_file(file, wanted);
         changes.push_back("nginx/nginx.conf was written");

@@ -10,16 +10,18 @@
 
 namespace dedloc::cli {
 
-/// Folders of a project, relative to its own.
-std::vector<std::string> project_folders();
+/// Makes the folders of a project in its own folder; that for the database is its owner's alone.
+/// Errors: std::filesystem::filesystem_error.
+void make_project_folders(const std::filesystem::path& project);
 
-/// Makes folders that are missing, and writes nginx.conf if it is not what this version writes.
-/// Returns a sentence for each change. Idempotent. Errors: IoError.
+/// Makes folders that are missing, takes rights of others away, and writes nginx.conf if it is not
+/// what this version writes. Returns a sentence for each change. Idempotent. Errors: IoError.
 std::vector<std::string> upgrade_files(const std::filesystem::path& project,
                                        const server::Settings& settings);
 
-/// The same, and creates tables, columns and indices that are missing (upgrade_schema). The project
-/// must be stopped, and cannot be started meanwhile.
+/// The same, and creates tables, columns and indices that are missing, and converts text that is
+/// not compared by bytes (upgrade_schema), which rebuilds a table. The project must be stopped, and
+/// cannot be started meanwhile.
 ///
 /// Crash   at any moment: repeat it; each statement and each file is done or not, and nothing that
 ///         exists is removed

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <optional>
 #include <system_error>
 
 #include "peer/base/error.hpp"
@@ -16,6 +18,8 @@
 #include "project_server/corpus/sentences.hpp"
 #include "project_server/corpus/shard_writer.hpp"
 #include "project_server/corpus/tokenizer.hpp"
+#include "project_server/corpus/unknown_characters.hpp"
+#include "project_server/huggingface/tokenizer_files.hpp"
 
 namespace dedloc::corpus {
 namespace {
@@ -36,8 +40,9 @@ struct Batch {
 
 /// Identifies a build: whatever its result depends on.
 Digest digest_of(const BuildOptions& options, const std::string& tokenizer) {
+    // Version 2 counts unknown tokens.
     std::string facts = fmt::format(
-        "corpus 1\n{}\n{}\n{}\n{}\n{}\n{}\n", blake2b(bytes_of(tokenizer)).hex(), options.language,
+        "corpus 2\n{}\n{}\n{}\n{}\n{}\n{}\n", blake2b(bytes_of(tokenizer)).hex(), options.language,
         options.vocabulary, options.sample_bytes, options.shard_tokens, options.seed);
     for (const auto& text : options.texts) {
         std::error_code failed;
@@ -68,22 +73,26 @@ void check(const Journal& journal) {
 class Builder final {
   public:
     Builder(const BuildOptions& options, const ProgressSink& sink, fs::path folder);
-    Corpus build(const std::string& given_tokenizer, Journal journal);
+    Corpus build(const std::optional<tokenizer::ModelTokenizer>& given, Journal journal);
 
   private:
     std::string train();
-    void write_part(ShardWriter& writer, Encoder& encoder);
-    void write_text(ShardWriter& writer, Encoder& encoder);
+    Tokenizer prepare(const std::optional<tokenizer::ModelTokenizer>& given, Corpus& corpus);
+    void check_unknown(const Corpus& corpus) const;
+    void write_part(ShardWriter& writer, Encoder& encoder, const Tokenizer& tokenizer);
+    void write_text(ShardWriter& writer, Encoder& encoder, const Tokenizer& tokenizer);
     Batch read_batch(DocumentReader& reader, const Journal& journal, std::uint64_t& number) const;
     bool is_held_out(std::uint64_t text, std::uint64_t document) const;
     DocumentReader reader_of(std::size_t text, std::uint64_t offset) const;
-    void report(Task task, std::size_t text, std::uint64_t offset, std::uint64_t tokens);
+    void report(Task task, std::size_t text, std::uint64_t offset,
+                const ShardWriter* writer = nullptr);
 
     const BuildOptions& options_;
     const ProgressSink& sink_;
     const fs::path folder_;
     std::vector<std::uint64_t> begins_;  ///< sum of the sizes of earlier texts
     std::uint64_t total_ = 0;            ///< sum of the sizes of all texts
+    UnknownCharacters unknown_;          ///< characters in the documents of this process
 };
 
 Builder::Builder(const BuildOptions& options, const ProgressSink& sink, fs::path folder)
@@ -105,9 +114,13 @@ bool Builder::is_held_out(std::uint64_t text, std::uint64_t document) const {
            Random{options_.seed}.split(text).split(document).uniform() < options_.held_out;
 }
 
-void Builder::report(Task task, std::size_t text, std::uint64_t offset, std::uint64_t tokens) {
+void Builder::report(Task task, std::size_t text, std::uint64_t offset, const ShardWriter* writer) {
     if (!sink_) return;
-    sink_({.task = task, .done = begins_[text] + offset, .total = total_, .tokens = tokens});
+    sink_({.task = task,
+           .done = begins_[text] + offset,
+           .total = total_,
+           .tokens = writer == nullptr ? 0 : writer->token_count(),
+           .unknown = writer == nullptr ? 0 : writer->unknown_count()});
 }
 
 std::string Builder::train() {
@@ -120,11 +133,11 @@ std::string Builder::train() {
         for (std::uint64_t number = 0; reader.next(document); ++number) {
             if (!is_held_out(text, number)) sample.offer(offered++, document);
             if (reader.offset() < looked) continue;
-            report(Task::kReading, text, reader.offset(), 0);
+            report(Task::kReading, text, reader.offset());
             looked = reader.offset() + kLookEvery;
         }
     }
-    report(Task::kTraining, options_.texts.size() - 1, total_ - begins_.back(), 0);
+    report(Task::kTraining, options_.texts.size() - 1, total_ - begins_.back());
     SentenceSplitter splitter{options_.language};
     std::vector<std::string> sentences;
     for (const auto& document : std::move(sample).take()) {
@@ -147,7 +160,7 @@ Batch Builder::read_batch(DocumentReader& reader, const Journal& journal,
     return batch;
 }
 
-void Builder::write_text(ShardWriter& writer, Encoder& encoder) {
+void Builder::write_text(ShardWriter& writer, Encoder& encoder, const Tokenizer& tokenizer) {
     const auto& journal = writer.journal();
     auto reader = reader_of(journal.text, journal.offset);
     std::uint64_t number = journal.document;
@@ -155,9 +168,12 @@ void Builder::write_text(ShardWriter& writer, Encoder& encoder) {
         const Batch batch = read_batch(reader, journal, number);
         if (batch.documents.empty()) break;
         const auto encoded = encoder.encode(batch.documents);
-        for (std::size_t i = 0; i < encoded.size(); ++i) writer.add(encoded[i], batch.ends[i]);
+        for (std::size_t i = 0; i < encoded.size(); ++i) {
+            if (encoded[i].unknown > 0) unknown_.look_at(batch.documents[i], tokenizer);
+            writer.add(encoded[i], batch.ends[i]);
+        }
         report(journal.is_held_out ? Task::kHoldingOut : Task::kWriting, journal.text,
-               reader.offset(), writer.token_count());
+               reader.offset(), &writer);
     }
     const bool is_last = journal.text + 1 == options_.texts.size();
     if (is_last || !options_.weights.empty()) {
@@ -167,45 +183,74 @@ void Builder::write_text(ShardWriter& writer, Encoder& encoder) {
 
 /// Writes the shards of all texts, from where the journal ends: the part that is held out, or the
 /// other part.
-void Builder::write_part(ShardWriter& writer, Encoder& encoder) {
-    write_text(writer, encoder);
+void Builder::write_part(ShardWriter& writer, Encoder& encoder, const Tokenizer& tokenizer) {
+    write_text(writer, encoder, tokenizer);
     for (auto text = writer.journal().text + 1; text < options_.texts.size(); ++text) {
         writer.begin_text(text);
-        write_text(writer, encoder);
+        write_text(writer, encoder, tokenizer);
     }
 }
 
-Corpus Builder::build(const std::string& given_tokenizer, Journal journal) {
+/// Writes the tokenizer's files, unless an earlier process has; the corpus says what they do.
+Tokenizer Builder::prepare(const std::optional<tokenizer::ModelTokenizer>& given, Corpus& corpus) {
     const auto file = folder_ / "tokenizer.model";
-    if (!fs::exists(file)) {
-        platform::replace_file(file, options_.tokenizer.empty() ? train() : given_tokenizer);
+    if (!fs::exists(file)) platform::replace_file(file, given ? given->model : train());
+    if (!given) return Tokenizer{platform::read_text(file), file.string()};
+    if (given->spec) {
+        const auto json = huggingface::write_tokenizer(*given->spec, given->special);
+        platform::replace_file(folder_ / "tokenizer.json", json);
+        corpus.rules = {
+            .lower_case = huggingface::has_step<huggingface::Lowercase>(*given->spec),
+            .strips_accents = huggingface::has_step<huggingface::StripAccents>(*given->spec),
+            .tokenizer = blake2b(bytes_of(json))};
     }
-    const Tokenizer tokenizer{platform::read_text(file), options_.tokenizer.empty()
-                                                             ? file.string()
-                                                             : options_.tokenizer.string()};
+    return Tokenizer{*given};
+}
+
+void Builder::check_unknown(const Corpus& corpus) const {
+    const double share = unknown_share(corpus);
+    if (share <= options_.max_unknown) return;
+    throw InputError(fmt::format(
+        "{} of {} tokens ({:.1f} %) are text that is in no piece of the tokenizer{}: is it the "
+        "tokenizer of this text, and are its files beside it that say what it does to capitals and "
+        "accents? --max-unknown {:.2g} accepts it",
+        corpus.unknown, corpus.tokens, 100 * share, unknown_.examples(),
+        std::min(1.0, std::ceil(110 * share) / 100)));
+}
+
+Corpus Builder::build(const std::optional<tokenizer::ModelTokenizer>& given, Journal journal) {
+    const Tokenizer tokenizer = prepare(given, journal.corpus);
     journal.corpus.vocabulary = tokenizer.vocabulary();
     journal.corpus.special_tokens = tokenizer.special_tokens();
     Encoder encoder{tokenizer, options_.language, std::max(1u, options_.threads)};
     ShardWriter writer{folder_, std::move(journal), options_.shard_tokens};
     if (!writer.journal().is_held_out) {
-        write_part(writer, encoder);
+        write_part(writer, encoder, tokenizer);
         if (options_.held_out > 0) writer.begin_held_out();
     }
-    if (writer.journal().is_held_out) write_part(writer, encoder);
+    if (writer.journal().is_held_out) write_part(writer, encoder, tokenizer);
     check(writer.journal());
+    check_unknown(writer.journal().corpus);
     writer.finish(options_.weights);
     write_corpus(folder_, writer.journal().corpus);
     return writer.journal().corpus;
 }
 
 /// Opens each text and reads the tokenizer, so that their errors come before a folder is made.
-std::string check_inputs(const BuildOptions& options) {
+std::optional<tokenizer::ModelTokenizer> check_inputs(const BuildOptions& options) {
     for (const auto& text : options.texts) DocumentReader{text, form_of(text)};
     SentenceSplitter{options.language};
-    if (options.tokenizer.empty()) return {};
-    auto model = platform::read_text(options.tokenizer);
-    Tokenizer{model, options.tokenizer.string()};
-    return model;
+    if (options.tokenizer.empty()) return std::nullopt;
+    auto found = tokenizer::read_model_tokenizer(options.tokenizer, options.rules);
+    Tokenizer{found};
+    return found;
+}
+
+/// Whatever of a tokenizer changes ids.
+std::string facts_of(const std::optional<tokenizer::ModelTokenizer>& given) {
+    if (!given) return {};
+    return given->model +
+           (given->spec ? huggingface::write_tokenizer(*given->spec, given->special) : "");
 }
 
 }  // namespace
@@ -217,12 +262,12 @@ Corpus build_corpus(const BuildOptions& options, const ProgressSink& progress) {
             fmt::format("there are {} texts but {} weights: give each its weight, or none",
                         options.texts.size(), options.weights.size()));
     }
-    const std::string tokenizer = check_inputs(options);
+    const auto given = check_inputs(options);
     BuildFolder folder{options.folder};
     try {
         Builder builder{options, progress, folder.path()};
         const Corpus corpus =
-            builder.build(tokenizer, folder.resume(digest_of(options, tokenizer)));
+            builder.build(given, folder.resume(digest_of(options, facts_of(given))));
         folder.finish();
         return corpus;
     } catch (const InputError&) {
@@ -232,6 +277,22 @@ Corpus build_corpus(const BuildOptions& options, const ProgressSink& progress) {
         throw IoError(
             fmt::format("{}; the same command goes on from the last shard", error.what()));
     }
+}
+
+double unknown_share(const Corpus& corpus) {
+    return corpus.tokens == 0
+               ? 0
+               : static_cast<double>(corpus.unknown) / static_cast<double>(corpus.tokens);
+}
+
+std::string warning_of_tokenizer(const BuildOptions& options) {
+    if (options.tokenizer.empty()) return {};
+    const auto found = tokenizer::read_model_tokenizer(options.tokenizer, options.rules);
+    if (!Tokenizer{found}.loses_capitals()) return {};
+    return fmt::format(
+        "{} has no piece with a capital letter and does not change capitals to lower case, so each "
+        "is an unknown token: name the model's whole folder, or say --lower-case",
+        found.file.string());
 }
 
 std::string warning_of(const Corpus& corpus) {

@@ -36,7 +36,7 @@ Journal BuildFolder::resume(const Digest& build) {
     const auto journal = read_journal(path_);
     std::set<std::string> known;
     if (journal && journal->build == build) {
-        known = {"journal.json", "tokenizer.model"};
+        known = {"journal.json", "tokenizer.model", "tokenizer.json"};
         for (const auto& shard : journal->corpus.shards) known.insert(shard.name);
     }
     for (const auto& entry : fs::directory_iterator(path_)) {

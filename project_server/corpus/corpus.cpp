@@ -47,7 +47,16 @@ void put_fields(Writer& out, const Corpus& corpus) {
     put(out, "single", corpus.single);
     put(out, "sentences", corpus.sentences);
     put(out, "tokens", corpus.tokens);
+    put(out, "unknown", corpus.unknown);
     put(out, "held_out", corpus.held_out);
+    if (corpus.rules) {
+        out.Key("rules");
+        out.StartObject();
+        put(out, "lower_case", corpus.rules->lower_case);
+        put(out, "strips_accents", corpus.rules->strips_accents);
+        put(out, "tokenizer", corpus.rules->tokenizer.hex());
+        out.EndObject();
+    }
     formats::put_shards(out, corpus.shards);
 }
 
@@ -71,7 +80,16 @@ Corpus read_fields(JsonFields& fields, std::size_t least_shards) {
     corpus.single = fields.integer("single", 0, kMaxCount);
     corpus.sentences = fields.integer("sentences", 0, kMaxCount);
     corpus.tokens = fields.integer("tokens", 0, kMaxCount);
+    if (fields.has("unknown")) corpus.unknown = fields.integer("unknown", 0, kMaxCount);
     corpus.held_out = fields.integer("held_out", 0, kMaxCount);
+    if (fields.has("rules")) {
+        JsonFields rules = fields.object("rules");
+        corpus.rules.emplace();
+        corpus.rules->lower_case = rules.boolean("lower_case");
+        corpus.rules->strips_accents = rules.boolean("strips_accents");
+        rules.hex("tokenizer", corpus.rules->tokenizer.bytes);
+        rules.finish();
+    }
     corpus.shards = formats::read_shards(fields, least_shards);
     return corpus;
 }

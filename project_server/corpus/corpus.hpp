@@ -12,15 +12,28 @@
 
 namespace dedloc::corpus {
 
+/// What a tokenizer of Hugging Face does to a text before SentencePiece's own normaliser.
+struct TextRules {
+    bool lower_case = false;      ///< changes capitals to lower case
+    bool strips_accents = false;  ///< removes combining marks
+    Digest tokenizer;             ///< digest of tokenizer.json in the same folder
+    bool operator==(const TextRules&) const = default;
+};
+
 /// The contents of corpus.json.
 struct Corpus {
-    std::uint64_t vocabulary = 0;                 ///< pieces of the tokenizer
-    formats::SpecialTokens special_tokens;        ///< their ids
-    std::uint64_t documents = 0;                  ///< in all shards
-    std::uint64_t single = 0;                     ///< documents with one sentence, among them
-    std::uint64_t sentences = 0;                  ///< in all shards
-    std::uint64_t tokens = 0;                     ///< in all shards
-    std::uint64_t held_out = 0;                   ///< documents in held-out shards
+    std::uint64_t vocabulary = 0;           ///< pieces of the tokenizer
+    formats::SpecialTokens special_tokens;  ///< their ids
+    std::uint64_t documents = 0;            ///< in all shards
+    std::uint64_t single = 0;               ///< documents with one sentence, among them
+    std::uint64_t sentences = 0;            ///< in all shards
+    std::uint64_t tokens = 0;               ///< in all shards
+    /// Among them those that stand for text that is in no piece, except where the text itself has
+    /// the unknown token. 0 in a corpus that is older than this count.
+    std::uint64_t unknown = 0;
+    std::uint64_t held_out = 0;  ///< documents in held-out shards
+    /// Absent: SentencePiece alone made the ids, as in all older corpora.
+    std::optional<TextRules> rules;
     std::vector<formats::ShardReference> shards;  ///< each name is a file in the folder
     bool operator==(const Corpus&) const = default;
 };

@@ -16,8 +16,8 @@ Encoder::Encoder(const Tokenizer& tokenizer, const std::string& language, unsign
     }
 }
 
-std::vector<EncodedDocument> Encoder::encode(std::span<const std::string> documents) {
-    std::vector<EncodedDocument> encoded(documents.size());
+std::vector<EncodedText> Encoder::encode(std::span<const std::string> documents) {
+    std::vector<EncodedText> encoded(documents.size());
     std::vector<std::exception_ptr> failures(splitters_.size());
     std::atomic<std::size_t> next{0};
     const auto work = [&](std::size_t thread) {
@@ -25,7 +25,8 @@ std::vector<EncodedDocument> Encoder::encode(std::span<const std::string> docume
             for (std::size_t i = next++; i < documents.size(); i = next++) {
                 for (const auto& sentence : splitters_[thread]->split(documents[i])) {
                     auto tokens = tokenizer_.encode(sentence);
-                    if (!tokens.empty()) encoded[i].push_back(std::move(tokens));
+                    encoded[i].unknown += tokenizer_.unknown_count(sentence, tokens);
+                    if (!tokens.empty()) encoded[i].document.push_back(std::move(tokens));
                 }
             }
         } catch (...) {

@@ -55,7 +55,8 @@ void ShardWriter::begin_held_out() {
     begin_text(0);
 }
 
-void ShardWriter::add(const EncodedDocument& document, const Position& end) {
+void ShardWriter::add(const EncodedText& text, const Position& end) {
+    const EncodedDocument& document = text.document;
     if (!document.empty()) {
         for (const auto& sentence : document) {
             builder_.add_sentence(sentence);
@@ -63,6 +64,7 @@ void ShardWriter::add(const EncodedDocument& document, const Position& end) {
         }
         builder_.end_document();
         ++pending_.documents;
+        pending_.unknown += text.unknown;
         pending_.held_out += journal_.is_held_out ? 1 : 0;
         pending_.single += document.size() == 1 ? 1 : 0;
         pending_.sentences += document.size();
@@ -109,6 +111,7 @@ void ShardWriter::end_shard(const Position& next) {
     corpus.single += pending_.single;
     corpus.sentences += pending_.sentences;
     corpus.tokens += pending_.tokens;
+    corpus.unknown += pending_.unknown;
     pending_ = {};
     journal_.offset = next.offset;
     journal_.document = next.document;

@@ -26,7 +26,7 @@ class ShardWriter final {
 
     /// Adds a document that ends at `end`; one without a sentence is ignored. Errors: as
     /// end_shard().
-    void add(const EncodedDocument& document, const Position& end);
+    void add(const EncodedText& text, const Position& end);
     /// Writes what has been collected, if anything, and then a journal that goes on from `next`.
     /// Errors: InputError (too many shards; one that there is already), IoError.
     void end_shard(const Position& next);
@@ -44,6 +44,8 @@ class ShardWriter final {
     const Journal& journal() const { return journal_; }
     /// Tokens written and collected.
     std::uint64_t token_count() const { return journal_.corpus.tokens + pending_.tokens; }
+    /// Tokens among them that stand for text that is in no piece.
+    std::uint64_t unknown_count() const { return journal_.corpus.unknown + pending_.unknown; }
 
   private:
     void write(const formats::Shard& shard);

@@ -5,10 +5,14 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "peer/base/error.hpp"
+#include "project_server/tokenizer/characters.hpp"
+#include "project_server/tokenizer/pipeline.hpp"
 
 namespace dedloc::corpus {
 namespace {
@@ -61,16 +65,33 @@ std::string train_tokenizer(const std::vector<std::string>& sentences, int vocab
 
 struct Tokenizer::Model {
     sentencepiece::SentencePieceProcessor processor;
+    /// Makes the ids instead of the processor, if there is one.
+    std::optional<tokenizer::Pipeline> pipeline;
 };
 
 Tokenizer::Tokenizer(const std::string& model, const std::string& name)
     : name_(name), model_(std::make_unique<Model>()) {
+    load(model);
+    find_special_tokens();
+}
+
+Tokenizer::Tokenizer(const tokenizer::ModelTokenizer& found)
+    : name_(found.file.string()), model_(std::make_unique<Model>()) {
+    load(found.model);
+    if (found.spec) {
+        model_->pipeline.emplace(*found.spec);
+        special_ = found.special;
+    } else {
+        find_special_tokens();
+    }
+}
+
+void Tokenizer::load(const std::string& model) {
     auto& processor = model_->processor;
     if (!processor.LoadFromSerializedProto(model).ok() || processor.GetPieceSize() > kMaxPieces) {
         throw InputError(
-            fmt::format("{} is not a SentencePiece model of at most {} pieces", name, kMaxPieces));
+            fmt::format("{} is not a SentencePiece model of at most {} pieces", name_, kMaxPieces));
     }
-    find_special_tokens();
 }
 
 Tokenizer::~Tokenizer() = default;
@@ -101,10 +122,41 @@ void Tokenizer::find_special_tokens() {
 }
 
 std::vector<std::uint16_t> Tokenizer::encode(const std::string& sentence) const {
+    if (model_->pipeline) return model_->pipeline->encode(sentence);
     std::vector<int> ids;
     const auto status = model_->processor.Encode(sentence, &ids);
     if (!status.ok()) throw InputError("a sentence cannot be tokenised");
     return {ids.begin(), ids.end()};
+}
+
+std::uint64_t Tokenizer::unknown_count(const std::string& sentence,
+                                       const std::vector<std::uint16_t>& ids) const {
+    const auto unknown =
+        static_cast<std::uint64_t>(std::ranges::count(ids, special_tokens().unknown));
+    if (unknown == 0) return 0;
+    const std::string text = model_->processor.IdToPiece(special_.unknown);
+    std::uint64_t written = 0;
+    for (auto at = sentence.find(text); at != std::string::npos;
+         at = sentence.find(text, at + text.size())) {
+        ++written;
+    }
+    return unknown - std::min(unknown, written);
+}
+
+bool Tokenizer::loses_capitals() const {
+    const auto has_capital = [](const std::string& text) {
+        for (std::size_t at = 0; at < text.size();) {
+            if (tokenizer::is_capital(tokenizer::next_character(text, at))) return true;
+        }
+        return false;
+    };
+    const auto& processor = model_->processor;
+    for (int id = 0; id < processor.GetPieceSize(); ++id) {
+        const bool is_plain = !processor.IsControl(id) && !processor.IsUnknown(id);
+        if (is_plain && has_capital(processor.IdToPiece(id))) return false;
+    }
+    const auto ids = encode("A");
+    return std::ranges::find(ids, special_.unknown) != ids.end();
 }
 
 std::uint64_t Tokenizer::vocabulary() const {

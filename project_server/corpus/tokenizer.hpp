@@ -1,4 +1,4 @@
-// SentencePiece, used by the project only: volunteers get token ids.
+// Tokenizers, used by the project only: volunteers get token ids.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "peer/formats/run_file.hpp"
+#include "project_server/tokenizer/model_tokenizer.hpp"
 
 namespace dedloc::corpus {
 
@@ -25,12 +26,20 @@ class Tokenizer final {
     /// usual names: <pad> or [PAD], the model's own unknown piece, [CLS], <cls> or <s>, [SEP],
     /// <sep> or </s>, [MASK] or <mask>.
     Tokenizer(const std::string& model, const std::string& name);
+    /// As a tokenizer that was found in a model's files says. Errors: InputError, as above.
+    explicit Tokenizer(const tokenizer::ModelTokenizer& found);
     ~Tokenizer();
     Tokenizer(const Tokenizer&) = delete;
     Tokenizer& operator=(const Tokenizer&) = delete;
 
     /// Token ids of a sentence. Errors: InputError.
     std::vector<std::uint16_t> encode(const std::string& sentence) const;
+    /// How many of these ids stand for text of this sentence that is in no piece. Where the
+    /// sentence has the unknown token as text, that does not count.
+    std::uint64_t unknown_count(const std::string& sentence,
+                                const std::vector<std::uint16_t>& ids) const;
+    /// Whether capitals are kept, but no piece has any: each of them is then unknown.
+    bool loses_capitals() const;
     /// Number of pieces.
     std::uint64_t vocabulary() const;
     /// The ids of the tokens with a special meaning.
@@ -38,6 +47,7 @@ class Tokenizer final {
 
   private:
     struct Model;
+    void load(const std::string& model);
     std::uint16_t id_of(std::initializer_list<const char*> names, const char* meaning) const;
     void find_special_tokens();
 

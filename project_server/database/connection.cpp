@@ -1,15 +1,35 @@
 #include "project_server/database/connection.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <mysql.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "project_server/database/text_columns.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr unsigned kConnectSeconds = 10;
 constexpr my_bool kYes = 1;
+
+/// What the defaults of the server and the database must not decide.
+std::vector<std::string> session_settings() {
+    return {// Read committed takes no gap locks, with which a dispatch would block the creation of
+            // jobs.
+            "set session transaction isolation level read committed",
+            // Text that a statement makes from numbers is compared as the tables' text is, in any
+            // database. A value that a column cannot hold is refused, never cut.
+            fmt::format("set session collation_connection = '{}', sql_mode = 'STRICT_ALL_TABLES,"
+                        "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+                        kTextCollation)};
+}
 
 struct Close {
     void operator()(MYSQL* handle) const { mysql_close(handle); }
@@ -28,6 +48,31 @@ void require_tls(MYSQL* handle, const DatabaseSettings& settings) {
     mysql_optionsv(handle, MYSQL_OPT_SSL_KEY, settings.ssl_key.c_str());
 }
 
+/// A path that connect() takes for a socket: it has 108 bytes for it, so a longer path goes through
+/// a descriptor of the folder.
+class SocketPath {
+  public:
+    explicit SocketPath(std::string path) : path_(std::move(path)) {
+        if (path_.size() < sizeof(sockaddr_un::sun_path)) return;
+        const auto slash = path_.rfind('/');
+        if (slash == std::string::npos) return;
+        folder_ = open(path_.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (folder_ < 0) return;  // connect() will fail with a reason
+        path_ = fmt::format("/proc/self/fd/{}{}", folder_, path_.substr(slash));
+    }
+    SocketPath(const SocketPath&) = delete;
+    SocketPath& operator=(const SocketPath&) = delete;
+    ~SocketPath() {
+        if (folder_ >= 0) close(folder_);
+    }
+    /// Null if there is none.
+    const char* text() const { return path_.empty() ? nullptr : path_.c_str(); }
+
+  private:
+    std::string path_;
+    int folder_ = -1;
+};
+
 }  // namespace
 
 std::string database_address(const DatabaseSettings& settings) {
@@ -39,7 +84,7 @@ st_mysql* open_connection(const DatabaseSettings& settings) {
     std::unique_ptr<MYSQL, Close> connection{mysql_init(nullptr)};
     MYSQL* const handle = connection.get();
     mysql_optionsv(handle, MYSQL_OPT_CONNECT_TIMEOUT, &kConnectSeconds);
-    mysql_optionsv(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    mysql_optionsv(handle, MYSQL_SET_CHARSET_NAME, kTextCharacterSet);
     if (!settings.ssl_ca.empty()) require_tls(handle, settings);
     const auto fail = [&] {
         throw DatabaseError{
@@ -47,16 +92,16 @@ st_mysql* open_connection(const DatabaseSettings& settings) {
                         database_address(settings), settings.user, mysql_error(handle)),
             mysql_errno(handle)};
     };
-    const bool by_socket = !settings.socket.empty();
-    if (mysql_real_connect(handle, by_socket ? nullptr : settings.host.c_str(),
+    const SocketPath socket{settings.socket};
+    if (mysql_real_connect(handle, socket.text() == nullptr ? settings.host.c_str() : nullptr,
                            settings.user.c_str(), settings.password.c_str(),
                            settings.name.empty() ? nullptr : settings.name.c_str(), settings.port,
-                           by_socket ? settings.socket.c_str() : nullptr,
-                           CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS) == nullptr) {
+                           socket.text(), CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS) == nullptr) {
         fail();
     }
-    // Read committed takes no gap locks, with which a dispatch would block the creation of jobs.
-    if (mysql_query(handle, "set session transaction isolation level read committed") != 0) fail();
+    for (const std::string& setting : session_settings()) {
+        if (mysql_query(handle, setting.c_str()) != 0) fail();
+    }
     return connection.release();
 }
 

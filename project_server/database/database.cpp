@@ -15,6 +15,7 @@
 #include "peer/base/check.hpp"
 #include "project_server/database/connection.hpp"
 #include "project_server/database/prepared_statements.hpp"
+#include "project_server/database/statement_errors.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -30,6 +31,11 @@ struct FreeAnswer {
     void operator()(MYSQL_RES* answer) const { mysql_free_result(answer); }
 };
 using Answer = std::unique_ptr<MYSQL_RES, FreeAnswer>;
+
+struct Close {
+    void operator()(MYSQL* handle) const { mysql_close(handle); }
+};
+using Handle = std::unique_ptr<MYSQL, Close>;
 
 Rows rows_of(MYSQL_RES* answer) {
     const unsigned columns = mysql_num_fields(answer);
@@ -69,14 +75,22 @@ std::string execution(std::size_t slot, const std::vector<std::string>& values) 
                        fmt::join(values, ","));
 }
 
+/// The longest message that the server takes; it closes a connection that sends a longer one.
+std::size_t read_max_message(MYSQL* handle) {
+    constexpr const char* kAsk = "select @@max_allowed_packet as bytes";
+    if (mysql_query(handle, kAsk) != 0) throw_statement_error(handle, kAsk);
+    const Answer answer{mysql_store_result(handle)};
+    if (!answer) throw_statement_error(handle, kAsk);
+    return static_cast<std::size_t>(rows_of(answer.get()).at(0).integer("bytes"));
+}
+
 }  // namespace
 
 struct Database::Connection {
-    explicit Connection(MYSQL* its) : handle(its) {}
-    ~Connection() { mysql_close(handle); }
-    Connection(const Connection&) = delete;
-    Connection& operator=(const Connection&) = delete;
-    MYSQL* const handle;
+    explicit Connection(Handle its) : owned(std::move(its)) {}
+    const Handle owned;
+    MYSQL* const handle = owned.get();
+    const std::size_t max_message = read_max_message(handle);
     PreparedStatements prepared;
 };
 
@@ -91,6 +105,11 @@ bool DatabaseError::is_conflict() const {
 
 bool DatabaseError::is_duplicate() const {
     return code_ == ER_DUP_ENTRY;
+}
+
+std::string RefusedData::answer() const {
+    if (column_.empty()) return "The project cannot store a value of this request.";
+    return fmt::format("The project cannot store a value of this request ({}).", column_);
 }
 
 Parameter::Parameter(double value) : kind_(Kind::kNumber), text_(fmt::format("{:.17g}", value)) {
@@ -147,14 +166,7 @@ Database::~Database() = default;
 void Database::ensure_connected() {
     if (connection_ && mysql_ping(connection_->handle) == 0) return;
     connection_.reset();
-    connection_ = std::make_unique<Connection>(open_connection(settings_));
-}
-
-void Database::fail(std::string_view wanted) const {
-    MYSQL* const handle = connection_->handle;
-    throw DatabaseError{
-        fmt::format("The database refused \"{}\": {}", wanted.substr(0, 120), mysql_error(handle)),
-        mysql_errno(handle)};
+    connection_ = std::make_unique<Connection>(Handle{open_connection(settings_)});
 }
 
 std::string Database::quoted(std::string_view text) const {
@@ -192,10 +204,18 @@ void Database::require_connection() const {
                         kServerGone};
 }
 
+void Database::require_size(std::size_t bytes, std::string_view sql) const {
+    if (bytes < connection_->max_message) return;
+    throw RefusedData{
+        fmt::format("\"{}\" has {} bytes, and the database's max_allowed_packet is {}",
+                    sql.substr(0, 120), bytes, connection_->max_message),
+        ""};
+}
+
 Outcome Database::read_outcome(std::string_view sql) {
     MYSQL* const handle = connection_->handle;
     const Answer answer{mysql_store_result(handle)};
-    if (!answer && mysql_field_count(handle) > 0) fail(sql);
+    if (!answer && mysql_field_count(handle) > 0) throw_statement_error(handle, sql);
     if (const auto id = mysql_insert_id(handle); id != 0) {
         insert_id_ = static_cast<std::int64_t>(id);
     }
@@ -226,12 +246,13 @@ std::vector<Outcome> Database::run(const std::vector<Statement>& statements) {
         message += fmt::format("prepare d{} from {};", slot, quoted(statement->sql));
     }
     message += fmt::format("{}", fmt::join(parts, ";"));
+    require_size(message.size(), statements.back().sql);
     bool is_sent = false;
     const auto answer_to = [&](const Statement& statement) {
         const int failure = std::exchange(is_sent, true)
                                 ? mysql_next_result(handle)
                                 : mysql_real_query(handle, message.data(), message.size());
-        if (failure != 0) fail(statement.sql);
+        if (failure != 0) throw_statement_error(handle, statement.sql);
         return read_outcome(statement.sql);
     };
     for (const auto& [slot, statement] : preparations) {

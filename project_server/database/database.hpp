@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "peer/base/error.hpp"
@@ -33,7 +34,7 @@ struct DatabaseSettings {
     std::string ssl_key{};   ///< PEM file of its key; empty exactly if ssl_cert is
 };
 
-/// A statement or a connection failed.
+/// A statement or a connection failed. Never because of a value in the statement: see RefusedData.
 class DatabaseError : public Error {
   public:
     DatabaseError(const std::string& sentence, unsigned code) : Error(sentence), code_(code) {}
@@ -49,6 +50,23 @@ class DatabaseError : public Error {
 
   private:
     unsigned code_;
+};
+
+/// The server refuses a statement for a value in it: too long, out of range, null, not in the
+/// column's character set or not of its kind. Nothing was changed, and repeating it is useless. Not
+/// a DatabaseError, because the database is well: a server answers the client that sent the value,
+/// and a loop goes on with the next row. The message is for the log.
+class RefusedData : public Error {
+  public:
+    RefusedData(const std::string& sentence, std::string column)
+        : Error(sentence), column_(std::move(column)) {}
+    /// The column that cannot hold the value; empty: the server names none.
+    const std::string& column() const { return column_; }
+    /// The sentence for the client.
+    std::string answer() const;
+
+  private:
+    std::string column_;
 };
 
 /// One value for a ?. Doubles that are not finite become null.
@@ -102,7 +120,8 @@ struct Outcome {
     std::uint64_t matched = 0;  ///< rows that another statement matched, or inserted
 };
 
-/// A connection. Thread: one at a time. Every failure is a DatabaseError.
+/// A connection. Thread: one at a time. Every failure is a DatabaseError, or RefusedData, after
+/// which the connection can be used.
 class Database {
   public:
     /// Connects.
@@ -148,7 +167,7 @@ class Database {
     std::vector<Outcome> run(const std::vector<Statement>& statements);
     Outcome read_outcome(std::string_view sql);
     void require_connection() const;
-    [[noreturn]] void fail(std::string_view wanted) const;
+    void require_size(std::size_t bytes, std::string_view sql) const;
 
     const DatabaseSettings settings_;
     std::unique_ptr<Connection> connection_;

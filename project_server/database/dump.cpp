@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/memory_file.hpp"
 #include "peer/platform/process.hpp"
 
 namespace dedloc::server {
@@ -26,7 +26,8 @@ std::string quoted(const std::string& text) {
     std::string result = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') result += '\\';
-        result += c;
+        if (c == '\n') result += "\\n";
+        if (c != '\n') result += c;
     }
     return result + '"';
 }
@@ -46,21 +47,6 @@ class Scratch {
         fs::remove(path_, ignored);
     }
     const fs::path path_;
-};
-
-/// What a program writes to stderr, in memory: the disk may be full.
-class Words {
-  public:
-    Words() : id_(memfd_create("words", MFD_CLOEXEC)) {
-        if (id_ < 0) throw IoError(fmt::format("cannot make a file: {}", std::strerror(errno)));
-    }
-    Words(const Words&) = delete;
-    Words& operator=(const Words&) = delete;
-    ~Words() { close(id_); }
-    fs::path path() const { return fmt::format("/proc/self/fd/{}", id_); }
-
-  private:
-    const int id_;
 };
 
 std::string option_file(const DatabaseSettings& settings) {
@@ -85,7 +71,7 @@ std::string option_file(const DatabaseSettings& settings) {
     return text;
 }
 
-/// What a program's last line means to an administrator; it may give errno as a number.
+/// What a program's error means to an administrator; it may give errno as a number.
 std::string reason_of(const std::string& line, int status) {
     constexpr std::string_view kMark = "errno ";
     const auto at = line.find(kMark);
@@ -98,19 +84,26 @@ std::string reason_of(const std::string& line, int status) {
     return line.empty() ? fmt::format("the program ended with status {}", status) : line;
 }
 
-/// Runs a program of MariaDB's; `output`: descriptor for what it prints, −1: none.
-void run(const DatabaseSettings& settings, platform::Command command, int output,
+/// Descriptors that a program reads and prints to; −1: none.
+struct Ends {
+    int input = -1;
+    int output = -1;
+};
+
+/// Runs a program of MariaDB's.
+void run(const DatabaseSettings& settings, platform::Command command, const Ends& ends,
          const fs::path& scratch, const std::string& what) {
     const Scratch options{scratch, "options.cnf"};
-    const Words words;
+    const platform::MemoryFile words;  // the disk may be full
     platform::replace_file(options.path(), option_file(settings), platform::kSecretFile);
     command.insert(command.begin() + 1, "--defaults-file=" + options.path().string());
-    const pid_t child =
-        platform::spawn(command, {.output = words.path(), .standard_output = output});
+    const pid_t child = platform::spawn(
+        command,
+        {.output = words.path(), .standard_input = ends.input, .standard_output = ends.output});
     const int status = platform::wait_for_child(child);
     if (status == 0) return;
     throw IoError(
-        fmt::format("{}: {}", what, reason_of(platform::last_line(words.path()), status)));
+        fmt::format("{}: {}", what, reason_of(platform::failure_in(words.path()), status)));
 }
 
 }  // namespace
@@ -128,7 +121,8 @@ void dump_database(const DatabaseSettings& settings, const fs::path& file,
             {"mariadb-dump", "--single-transaction", "--skip-lock-tables", "--no-tablespaces",
              "--skip-triggers", "--hex-blob", "--default-character-set=utf8mb4",
              "--max-allowed-packet=32M", settings.name},
-            output, scratch, fmt::format("cannot copy the database to {}", file.string()));
+            {.output = output}, scratch,
+            fmt::format("cannot copy the database to {}", file.string()));
     } catch (...) {
         close(output);
         throw;
@@ -137,10 +131,22 @@ void dump_database(const DatabaseSettings& settings, const fs::path& file,
 }
 
 void load_dump(const DatabaseSettings& settings, const fs::path& file, const fs::path& scratch) {
-    run(settings,
-        {"mariadb", "--batch", "--default-character-set=utf8mb4", "--max-allowed-packet=32M",
-         "--execute=source " + file.string(), settings.name},
-        -1, scratch, fmt::format("cannot load the database from {}", file.string()));
+    // Not by the client's command "source", which ends a path at a semicolon.
+    const int input = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (input < 0) {
+        throw IoError(fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+    }
+    try {
+        run(settings,
+            {"mariadb", "--batch", "--default-character-set=utf8mb4", "--max-allowed-packet=32M",
+             settings.name},
+            {.input = input}, scratch,
+            fmt::format("cannot load the database from {}", file.string()));
+    } catch (...) {
+        close(input);
+        throw;
+    }
+    close(input);
 }
 
 }  // namespace dedloc::server

@@ -7,20 +7,19 @@
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <thread>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/database/text_columns.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -31,6 +30,10 @@ using namespace std::chrono_literals;
 constexpr auto kStartTimeout = 60s;
 constexpr auto kStopTimeout = 30s;
 
+/// mariadbd takes relative paths as beginning in data/. An absolute one may be too long for a
+/// socket (107 bytes), or have a colon, at which mariadbd splits tmpdir.
+constexpr const char* kTemporary = "--tmpdir=../tmp";
+
 std::string login_name() {
     const passwd* const entry = getpwuid(geteuid());
     if (entry == nullptr) {
@@ -39,30 +42,21 @@ std::string login_name() {
     return entry->pw_name;
 }
 
-/// The line of a log that explains a failure: the last one with ERROR (advice may follow it), else
-/// the last one.
-std::string last_line(const fs::path& log) {
-    std::ifstream lines{log};
-    std::string last;
-    std::string error;
-    for (std::string line; std::getline(lines, line);) {
-        if (!line.empty()) last = line;
-        if (line.find("ERROR") != std::string::npos) error = line;
-    }
-    if (!error.empty()) return error;
-    return last.empty() ? "its log is empty" : last;
+std::uintmax_t size_of(const fs::path& log) {
+    std::error_code absent;
+    const auto size = fs::file_size(log, absent);
+    return absent ? 0 : size;
 }
 
-void check_socket_length(const MariadbPlace& place) {
-    if (place.socket().string().size() < sizeof(sockaddr_un::sun_path)) return;
-    throw InputError(fmt::format("The path {} is too long for a socket: at most {} characters.",
-                                 place.socket().string(), sizeof(sockaddr_un::sun_path) - 1));
+/// What the log says of a failure, by what was written to it after `begin`.
+std::string reason_in(const fs::path& log, std::uintmax_t begin) {
+    const std::string reason = platform::failure_in(log, begin);
+    return reason.empty() ? "its log is empty" : reason;
 }
 
 }  // namespace
 
 void initialise_mariadb(const MariadbPlace& place) {
-    check_socket_length(place);
     fs::create_directories(place.temporary());
     const fs::path data = place.directory / "data";
     if (fs::exists(data)) return;
@@ -71,15 +65,19 @@ void initialise_mariadb(const MariadbPlace& place) {
     fs::create_directories(unfinished);
     fs::permissions(place.directory, fs::perms::owner_all);
     const std::string user = login_name();
+    const auto log_begin = size_of(place.log());
+    // A shell script that does not quote the paths it is given: they are relative, and have no
+    // character that a shell would take for its own.
     const pid_t child = platform::spawn(
         {"mariadb-install-db", "--no-defaults", "--skip-test-db",
          "--auth-root-authentication-method=socket", "--auth-root-socket-user=" + user,
-         "--user=" + user, "--datadir=" + unfinished.string(),
-         "--tmpdir=" + place.temporary().string()},
-        {.output = place.log(), .output_mode = platform::kSecretFile});
+         "--user=" + user, "--datadir=./" + unfinished.filename().string(), kTemporary},
+        {.output = place.log(),
+         .output_mode = platform::kSecretFile,
+         .directory = place.directory});
     if (platform::wait_for_child(child) != 0) {
         throw IoError(fmt::format("Cannot create a database in {}: {}", data.string(),
-                                  last_line(place.log())));
+                                  reason_in(place.log(), log_begin)));
     }
     fs::rename(unfinished, data);
 }
@@ -89,15 +87,15 @@ std::vector<std::string> mariadb_command(const MariadbPlace& place) {
             "--no-defaults",
             "--user=" + login_name(),
             "--datadir=" + (place.directory / "data").string(),
-            "--tmpdir=" + place.temporary().string(),
-            "--socket=" + place.socket().string(),
+            kTemporary,
+            "--socket=../" + place.socket().filename().string(),
             "--pid-file=" + (place.directory / "mariadb.pid").string(),
             "--bind-address=127.0.0.1",
             "--port=" + std::to_string(place.port),
             "--skip-name-resolve",
             "--skip-log-bin",
-            "--character-set-server=utf8mb4",
-            "--collation-server=utf8mb4_general_ci",
+            std::string{"--character-set-server="} + kTextCharacterSet,
+            std::string{"--collation-server="} + kTextCollation,
             "--default-storage-engine=InnoDB",
             "--innodb-flush-log-at-trx-commit=1",
             "--innodb-buffer-pool-size=64M",
@@ -136,8 +134,9 @@ void create_database(Database& administrator, const DatabaseSettings& settings) 
                             settings.name));
         }
     }
-    administrator.execute("create database if not exists `" + settings.name +
-                          "` character set utf8mb4");
+    administrator.execute(
+        fmt::format("create database if not exists `{}` character set {} collate {}", settings.name,
+                    kTextCharacterSet, kTextCollation));
     for (const char* const host : {"localhost", "127.0.0.1"}) {
         administrator.execute("create user if not exists ?@?", {settings.user, host});
         administrator.execute("alter user ?@? identified by ?",
@@ -148,7 +147,7 @@ void create_database(Database& administrator, const DatabaseSettings& settings) 
 }
 
 MariadbProcess::MariadbProcess(MariadbPlace place) : place_(std::move(place)) {
-    check_socket_length(place_);
+    const auto log_begin = size_of(place_.log());
     process_ = platform::spawn(mariadb_command(place_), {.output = place_.log(),
                                                          .output_mode = platform::kSecretFile,
                                                          .death_signal = kMariadbDeathSignal});
@@ -157,7 +156,8 @@ MariadbProcess::MariadbProcess(MariadbPlace place) : place_(std::move(place)) {
         if (platform::poll_child(process_)) {
             process_ = 0;
             throw IoError(fmt::format("The database in {} does not start: {}",
-                                      place_.directory.string(), last_line(place_.log())));
+                                      place_.directory.string(),
+                                      reason_in(place_.log(), log_begin)));
         }
         try {
             await_mariadb(place_, 200ms);

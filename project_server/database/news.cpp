@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::size_t kMaxTitle = 120;
 constexpr std::size_t kMaxText = 20'000;
-constexpr unsigned kIncorrectString = 1366;  ///< the server's number for invalid UTF-8
 
 }  // namespace
 
@@ -37,8 +36,7 @@ std::int64_t add_news(Database& database, const std::string& title, const std::s
     try {
         database.execute("insert into dedloc_news (created, title, body) values (?, ?, ?)",
                          {now, title, text});
-    } catch (const DatabaseError& error) {
-        if (error.code() != kIncorrectString) throw;
+    } catch (const RefusedData&) {
         throw InputError("title and text of news must be UTF-8");
     }
     return database.insert_id();

@@ -1,11 +1,13 @@
 #include "project_server/database/schema.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <sstream>
 
 #include "peer/base/check.hpp"
 #include "project_server/database/schema_text.hpp"
+#include "project_server/database/text_columns.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -88,28 +90,31 @@ std::set<std::string> things_in(Database& database) {
 
 }  // namespace
 
-void apply_schema(Database& database) {
+std::vector<std::string> apply_schema(Database& database) {
     for (const auto& statement : statements()) database.execute(statement.text);
+    return convert_text(database, all_tables());
 }
 
 std::vector<std::string> upgrade_schema(Database& database) {
     const auto before = things_in(database);
-    apply_schema(database);
-    std::vector<std::string> created;
+    auto converted = apply_schema(database);
+    std::vector<std::string> changes;
     for (const auto& thing : things_in(database)) {
         // A new table's columns and indices go without saying.
         const auto table = "table " + thing.substr(thing.find(' ') + 1);
         const bool is_of_new_table =
             !thing.starts_with("table ") && !before.contains(table.substr(0, table.find('.')));
-        if (!before.contains(thing) && !is_of_new_table) created.push_back(thing + " was created");
+        if (!before.contains(thing) && !is_of_new_table) changes.push_back(thing + " was created");
     }
-    return created;
+    std::ranges::move(converted, std::back_inserter(changes));
+    return changes;
 }
 
 void apply_own_schema(Database& database) {
     for (const auto& statement : statements()) {
         if (statement.is_own()) database.execute(statement.text);
     }
+    convert_text(database, own_tables());
 }
 
 void make_temporary_schema(Database& database, bool is_own) {

@@ -9,9 +9,11 @@
 
 namespace dedloc::server {
 
-/// Creates the missing tables and reference rows in the selected database. Idempotent.
-void apply_schema(Database& database);
-/// The same. Returns a sentence for each table, column and index that was absent.
+/// Creates the missing tables and reference rows in the selected database, and converts text that
+/// is not compared by bytes (text_columns.hpp). Returns a sentence for each table converted.
+/// Idempotent.
+std::vector<std::string> apply_schema(Database& database);
+/// The same. Returns also a sentence for each table, column and index that was absent.
 std::vector<std::string> upgrade_schema(Database& database);
 /// The same as apply_schema() for DeDLOC@home's tables only, in the database of an official BOINC
 /// server: neither a table nor an index nor a row of BOINC's is touched.

@@ -11,7 +11,7 @@ create table if not exists platform (
     user_friendly_name  varchar(254) not null default '',
     deprecated          tinyint not null default 0,
     unique key platform_name (name)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists app (
     id                  integer not null auto_increment primary key,
@@ -32,7 +32,7 @@ create table if not exists app (
     n_size_classes      smallint not null default 0,
     fraction_done_exact tinyint not null default 0,
     unique key app_name (name)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists app_version (
     id                  integer not null auto_increment primary key,
@@ -52,7 +52,7 @@ create table if not exists app_version (
     expavg_time         double not null default 0,
     beta                tinyint not null default 0,
     unique key app_version_what (appid, platformid, version_num, plan_class)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists user (
     id                  integer not null auto_increment primary key,
@@ -92,13 +92,13 @@ create table if not exists user (
     key user_name (name),
     key user_tot (total_credit desc),
     key user_avg (expavg_credit desc)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists user_deleted (
     userid              integer not null primary key,
     public_cross_project_id varchar(254) not null default '',
     create_time         double not null default 0
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists team (
     id                  integer not null auto_increment primary key,
@@ -122,7 +122,7 @@ create table if not exists team (
     mod_time            timestamp not null default current_timestamp on update current_timestamp,
     unique key team_name (name),
     key team_tot (total_credit desc)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists host (
     id                  integer not null auto_increment primary key,
@@ -177,13 +177,13 @@ create table if not exists host (
     key host_userid_cpid (userid, host_cpid),
     key host_tot (total_credit desc),
     key host_avg (expavg_credit desc)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists host_deleted (
     hostid              integer not null primary key,
     public_cross_project_id varchar(254) not null default '',
     create_time         double not null default 0
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists host_app_version (
     host_id             integer not null default 0,
@@ -202,7 +202,7 @@ create table if not exists host_app_version (
     turnaround_q        double not null default 0,
     consecutive_valid   integer not null default 0,
     unique key hap (host_id, app_version_id)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists workunit (
     id                  integer not null auto_increment primary key,
@@ -245,7 +245,7 @@ create table if not exists workunit (
     key wu_timeout (transition_time),
     key wu_filedel (file_delete_state),
     key wu_assim (appid, assimilate_state)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- opaque is the run of a job. dedloc-work counts the open jobs of each run every two seconds.
 create index if not exists dedloc_wu_run on workunit (appid, opaque, assimilate_state);
@@ -293,7 +293,7 @@ create table if not exists result (
     key res_wuid (workunitid),
     key res_hostid_id (hostid, id),
     key res_userid_id (userid, id)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists assignment (
     id                  integer not null auto_increment primary key,
@@ -304,7 +304,7 @@ create table if not exists assignment (
     workunitid          integer not null default 0,
     resultid            integer not null default 0,
     key asgn_target (target_type, target_id)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists batch (
     id                  serial primary key,
@@ -326,7 +326,7 @@ create table if not exists batch (
     project_state       integer not null default 0,
     description         varchar(255) not null default '',
     expire_time         double not null default 0
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists msg_from_host (
     id                  integer not null auto_increment primary key,
@@ -336,7 +336,7 @@ create table if not exists msg_from_host (
     handled             smallint not null default 0,
     xml                 mediumtext,
     key message_handled (handled)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists msg_to_host (
     id                  integer not null auto_increment primary key,
@@ -346,13 +346,13 @@ create table if not exists msg_to_host (
     handled             smallint not null default 0,
     xml                 mediumtext,
     key msg_to_host (hostid, handled)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists credited_job (
     userid              integer not null default 0,
     workunitid          bigint not null default 0,
     unique key credited_job_user_wu (userid, workunitid)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists credit_user (
     userid              integer not null default 0,
@@ -363,7 +363,7 @@ create table if not exists credit_user (
     expavg_time         double not null default 0,
     credit_type         integer not null default 0,
     primary key (userid, appid, credit_type)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists credit_team (
     teamid              integer not null default 0,
@@ -374,7 +374,7 @@ create table if not exists credit_team (
     expavg_time         double not null default 0,
     credit_type         integer not null default 0,
     primary key (teamid, appid, credit_type)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists job_file (
     id                  integer not null auto_increment primary key,
@@ -382,7 +382,7 @@ create table if not exists job_file (
     create_time         double not null default 0,
     delete_time         double not null default 0,
     unique key jf_name (name)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists user_submit (
     user_id             integer not null primary key,
@@ -391,14 +391,14 @@ create table if not exists user_submit (
     submit_all          tinyint not null default 0,
     manage_all          tinyint not null default 0,
     max_jobs_in_progress integer not null default 0
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists user_submit_app (
     user_id             integer not null default 0,
     app_id              integer not null default 0,
     manage              tinyint not null default 0,
     primary key (user_id, app_id)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists badge (
     id                  serial primary key,
@@ -411,7 +411,7 @@ create table if not exists badge (
     level               varchar(255) not null default '',
     tags                varchar(255) not null default '',
     sql_rule            varchar(255) not null default ''
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists badge_user (
     badge_id            integer not null default 0,
@@ -419,7 +419,7 @@ create table if not exists badge_user (
     create_time         double not null default 0,
     reassign_time       double not null default 0,
     primary key (user_id, badge_id)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists badge_team (
     badge_id            integer not null default 0,
@@ -427,7 +427,7 @@ create table if not exists badge_team (
     create_time         double not null default 0,
     reassign_time       double not null default 0,
     primary key (team_id, badge_id)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists consent_type (
     id                  integer not null auto_increment primary key,
@@ -437,7 +437,7 @@ create table if not exists consent_type (
     project_specific    integer not null default 0,
     privacypref         integer not null default 0,
     unique key consent_shortname (shortname)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists consent (
     id                  integer not null auto_increment primary key,
@@ -448,7 +448,7 @@ create table if not exists consent (
     consent_not_required tinyint not null default 0,
     source              varchar(255) not null default '',
     key consent_user (userid)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists token (
     token               varchar(64) not null primary key,
@@ -457,7 +457,7 @@ create table if not exists token (
     create_time         integer not null default 0,
     expire_time         integer not null default 0,
     key token_userid (userid)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- DeDLOC@home's tables. dedloc_run.state: running, paused, finished. evaluate_every: steps between
 -- two evaluations, 0: none.
@@ -476,7 +476,7 @@ create table if not exists dedloc_run (
     evaluate_every      bigint not null default 0,
     evaluate_samples    bigint not null default 1024,
     unique key dedloc_run_name (name)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 alter table dedloc_run
     add column if not exists evaluate_every bigint not null default 0,
     add column if not exists evaluate_samples bigint not null default 1024;
@@ -495,7 +495,7 @@ create table if not exists dedloc_step (
     seconds             double not null,
     committed_at        double not null,
     primary key (runid, step)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- The contributions in the ledger, by key and step. credit_state: 0 pending, 1 credited to resultid,
 -- 2 withheld, 3 without an owner. committed_at: UTC seconds by the backbone's clock.
@@ -512,7 +512,7 @@ create table if not exists dedloc_contribution (
     primary key (runid, step, peer_key),
     key dedloc_contribution_key (runid, peer_key, resultid),
     key dedloc_contribution_result (resultid)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Present and former members of the swarm. state: joining, working, left, lost.
 create table if not exists dedloc_seat (
@@ -529,7 +529,7 @@ create table if not exists dedloc_seat (
     last_seen           double not null default 0,
     primary key (runid, peer_key),
     key dedloc_seat_result (result_name)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- The last ticket that the gateway has issued to each key; times in UTC seconds. A key belongs to
 -- one result. sent: when the result was sent.
@@ -544,7 +544,7 @@ create table if not exists dedloc_ticket (
     expires             bigint not null,
     primary key (runid, peer_key),
     key dedloc_ticket_result (resultid)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Revoked tickets. kind: user, host (subject: id of BOINC's row), key, voter (subject: a peer's
 -- key in hex). since: UTC seconds.
@@ -554,7 +554,7 @@ create table if not exists dedloc_revocation (
     since               bigint not null,
     primary key (kind, subject),
     key dedloc_revocation_since (since)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists dedloc_checkpoint (
     runid               integer not null,
@@ -564,7 +564,7 @@ create table if not exists dedloc_checkpoint (
     bytes               bigint not null,
     created_at          double not null,
     primary key (runid, step)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Figures on held-out text that the project has measured: losses in nats, accuracies as shares.
 -- step: number of updates done. A row is void unless its step is 0 or dedloc_step has its digest at
@@ -583,7 +583,7 @@ create table if not exists dedloc_evaluation (
     digest              char(64) not null,
     evaluated_at        double not null,
     primary key (runid, step)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Bytes of GPU memory that a job of the run needs; dedloc-work computes them from the model.
 alter table dedloc_run add column if not exists gpu_memory double not null default 0;
@@ -596,7 +596,7 @@ create table if not exists dedloc_news (
     created             double not null,
     title               varchar(120) not null,
     body                text not null
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Badges for credit. target: user, team. measure: total (credit of at least the threshold),
 -- percentile (among the best that many percent by recent credit; only the best such badge counts).
@@ -608,7 +608,7 @@ create table if not exists dedloc_badge_rule (
     target              varchar(8) not null,
     measure             varchar(16) not null,
     threshold           double not null
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 insert ignore into dedloc_badge_rule (name, title, target, measure, threshold) values
     ('user_top_1', 'Top 1 % by recent credit', 'user', 'percentile', 1),
     ('user_top_5', 'Top 5 % by recent credit', 'user', 'percentile', 5),
@@ -655,7 +655,7 @@ create table if not exists dedloc_withheld (
     samples             bigint not null,
     noted               bigint not null,
     primary key (runid, peer_key, kind, subject)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- dedloc-purge deletes what is old by these indices. dedloc_run.jobs: jobs made so far, also those
 -- that have been deleted.
@@ -692,7 +692,7 @@ create table if not exists dedloc_suspicion (
     unique key dedloc_suspicion_same (source, runid, userid, hostid, peer_key, what),
     key dedloc_suspicion_user (userid, last_seen),
     key dedloc_suspicion_run (runid, last_seen)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Contributions that dedloc-purge has compacted, by the day (UTC, since 1970) of their commits.
 -- userid and hostid are 0 where the owner is not known any more. samples: credited ones; unowned:
@@ -710,7 +710,7 @@ create table if not exists dedloc_daily_credit (
     primary key (runid, userid, hostid, day),
     key dedloc_daily_credit_user (userid),
     key dedloc_daily_credit_host (hostid)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 alter table dedloc_run add column if not exists compacted bigint not null default 0;
 
 -- Credit of deleted accounts, without which the sum over all accounts is too small.
@@ -718,27 +718,35 @@ create table if not exists dedloc_deleted_credit (
     userid              bigint not null primary key,
     credit              double not null,
     deleted             double not null
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Computers that a ban has blacklisted under an official BOINC server (host.max_results_day = -1);
 -- former: the value before.
 create table if not exists dedloc_blacklisted_host (
     hostid              bigint not null primary key,
     former              integer not null
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
--- Requests for e-mail that no relay has taken yet. purpose: reset, confirm. Times in UTC seconds. A
--- secret is made at each attempt and is not here.
+-- Requests for e-mail that no relay has taken yet. purpose: reset, confirm. email: of the account
+-- userid when it was asked for; both are empty if no account had the address. A former release wrote
+-- what was typed, with userid 0. Times in UTC seconds. A secret is made at each attempt and is not
+-- here.
 create table if not exists dedloc_mail (
     id                  bigint not null auto_increment primary key,
     purpose             varchar(8) not null,
-    email               varchar(191) not null,
+    userid              bigint not null default 0,
+    email               varchar(254) not null,
     created             bigint not null,
     attempts            integer not null default 0,
     next_attempt        bigint not null,
-    unique key dedloc_mail_same (purpose, email),
+    unique key dedloc_mail_request (purpose, userid, email),
     key dedloc_mail_due (next_attempt)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+alter table dedloc_mail
+    add column if not exists userid bigint not null default 0,
+    modify column email varchar(254) not null,
+    drop index if exists dedloc_mail_same,
+    add unique index if not exists dedloc_mail_request (purpose, userid, email);
 
 -- ends: UTC seconds, when the last ticket of a deleted account expires; 0: an administrator's ban,
 -- which lasts until it is withdrawn.
@@ -764,7 +772,7 @@ create table if not exists dedloc_app_version (
     id                  integer not null primary key,
     kernel_major        integer not null default 0,
     kernel_minor        integer not null default 0
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 alter table dedloc_app_version
     add column if not exists kernel_major integer not null default 0,
     add column if not exists kernel_minor integer not null default 0,
@@ -777,14 +785,14 @@ create table if not exists dedloc_unused_version (
     id                  integer not null primary key,
     since               bigint not null,
     is_final            tinyint not null default 0
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- One row once the key that signs app versions has been changed: the public key by which all versions
 -- are signed. dedloc app rekey changes it and them in one transaction.
 create table if not exists dedloc_code_sign_key (
     id                  tinyint not null primary key,
     public_key          varchar(2000) not null
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- reduced_bytes: bytes of gradients that the key averaged, by the ledger; in dedloc_daily_credit
 -- those of credited contributions, unowned_bytes the others. A gigabyte has 10^9 bytes.
@@ -815,7 +823,7 @@ create table if not exists dedloc_upload (
     primary key (runid, resultid),
     unique key dedloc_upload_place (runid, period, place),
     key dedloc_upload_open (verdict, asked)
-) engine=InnoDB;
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 -- Whose upload a checkpoint is; empty: the backbone's own.
 alter table dedloc_checkpoint add column if not exists source varchar(400) not null default '';
 

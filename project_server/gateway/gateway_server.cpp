@@ -171,10 +171,13 @@ struct GatewayServer::Routes {
                      answer.is_reachable ? "reachable" : "outbound-only");
             reply(response, kOk, formats::write_enrolment_reply(answer));
         } catch (const InputError& error) {
-            refuse(response, kBadRequest, error.what());
+            refuse_ticket(response, kBadRequest, error.what());
         } catch (const Refused& error) {
             log_info("no ticket for {}: {}", address, error.what());
-            refuse(response, kForbidden, error.what());
+            refuse_ticket(response, kForbidden, error.what());
+        } catch (const server::RefusedData& error) {
+            log_error("enrolment from {}: {}", address, error.what());
+            refuse_ticket(response, kBadRequest, error.answer());
         } catch (const server::DatabaseError& error) {
             unavailable(response, error);
         }

@@ -7,6 +7,7 @@
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/gateway/gateway_server.hpp"
+#include "project_server/handover.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::gateway {
@@ -15,6 +16,8 @@ namespace {
 void serve(const std::string& project, const server::ListenAddress& address) {
     const platform::StopSignals signals;
     platform::ignore_broken_pipes();
+    server::Handover turn{project, "dedloc-gateway", signals};
+    if (!turn.has_begun()) return;
     const auto config = server::load_project_config(project);
     const KeyPair key =
         platform::read_key(server::state_folder(config.directory) / "keys/project.key");
@@ -29,7 +32,9 @@ void serve(const std::string& project, const server::ListenAddress& address) {
                           .proxy = server::read_settings(project).gateway_proxy}};
     std::thread serving{[&] { server.run(); }};
     log_info("gateway of {} on {}:{}", config.master_url, address.host, server.port());
-    log_info("signal {}: stopping", signals.wait());
+    const int signal = signals.wait();
+    turn.give_way();
+    log_info("signal {}: stopping", signal);
     server.stop();
     serving.join();
 }

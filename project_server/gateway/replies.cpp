@@ -16,4 +16,8 @@ void refuse(httplib::Response& response, int status, std::string_view sentence) 
     reply(response, status, formats::write_enrolment_error(sentence));
 }
 
+void refuse_ticket(httplib::Response& response, int status, std::string_view sentence) {
+    reply(response, status, formats::write_enrolment_refusal(sentence));
+}
+
 }  // namespace dedloc::gateway

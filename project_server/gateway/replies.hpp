@@ -20,7 +20,9 @@ inline constexpr int kUnavailable = 503;
 
 /// Sets status, headers and body of the response.
 void reply(httplib::Response& response, int status, const std::string& json);
-/// Replies with {"error": sentence}.
+/// Replies with {"error": sentence}: not now, or not to this request.
 void refuse(httplib::Response& response, int status, std::string_view sentence);
+/// Replies that the peer gets no ticket for good: only this ends a volunteer's job.
+void refuse_ticket(httplib::Response& response, int status, std::string_view sentence);
 
 }  // namespace dedloc::gateway

@@ -3,8 +3,13 @@
 #include <boinc_db_types.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "peer/base/log.hpp"
+#include "project_server/database/account_keys.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/suspicions.hpp"
+#include "project_server/database/text_columns.hpp"
 #include "project_server/gateway/checkpoint_requests.hpp"
 #include "project_server/gateway/compute_bound.hpp"
 
@@ -16,23 +21,42 @@ using server::Row;
 
 constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's schema
 
-/// The row of the job that the request names, with its run.
+constexpr const char* kJobs =
+    "select r.id as result, r.name as result_name, r.userid, h.id as hostid, "
+    "r.hostid as first_host, r.server_state, u.authenticator, u.passwd_hash, "
+    "least(h.max_results_day, coalesce((select f.max_results_day from host f where "
+    "f.id = r.hostid), 0)) as max_results_day, "
+    "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
+    "d.id as run, d.run_id, d.name, d.flops_per_sample, "
+    "coalesce((select a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages "
+    "from result r "
+    "join user u on u.id = r.userid join host h on h.id = ? and h.userid = r.userid "
+    "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque where ";
+
+/// The row of the job that the request names, with its run and the computer that asks. A client may
+/// have got another host id since the job was sent, so any computer of the account may ask. The
+/// request has the account's key or its weak one: the app knows the one that the client is attached
+/// with.
 Row find_job(Database& database, const formats::EnrolmentRequest& request) {
-    const auto row = database.query_one(
-        "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
-        "h.max_results_day, "
-        "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
-        "d.id as run, d.run_id, d.name, d.flops_per_sample, coalesce((select "
-        "a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages from result r "
-        "join user u on u.id = r.userid join host h on h.id = r.hostid "
-        "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
-        "where r.name = ? and r.hostid = ? and u.authenticator = ?",
-        {request.result, request.host, request.authenticator});
-    if (!row) {
+    const auto row = database.query_one(std::string{kJobs} + server::same_text("r.name"),
+                                        {request.host, request.result, request.result});
+    if (!row ||
+        !server::is_key_of(request.authenticator, {.user = row->integer("userid"),
+                                                   .authenticator = row->text("authenticator"),
+                                                   .password_hash = row->text("passwd_hash")})) {
         throw Refused(
             fmt::format("this account and computer have no job named {} here", request.result));
     }
     return *row;
+}
+
+/// Under an official server another app's workunit may have a run's number in `opaque`.
+void require_our_app(Database& database, const Row& job, const std::string& name) {
+    const auto app = database.query_one(
+        "select a.name from app a join result r on r.appid = a.id where r.id = ?",
+        {job.integer("result")});
+    if (!app || std::ranges::find(server::kApps, app->text("name")) != server::kApps.end()) return;
+    throw Refused(fmt::format("{} is no job of DeDLOC", name));
 }
 
 void require_seat(const Row& job, const formats::EnrolmentRequest& request) {
@@ -143,6 +167,7 @@ bool wants_checkpoint(Database& database, const KeyPair& project, const Row& job
 Issued issue_ticket(Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now) {
     const Row job = find_job(database, request);
+    require_our_app(database, job, request.result);
     require_seat(job, request);
     const formats::Ticket ticket{
         .run = run_id_of(job),
@@ -153,9 +178,9 @@ Issued issue_ticket(Database& database, const KeyPair& project,
         .max_samples_per_second = bound_of(job),
         .issued = now,
         .expires = now + server::kTicketLife};
-    if (const auto ban = server::ban_of(database, ticket)) {
-        throw Refused(server::sentence_of(*ban));
-    }
+    auto ban = server::ban_of(database, ticket);
+    if (!ban) ban = server::ban_of(database, 0, job.integer("first_host"));
+    if (ban) throw Refused(server::sentence_of(*ban));
     try {
         server::in_transaction(database, [&] {
             // Concurrent requests for a job count its keys one after the other.

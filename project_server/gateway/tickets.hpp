@@ -40,7 +40,7 @@ struct Issued {
 /// first ticket of a key binds it to its result for ever, because dedloc-credit pays a key's
 /// contributions to that result.
 ///
-/// Errors   Refused, DatabaseError
+/// Errors   Refused, DatabaseError, RefusedData
 /// Thread   any, each with its own `database`
 /// Cost     eight statements, one signature; as is_asked_for_checkpoint()
 Issued issue_ticket(server::Database& database, const KeyPair& project,

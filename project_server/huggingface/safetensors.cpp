@@ -5,15 +5,10 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstring>
-#include <optional>
 #include <utility>
 
-#include "kernels/arithmetic.hpp"
 #include "peer/base/bytes.hpp"
-#include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 
@@ -26,36 +21,12 @@ constexpr std::size_t kMaxNameBytes = 254;
 constexpr std::size_t kMaxMetadataBytes = 65'536;
 constexpr std::size_t kMaxExtents = 8;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 44;
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-
-/// Bytes of one element; nothing for an unknown type.
-std::optional<std::uint64_t> bytes_of_type(std::string_view type) {
-    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 14> kTypes{
-        {{"BOOL", 1},
-         {"U8", 1},
-         {"I8", 1},
-         {"F8_E4M3", 1},
-         {"F8_E5M2", 1},
-         {"I16", 2},
-         {"U16", 2},
-         {"F16", 2},
-         {"BF16", 2},
-         {"I32", 4},
-         {"U32", 4},
-         {"F32", 4},
-         {"I64", 8},
-         {"F64", 8}}};
-    const auto* const found =
-        std::ranges::find(kTypes, type, [](const auto& row) { return row.first; });
-    if (found == kTypes.end()) return std::nullopt;
-    return found->second;
-}
 
 StoredTensor read_tensor(const std::string& name, JsonFields fields) {
     StoredTensor tensor{.name = name, .type = fields.text("dtype", 16), .shape = {}};
-    const auto element_bytes = bytes_of_type(tensor.type);
-    if (!element_bytes) fields.refuse("dtype", "is not a type that this program knows");
-    std::uint64_t bytes = *element_bytes;
+    const std::uint64_t element_bytes = bytes_of_type(tensor.type);
+    if (element_bytes == 0) fields.refuse("dtype", "is not a type that this program knows");
+    std::uint64_t bytes = element_bytes;
     for (const auto& extent : fields.array("shape", 0, kMaxExtents).GetArray()) {
         if (!extent.IsUint64()) fields.refuse("shape", "must contain whole numbers");
         tensor.shape.push_back(extent.GetUint64());
@@ -112,22 +83,7 @@ void check_places(const std::string& document, const std::vector<StoredTensor>& 
     }
 }
 
-template <class Element>
-void widen(std::span<const std::byte> bytes, std::span<float> out) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        Element element;
-        std::memcpy(&element, bytes.data() + i * sizeof(Element), sizeof(Element));
-        out[i] = kernels::to_float(element);
-    }
-}
-
 }  // namespace
-
-std::uint64_t StoredTensor::count() const {
-    std::uint64_t product = 1;
-    for (const std::uint64_t extent : shape) product *= extent;
-    return product;
-}
 
 std::string write_safetensors_head(std::vector<StoredTensor> tensors) {
     rapidjson::StringBuffer buffer;
@@ -196,66 +152,26 @@ SafetensorsHeader parse_safetensors_header(const std::string& document, std::str
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : name_(path.string()), file_(path, platform::DurableFile::Mode::kRead) {
+    : TensorFile(path.string()), file_(path, platform::DurableFile::Mode::kRead) {
     const std::uint64_t size = file_.size();
     std::uint64_t length = 0;
     const std::span head{&length, 1};
     if (file_.read_at(0, std::as_writable_bytes(head)) < sizeof(length) || length < 2 ||
         length > kMaxHeaderBytes || length > size - sizeof(length)) {
-        throw InputError(fmt::format("{} is not a safetensors file", name_));
+        throw InputError(fmt::format("{} is not a safetensors file", name()));
     }
     std::string json(static_cast<std::size_t>(length), '\0');
     const std::size_t got = file_.read_at(sizeof(length), std::as_writable_bytes(std::span{json}));
-    if (got < json.size()) throw InputError(fmt::format("{} became shorter while read", name_));
+    if (got < json.size()) throw InputError(fmt::format("{} became shorter while read", name()));
     data_offset_ = sizeof(length) + length;
-    header_ = parse_safetensors_header(name_, json, size - data_offset_);
-}
-
-const StoredTensor* SafetensorsFile::find(std::string_view name) const {
-    const auto found = std::ranges::find(header_.tensors, name, &StoredTensor::name);
-    return found == header_.tensors.end() ? nullptr : &*found;
+    header_ = parse_safetensors_header(name(), json, size - data_offset_);
 }
 
 void SafetensorsFile::read_bytes(const StoredTensor& tensor, std::uint64_t offset,
                                  std::span<std::byte> out) const {
     if (file_.read_at(data_offset_ + tensor.begin + offset, out) < out.size()) {
-        throw InputError(fmt::format("{} became shorter while read", name_));
+        throw InputError(fmt::format("{} became shorter while read", name()));
     }
-}
-
-void SafetensorsFile::read(const StoredTensor& tensor, std::span<float> out) const {
-    DEDLOC_CHECK(out.size() == tensor.count(), "a tensor has another number of elements",
-                 out.size(), tensor.count());
-    if (tensor.type != "F32" && tensor.type != "F16" && tensor.type != "BF16") {
-        throw InputError(fmt::format("{}: the tensor {} has the type {}, not F32, F16 or BF16",
-                                     name_, tensor.name, tensor.type));
-    }
-    const std::size_t element_bytes = tensor.type == "F32" ? 4 : 2;
-    Buffer piece(std::min(kPieceBytes, out.size() * element_bytes));
-    for (std::size_t done = 0; done < out.size();) {
-        const auto part =
-            out.subspan(done, std::min(out.size() - done, kPieceBytes / element_bytes));
-        const auto bytes = std::span{piece}.first(part.size() * element_bytes);
-        read_bytes(tensor, done * element_bytes, bytes);
-        if (tensor.type == "F32") widen<float>(bytes, part);
-        if (tensor.type == "F16") widen<kernels::Half>(bytes, part);
-        if (tensor.type == "BF16") widen<kernels::Bfloat16>(bytes, part);
-        if (!std::ranges::all_of(part, [](float x) { return std::isfinite(x); })) {
-            throw InputError(fmt::format("{}: the tensor {} has a value that is not finite", name_,
-                                         tensor.name));
-        }
-        done += part.size();
-    }
-}
-
-std::vector<std::int64_t> SafetensorsFile::read_integers(const StoredTensor& tensor) const {
-    if (tensor.type != "I64") {
-        throw InputError(fmt::format("{}: the tensor {} has the type {}, not I64", name_,
-                                     tensor.name, tensor.type));
-    }
-    std::vector<std::int64_t> values(static_cast<std::size_t>(tensor.count()));
-    read_bytes(tensor, 0, std::as_writable_bytes(std::span{values}));
-    return values;
 }
 
 }  // namespace dedloc::huggingface

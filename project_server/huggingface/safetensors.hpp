@@ -12,23 +12,12 @@
 #include <vector>
 
 #include "peer/platform/durable_file.hpp"
+#include "project_server/huggingface/tensor_file.hpp"
 
 namespace dedloc::huggingface {
 
 /// Largest header that is read, in bytes. That of ALBERT has about 4 KB.
 inline constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{1} << 22;
-
-/// One tensor of a file.
-struct StoredTensor {
-    std::string name;                  ///< unique in the file
-    std::string type;                  ///< "F32", "BF16", "I64", …
-    std::vector<std::uint64_t> shape;  ///< extents; empty: one element
-    std::uint64_t begin = 0;           ///< first byte, from the end of the header
-    std::uint64_t end = 0;             ///< the byte after the last one
-    /// Number of elements.
-    std::uint64_t count() const;
-    bool operator==(const StoredTensor&) const = default;
-};
 
 /// The header of a file.
 struct SafetensorsHeader {
@@ -49,28 +38,19 @@ std::string write_safetensors_head(std::vector<StoredTensor> tensors);
 SafetensorsHeader parse_safetensors_header(const std::string& document, std::string_view json,
                                            std::uint64_t data_bytes);
 
-/// An untrusted file, open for reading.
-class SafetensorsFile final {
+/// An untrusted file, open for reading. Places of tensors count from the end of the header.
+class SafetensorsFile final : public TensorFile {
   public:
     /// Reads the header. Errors: InputError (no file, not this format), IoError.
     explicit SafetensorsFile(const std::filesystem::path& path);
 
     const SafetensorsHeader& header() const { return header_; }
-    /// The tensor of this name; null if the file has none.
-    const StoredTensor* find(std::string_view name) const;
-
-    /// Reads a tensor of type F32, F16 or BF16 as fp32; every value converts exactly.
-    /// Requires as many elements as the tensor has (aborts).
-    /// Errors   InputError: another type, or a value that is not finite
-    void read(const StoredTensor& tensor, std::span<float> out) const;
-    /// Reads a tensor of type I64. Errors: InputError: another type.
-    std::vector<std::int64_t> read_integers(const StoredTensor& tensor) const;
+    const std::vector<StoredTensor>& tensors() const override { return header_.tensors; }
 
   private:
     void read_bytes(const StoredTensor& tensor, std::uint64_t offset,
-                    std::span<std::byte> out) const;
+                    std::span<std::byte> out) const override;
 
-    const std::string name_;  ///< for messages
     const platform::DurableFile file_;
     std::uint64_t data_offset_ = 0;
     SafetensorsHeader header_;

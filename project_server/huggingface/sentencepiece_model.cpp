@@ -109,6 +109,7 @@ SentencePieceModel parse_sentencepiece(std::span<const std::byte> bytes) {
         if (field.number == 2) {
             for_each_field(field.bytes, [&](const Field& option) {
                 if (option.number == 3) model.algorithm = option.value;
+                if (option.number == 40) model.unknown = option.value;
             });
         }
         if (field.number == 3) read_normaliser(field.bytes, model);

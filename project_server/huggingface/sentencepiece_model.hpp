@@ -25,6 +25,7 @@ struct SentencePieceModel {
     bool adds_prefix = true;           ///< a text begins with ▁
     bool removes_extra_blanks = true;  ///< blanks at the ends go, several become one
     std::uint64_t algorithm = 1;       ///< 1 Unigram, 2 BPE, 3 words, 4 characters
+    std::uint64_t unknown = 0;         ///< id of the piece for text that is in no other
 };
 
 /// Reads a model file. Errors: InputError, if it is none (also of more than 65,536 pieces).

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 namespace dedloc::official {
@@ -10,5 +11,12 @@ namespace dedloc::official {
 /// `gateway_host`: where the gateway listens, as Apache's machine sees it.
 std::string apache_configuration(const std::string& master_url, const std::string& gateway_host,
                                  std::uint16_t gateway_port);
+
+/// The line for the <VirtualHost>. Apache starts also while there is no such file.
+std::string apache_line(const std::filesystem::path& project);
+
+/// What --remove leaves in the file while the folder dedloc/ stays: a line `Include` without
+/// "Optional", which would keep Apache from starting, then does no harm.
+std::string apache_nothing();
 
 }  // namespace dedloc::official

@@ -13,10 +13,11 @@ using server::XmlChild;
 using server::XmlPath;
 using server::XmlText;
 
-/// The app, and files; their paths are relative to the project.
+/// The app of trainers, and files; their paths are relative to the project.
 inline constexpr const char* kApp = "dedloc_train";
 inline constexpr const char* kFolder = "dedloc";  ///< our state, in the project's folder
 inline constexpr const char* kApacheFile = "dedloc/dedloc.httpd.conf";
+inline constexpr const char* kSettingsFile = "dedloc/settings.xml";  ///< while it is removed
 inline constexpr const char* kTemplateFile = "templates/dedloc_train_out";
 inline constexpr const char* kConfigFile = "config.xml";
 inline constexpr const char* kLimitsFile = "config_aux.xml";
@@ -34,13 +35,11 @@ struct Entry {
     const char* period = "";  ///< the time between two runs of a task; empty: a daemon
 };
 
-/// The official transitioner, feeder, file_deleter and db_purge do what is theirs. A CUDA version
-/// with its libraries takes 5.4 GB in the slot; BOINC's scheduler does not add the app's files to
-/// a job's disk limit, and clients abort a job that exceeds it.
+/// The official transitioner, feeder, file_deleter and db_purge do what is theirs.
 inline constexpr std::array kEntries{
     Entry{.command = "dedloc-gateway --project .."},
     Entry{.command = "dedloc-runs --project .."},
-    Entry{.command = "dedloc-work --project .. --app-megabytes 6000"},
+    Entry{.command = "dedloc-work --project .."},
     Entry{.command = "dedloc-validator --project .."},
     Entry{.command = "dedloc-credit --project .."},
     Entry{.command = "dedloc-purge --project .. --keep-jobs --once", .period = "10 min"}};

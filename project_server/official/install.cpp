@@ -8,6 +8,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,7 @@ class Installer final {
         limits();
         apache();
         config();
+        results();
         return done_;
     }
 
@@ -155,14 +157,17 @@ class Installer final {
     void limits();
     void apache();
     void config();
-    void file(const char* name, const std::string& wanted);
+    void results();
+    void file(const char* name, const std::string& wanted,
+              const std::optional<std::string>& also_ours = std::nullopt);
     void entry(XmlFile& xml, const XmlPath& path, const std::string& key, const std::string& source,
                const std::function<bool(const XmlChild&)>& is_it,
                const std::function<std::string(const XmlChild&)>& text_of);
     void setting(XmlFile& xml, const char* name, const std::optional<std::string>& wanted,
                  const std::function<std::string()>& usual);
     std::optional<std::string> setting_of(const XmlFile& xml, const char* name) const;
-    std::string gateway_port(const XmlFile& xml) const;
+    std::optional<std::string> kept_setting(const char* name) const;
+    std::string gateway_port(const XmlFile& xml);
     std::string peer_listen() const;
 
     const InstallOptions& options_;
@@ -172,6 +177,7 @@ class Installer final {
     Manifest stored_;
     std::size_t done_ = 0;
     std::string port_;
+    bool is_port_new_ = false;  ///< chosen in this installation
     bool holds_ = false;
     std::vector<std::pair<std::string, std::string>> held_;  ///< what to report then
 };
@@ -237,7 +243,7 @@ void Installer::tables() {
          });
     const fs::path removed = root() / kFolder / "removed";
     if (!fs::exists(removed)) return;
-    step(fmt::format("app {}: offered again", kApp), false, [&] {
+    step(fmt::format("{}: offered again", names_of_apps(project_)), false, [&] {
         if (has_app(project_)) offer(project_);
         fs::remove(removed);
     });
@@ -252,11 +258,14 @@ void Installer::programs() {
     }
 }
 
-/// A file of ours whose contents an administrator may edit.
-void Installer::file(const char* name, const std::string& wanted) {
+/// A file of ours whose contents an administrator may edit. `also_ours`: contents that a removal
+/// may have left.
+void Installer::file(const char* name, const std::string& wanted,
+                     const std::optional<std::string>& also_ours) {
     const fs::path path = root() / name;
     std::optional<std::string> present;
     if (fs::exists(path)) present = platform::read_text(path);
+    if (also_ours) manifest_.written[name].insert(digest_of(*also_ours));
     const State found = judge(name, present, wanted);
     if (found == State::kEdited) return tell("kept", fmt::format("{}, as edited", name));
     step(name, found == State::kThere, [&] { platform::replace_file(path, wanted); });
@@ -337,9 +346,21 @@ std::optional<std::string> Installer::setting_of(const XmlFile& xml, const char*
     return std::nullopt;
 }
 
-std::string Installer::gateway_port(const XmlFile& xml) const {
+/// What an earlier installation had before it was removed.
+std::optional<std::string> Installer::kept_setting(const char* name) const {
+    if (!fs::exists(root() / kSettingsFile)) return std::nullopt;
+    const XmlFile kept{root(), kSettingsFile, "config"};
+    for (const auto& child : kept.text().children({"config"})) {
+        if (child.name == name) return child.text;
+    }
+    return std::nullopt;
+}
+
+std::string Installer::gateway_port(const XmlFile& xml) {
     if (options_.gateway_port) return std::to_string(*options_.gateway_port);
     if (const auto present = setting_of(xml, server::kGatewayPortElement)) return *present;
+    if (const auto kept = kept_setting(server::kGatewayPortElement)) return *kept;
+    is_port_new_ = true;
     return std::to_string(platform::free_port("127.0.0.1"));
 }
 
@@ -353,18 +374,27 @@ std::string Installer::peer_listen() const {
 void Installer::apache() {
     const XmlFile xml{root(), kConfigFile, "boinc"};
     port_ = gateway_port(xml);
-    const auto present = setting_of(xml, server::kGatewayListenElement);
+    auto present = setting_of(xml, server::kGatewayListenElement);
+    if (!present) present = kept_setting(server::kGatewayListenElement);
     const std::string host = options_.gateway_listen.value_or(present.value_or("127.0.0.1"));
-    file(kApacheFile, apache_configuration(project_.config().master_url, host,
-                                           static_cast<std::uint16_t>(std::stoul(port_))));
+    file(kApacheFile,
+         apache_configuration(project_.config().master_url, host,
+                              static_cast<std::uint16_t>(std::stoul(port_))),
+         apache_nothing());
 }
 
-/// A setting that an option gives replaces the present one.
+/// A setting that an option gives replaces the present one. An empty one is not entered.
 void Installer::setting(XmlFile& xml, const char* name, const std::optional<std::string>& wanted,
                         const std::function<std::string()>& usual) {
     const auto present = setting_of(xml, name);
-    const std::string value = wanted ? *wanted : present ? *present : usual();
-    step(fmt::format("{}: <{}>{}", kConfigFile, name, value), present && *present == value, [&] {
+    const auto kept = kept_setting(name);
+    const std::string value = wanted ? *wanted : present ? *present : kept ? *kept : usual();
+    if (value.empty()) return;
+    // A dry run and the installation after it do not find the same free port.
+    const bool is_guess =
+        options_.is_dry && is_port_new_ && name == std::string_view{server::kGatewayPortElement};
+    const std::string shown = is_guess ? "(a free port)" : value;
+    step(fmt::format("{}: <{}>{}", kConfigFile, name, shown), present && *present == value, [&] {
         xml.text().remove(kConfigPath, [&](const XmlChild& child) { return child.name == name; });
         xml.text().append(kConfigPath, fmt::format("<{0}>{1}</{0}>", name, escape_markup(value)));
     });
@@ -376,22 +406,17 @@ void Installer::config() {
     const auto number = [](const std::optional<std::uint16_t>& port) {
         return port ? std::optional{std::to_string(*port)} : std::nullopt;
     };
+    const auto none = [] { return std::string{}; };
     setting(xml, server::kGatewayPortElement, port_, [&] { return port_; });
-    for (const auto& [name, wanted] :
-         {std::pair{server::kGatewayListenElement, options_.gateway_listen},
-          std::pair{server::kGatewayProxyElement, options_.proxy}}) {
-        if (wanted) setting(xml, name, wanted, [] { return ""; });
-    }
+    setting(xml, server::kGatewayListenElement, options_.gateway_listen, none);
+    setting(xml, server::kGatewayProxyElement, options_.proxy, none);
     setting(xml, server::kPeerListenElement, options_.peer_listen, [&] { return peer_listen(); });
-    if (options_.peer_address) {
-        setting(xml, server::kPeerAddressElement, options_.peer_address, [] { return ""; });
-    }
+    setting(xml, server::kPeerAddressElement, options_.peer_address, none);
     setting(xml, server::kPeerPortElement, number(options_.peer_port),
             [] { return std::string{"0"}; });
-    if (options_.max_links) {
-        setting(xml, server::kMaxLinksElement, std::to_string(*options_.max_links),
-                [] { return ""; });
-    }
+    setting(xml, server::kMaxLinksElement,
+            options_.max_links ? std::optional{std::to_string(*options_.max_links)} : std::nullopt,
+            none);
     for (const Entry& wanted : kEntries) {
         const std::string period = wanted.period;
         const bool is_task = !period.empty();
@@ -407,6 +432,16 @@ void Installer::config() {
             [](const XmlChild& child) { return child.field("cmd"); });
     }
     write(xml);
+    if (!options_.is_dry) fs::remove(root() / kSettingsFile);
+}
+
+/// Jobs that an earlier version has made say that BOINC's file_deleter deletes their output files,
+/// also those that a job need not have, which it then reports as an error.
+void Installer::results() {
+    const auto count = described_results(project_);
+    if (count == 0) return;
+    step(fmt::format("database: output files of {} jobs are dedloc-purge's to delete", count),
+         false, [&] { describe_results(project_); });
 }
 
 }  // namespace

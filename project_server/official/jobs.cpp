@@ -5,18 +5,25 @@
 
 #include <boinc_db_types.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched_util.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/receipt.hpp"
+#include "peer/formats/run_file.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/official/uploads.hpp"
 #include "project_server/publishing/app_version.hpp"
+#include "project_server/work/staging.hpp"
 #include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::official {
@@ -73,6 +80,38 @@ void remove_staged_files(Project& project, std::int64_t app) {
     }
 }
 
+/// db_purge deletes the rows of jobs, but the input files of a run are not file_deleter's.
+void remove_run_files(Project& project) {
+    const auto& config = project.config();
+    const auto tables = project.tables();
+    if (std::ranges::find(tables, "dedloc_run") == tables.end()) return;
+    for (const auto& row : project.database().query("select spec from dedloc_run")) {
+        try {
+            const auto run = formats::parse_run_file(row.text("spec"));
+            remove_staged(config.download_directory, config.directory_fanout,
+                          work::staged_name_of(run));
+            for (const auto& shard : run.shards) {
+                remove_staged(config.download_directory, config.directory_fanout, shard.name);
+            }
+        } catch (const InputError&) {
+            continue;  // a run of which nothing can have been staged
+        }
+    }
+    delete_uploads(config, project.database(), {.takes_all = true});
+}
+
+void remove_messages(Project& project) {
+    for (const char* const table : {"msg_from_host", "msg_to_host"}) {
+        project.database().execute(fmt::format("delete from {} where variety = ?", table),
+                                   {formats::kCreditMessage});
+    }
+}
+
+/// Results of our apps that file_deleter has not dealt with, and whose files it would delete.
+constexpr const char* kDescribed =
+    "from result where appid = ? and file_delete_state <> 2 and xml_doc_in like '%<file_info>%' "
+    "and xml_doc_in not like '%<no_delete/>%'";
+
 void remove_published_files(Project& project, std::int64_t app) {
     for (const auto& row :
          project.database().query("select xml_doc from app_version where appid = ?", {app})) {
@@ -98,6 +137,51 @@ void remove_published_files(Project& project, std::int64_t app) {
 
 bool has_app(Project& project) {
     return !apps_of(project).empty();
+}
+
+std::string names_of_apps(Project& project) {
+    std::vector<std::string> names;
+    for (const auto& row : project.database().query(fmt::format(
+             "select name from app where name in {} order by name desc", server::kAppsInSql))) {
+        names.push_back(row.text("name"));
+    }
+    return fmt::format("app{} {}", names.size() == 1 ? "" : "s", fmt::join(names, " and "));
+}
+
+std::int64_t jobs_in_progress(Project& project) {
+    return project.database()
+        .query_one(fmt::format("select count(*) as jobs from result r join app a on a.id = r.appid "
+                               "where a.name in {} and r.server_state = ?",
+                               server::kAppsInSql),
+                   {RESULT_SERVER_STATE_IN_PROGRESS})
+        ->integer("jobs");
+}
+
+std::int64_t described_results(Project& project) {
+    std::int64_t count = 0;
+    for (const std::int64_t app : apps_of(project)) {
+        count += project.database()
+                     .query_one(fmt::format("select count(*) as results {}", kDescribed), {app})
+                     ->integer("results");
+    }
+    return count;
+}
+
+void describe_results(Project& project) {
+    for (const std::int64_t app : apps_of(project)) {
+        for (const auto& row :
+             project.database().query(fmt::format("select id, xml_doc_in {}", kDescribed), {app})) {
+            std::string text = row.text("xml_doc_in");
+            constexpr std::string_view kInfo = "<file_info>";
+            for (auto at = text.find(kInfo); at != std::string::npos; at = text.find(kInfo, at)) {
+                at += kInfo.size();
+                text.insert(at, "<no_delete/>");
+            }
+            project.database().execute(
+                "update result set xml_doc_in = ?, mod_time = mod_time where id = ?",
+                {text, row.integer("id")});
+        }
+    }
 }
 
 void offer(Project& project) {
@@ -130,6 +214,8 @@ void withdraw(Project& project) {
 
 void erase(Project& project) {
     auto& database = project.database();
+    remove_run_files(project);
+    remove_messages(project);
     for (const std::int64_t app : apps_of(project)) {
         // The rows name the files, so they go last.
         remove_staged_files(project, app);

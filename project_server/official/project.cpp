@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/privileges.hpp"
+#include "project_server/handover.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::official {
@@ -147,6 +149,9 @@ std::vector<std::string> Project::running() const {
     std::vector<std::string> names;
     for (const auto& file : traces()) {
         if (file.extension() == ".lock" && is_locked(file)) names.push_back(file.stem().string());
+    }
+    for (const auto& daemon : server::daemons_in_turn(root_)) {
+        if (std::ranges::find(names, daemon.name) == names.end()) names.push_back(daemon.name);
     }
     return names;
 }

@@ -31,7 +31,7 @@ class Project final {
 
     /// Tables of ours that the database has.
     std::vector<std::string> tables();
-    /// Commands of the daemons of ours that run, as bin/start has started them.
+    /// Names of the daemons of ours that run, or still end.
     std::vector<std::string> running() const;
     /// Logs, lock files and pid files that bin/start has made for our daemons.
     std::vector<std::filesystem::path> traces() const;

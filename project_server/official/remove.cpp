@@ -6,14 +6,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/base/markup.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "project_server/database/host_blacklist.hpp"
 #include "project_server/database/schema.hpp"
+#include "project_server/official/apache.hpp"
 #include "project_server/official/entries.hpp"
 #include "project_server/official/jobs.hpp"
 #include "project_server/official/manifest.hpp"
@@ -24,6 +28,10 @@ namespace dedloc::official {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// How long a removal waits for daemons that bin/stop has told to end.
+constexpr std::chrono::seconds kEndOfDaemons{60};
+constexpr std::chrono::milliseconds kLookAgain{50};
 
 void remove_durably(const fs::path& file) {
     std::error_code failed;
@@ -77,7 +85,9 @@ class Remover final {
     }
 
     bool has_data();
+    std::string running() const;
     void require_stopped() const;
+    std::string settings() const;
     void config();
     void limits();
     void plan_classes();
@@ -108,22 +118,30 @@ bool Remover::has_data() {
     });
 }
 
-void Remover::require_stopped() const {
-    const auto running = project_.running();
-    if (!running.empty()) {
-        throw InputError(
-            fmt::format("{} run: stop the project with bin/stop first", fmt::join(running, ", ")));
-    }
-    if (!fs::exists(folder() / "runs")) return;
+/// What runs, as a sentence without its advice; empty: nothing does.
+std::string Remover::running() const {
+    const auto daemons = project_.running();
+    if (!daemons.empty()) return fmt::format("{} run", fmt::join(daemons, ", "));
+    if (!fs::exists(folder() / "runs")) return {};
     for (const auto& run : fs::directory_iterator{folder() / "runs"}) {
         try {
             const platform::FolderLock lock{run.path()};
         } catch (const IoError&) {
-            throw InputError(
-                fmt::format("the backbone of the run {} works: stop the project with bin/stop "
-                            "first",
-                            run.path().filename().string()));
+            return fmt::format("the backbone of the run {} works", run.path().filename().string());
         }
+    }
+    return {};
+}
+
+/// bin/stop does not wait until the daemons have ended, so this does.
+void Remover::require_stopped() const {
+    const auto deadline = std::chrono::steady_clock::now() + kEndOfDaemons;
+    for (std::string what = running(); !what.empty(); what = running()) {
+        const bool are_ending = fs::exists(root() / "stop_daemons");  // bin/start deletes it
+        if (!are_ending || std::chrono::steady_clock::now() >= deadline) {
+            throw InputError(fmt::format("{}: stop the project with bin/stop first", what));
+        }
+        std::this_thread::sleep_for(kLookAgain);
     }
 }
 
@@ -134,7 +152,22 @@ void Remover::config() {
     xml.text().remove(kTasksPath, is_of_ours);
     xml.restore(kTasksPath, manifest_);
     xml.text().remove(kConfigPath, is_setting);
-    step("config.xml: daemons, task and settings", xml.is_changed(), [&] { xml.write(); });
+    const std::string kept = drops_ ? std::string{} : settings();
+    step("config.xml: daemons, task and settings", xml.is_changed(), [&] {
+        if (!kept.empty()) platform::replace_file(root() / kSettingsFile, kept);
+        xml.write();
+    });
+}
+
+/// The settings in config.xml, for the next installation.
+std::string Remover::settings() const {
+    const XmlFile xml{root(), kConfigFile, "boinc"};
+    std::string lines;
+    for (const auto& child : xml.text().children(kConfigPath)) {
+        if (!is_setting(child)) continue;
+        lines += fmt::format("    <{0}>{1}</{0}>\n", child.name, escape_markup(child.text));
+    }
+    return lines.empty() ? lines : fmt::format("<config>\n{}</config>\n", lines);
 }
 
 /// Writes the file, or deletes it if install() has made it and nothing is left in it.
@@ -194,20 +227,29 @@ void Remover::programs() {
 
 void Remover::app() {
     if (!has_app(project_)) return;
+    const std::string apps = names_of_apps(project_);
+    const auto jobs = jobs_in_progress(project_);
     if (options_.drops_data) {
-        step(fmt::format("app {}: versions, jobs and their files", kApp), true,
-             [&] { erase(project_); });
+        step(jobs == 0 ? fmt::format("{}: versions, jobs and their files", apps)
+                       : fmt::format("{}: versions, jobs and their files, also {} jobs that "
+                                     "volunteers have in progress",
+                                     apps, jobs),
+             true, [&] { erase(project_); });
         return;
     }
-    report_("kept", fmt::format("app {} with its versions: --drop-data deletes them", kApp));
+    report_("kept", fmt::format("{} with its versions: --drop-data deletes them", apps));
+    if (jobs > 0) {
+        report_("kept", fmt::format("{} jobs in progress: they wait until DeDLOC is installed "
+                                    "again, or end at their deadline",
+                                    jobs));
+    }
     const fs::path removed = folder() / "removed";
     if (drops_ || fs::exists(removed)) return;
-    step(
-        fmt::format("app {}: jobs that no volunteer has are cancelled, and no more are sent", kApp),
-        true, [&] {
-            withdraw(project_);
-            platform::replace_file(removed, std::string_view{});
-        });
+    step(fmt::format("{}: jobs that no volunteer has are cancelled, and no more are sent", apps),
+         true, [&] {
+             withdraw(project_);
+             platform::replace_file(removed, std::string_view{});
+         });
 }
 
 /// Nothing keeps bans and blacklist equal any more, so BOINC's rows become as they were.
@@ -237,9 +279,11 @@ void Remover::traces() {
 
 void Remover::state() {
     if (!drops_) {
-        report_("kept", "dedloc/: runs, keys and logs");
-        step(kApacheFile, fs::exists(root() / kApacheFile),
-             [&] { remove_durably(root() / kApacheFile); });
+        report_("kept", "dedloc/: runs, keys, settings and logs");
+        const fs::path apache = root() / kApacheFile;
+        const bool forwards = fs::exists(apache) && platform::read_text(apache) != apache_nothing();
+        step(fmt::format("{}: forwards nothing any more", kApacheFile), forwards,
+             [&] { platform::replace_file(apache, apache_nothing()); });
         step("dedloc/install.json", fs::exists(manifest_file(root())),
              [&] { remove_durably(manifest_file(root())); });
         return;

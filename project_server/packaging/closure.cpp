@@ -39,7 +39,7 @@ std::vector<Needed> all_libraries(const std::string& lines) {
     for (std::string line; std::getline(input, line);) {
         const auto start = line.find_first_not_of(" \t");
         if (start == std::string::npos) continue;
-        line = line.substr(start, line.find(" (0x") - start);
+        line = line.substr(start, line.rfind(" (0x") - start);
         const auto arrow = line.find(" => ");
         if (arrow == std::string::npos) {
             if (line.starts_with('/')) all.push_back({fs::path{line}.filename().string(), line});
@@ -50,7 +50,11 @@ std::vector<Needed> all_libraries(const std::string& lines) {
         if (is_one_of(kDriverLibraries, name) || name == kVdso) continue;
         if (file.starts_with("not found")) {
             throw InputError(
-                fmt::format("the library {}, which the program needs, was not found", name));
+                fmt::format("the library {}, which the program needs, was not found: it is absent, "
+                            "or in a folder that this account may not read (dedloc app package, as "
+                            "the account that has built the program, makes a folder for dedloc app "
+                            "add --package)",
+                            name));
         }
         all.push_back({name, file});
     }
@@ -61,13 +65,20 @@ bool is_of_c_library(const Needed& library) {
     return is_one_of(kCLibraries, library.name) || library.name.starts_with("ld-linux");
 }
 
+/// What ldd says of a file, without blanks around it.
+std::string first_line(const std::string& text) {
+    const auto begin = std::min(text.find_first_not_of(" \t\n"), text.size());
+    return text.substr(begin, text.find('\n', begin) - begin);
+}
+
 std::string ldd(const fs::path& program) {
     if (!fs::is_regular_file(program)) {
         throw InputError(fmt::format("there is no program {}", program.string()));
     }
     const auto listed = platform::run_to_end({"ldd", fs::absolute(program).string()});
     if (listed.status != 0) {
-        throw InputError(fmt::format("{} is not a dynamically linked program", program.string()));
+        throw InputError(fmt::format("{} is not a dynamically linked program: {}", program.string(),
+                                     first_line(listed.output)));
     }
     return listed.output;
 }

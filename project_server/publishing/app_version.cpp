@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kDigestDigits = 12;       // digits of the MD5 in a physical name
 constexpr std::uintmax_t kMinGzipped = 65'536;  // bytes of a file that clients download compressed
-constexpr std::size_t kMaxDocument = 262'143;   // libsched's buffer for app_version.xml_doc
+constexpr const char* kOwnPlatform = "x86_64-pc-linux-gnu";
+constexpr std::size_t kMaxDocument = 262'143;  // libsched's buffer for app_version.xml_doc
 
 std::string physical_name(const AppFile& file, const std::string& md5) {
     std::string name = file.open_name + '.' + md5.substr(0, kDigestDigits);
@@ -138,6 +139,26 @@ std::int64_t app_id(Database& database, const AppVersion& version) {
     return database.query_one("select id from app where name = ?", {version.app})->integer("id");
 }
 
+/// The row of a platform. BOINC's bin/xadd makes those of project.xml, which a new official project
+/// does not have yet; that of the platform that our programs are built for is made here.
+std::int64_t platform_id(Database& database, const std::string& name) {
+    const auto found = [&] {
+        return database.query_one("select id from platform where name = ?", {name});
+    };
+    if (const auto row = found()) return row->integer("id");
+    if (name != kOwnPlatform) {
+        throw InputError(
+            fmt::format("The platform {} is not in the project's database: BOINC's bin/xadd adds "
+                        "those that project.xml names.",
+                        name));
+    }
+    database.execute(
+        "insert ignore into platform (create_time, name, user_friendly_name, deprecated) values "
+        "(?, ?, 'Linux running on an AMD x86_64 or Intel EM64T CPU', 0)",
+        {static_cast<std::int64_t>(unix_now()), name});
+    return found()->integer("id");
+}
+
 void publish_bill(const AppVersion& version, const ProjectConfig& config) {
     if (version.bill_of_materials.empty()) return;
     platform::replace_file(config.download_directory / bill_name(version),
@@ -177,12 +198,7 @@ std::int64_t add_app_version(Database& database, const ProjectConfig& config,
         throw InputError(
             fmt::format("An app version needs exactly one main program; {} were given.", mains));
     }
-    const auto platform =
-        database.query_one("select id from platform where name = ?", {version.platform});
-    if (!platform) {
-        throw InputError(
-            fmt::format("The platform {} is not in the project's database.", version.platform));
-    }
+    const std::int64_t platform = platform_id(database, version.platform);
     const fs::path& keys = config.key_directory;
     const platform::FolderLock lock{keys, platform::FolderLock::Sharing::kShared};
     const std::string xml =
@@ -193,7 +209,7 @@ std::int64_t add_app_version(Database& database, const ProjectConfig& config,
         const auto existing = database.query_one(
             "select id, xml_doc from app_version where appid = ? and platformid = ? "
             "and version_num = ? and plan_class = ? for update",
-            {app, platform->integer("id"), version.version, version.plan_class});
+            {app, platform, version.version, version.plan_class});
         if (existing && existing->text("xml_doc") == xml) {
             store_kernel(database, existing->integer("id"), version.kernel);
             return existing->integer("id");
@@ -207,8 +223,8 @@ std::int64_t add_app_version(Database& database, const ProjectConfig& config,
         database.execute(
             "insert into app_version (create_time, appid, version_num, platformid, xml_doc, "
             "plan_class) values (?, ?, ?, ?, ?, ?)",
-            {static_cast<std::int64_t>(unix_now()), app, version.version, platform->integer("id"),
-             xml, version.plan_class});
+            {static_cast<std::int64_t>(unix_now()), app, version.version, platform, xml,
+             version.plan_class});
         const std::int64_t id = database.insert_id();
         publish_bill(version, config);
         store_kernel(database, id, version.kernel);

@@ -163,7 +163,9 @@ class Change {
         begins_("writing the change for clients with the present key");
         add_key_change(keys_, present_, target, signature);
         begins_("changing the key and all signatures");
-        database_.execute("insert ignore into dedloc_code_sign_key values (1, ?)", {present_});
+        database_.execute(
+            "insert into dedloc_code_sign_key values (1, ?) on duplicate key update id = id",
+            {present_});
         in_transaction(database_, [&] {
             result.versions = 0;
             for (const Row& row : database_.query(kSignedVersions + " for update")) {

@@ -64,6 +64,10 @@ SigningRequest parse_signing_request(std::string_view text) {
         }
         request.files.push_back(std::move(file));
     }
+    if (!reader.lost().empty()) {
+        throw InputError(fmt::format("the signing request is damaged at one of its <{}>",
+                                     reader.lost().front()));
+    }
     return request;
 }
 

@@ -57,9 +57,8 @@ int main(int argc, char** argv) {
                                "Replace contributions by sums for each day after so long")
                     ->check(CLI::Range(1, 10'000))
                     ->capture_default_str();
-                app.add_flag(
-                    "--keep-jobs", options.keeps_jobs,
-                    "Leave jobs, their files and messages to an official server's daemons");
+                app.add_flag("--keep-jobs", options.keeps_jobs,
+                             "Leave jobs, and what is not ours, to an official server's daemons");
             },
         .connect = [&](const auto& project, const auto&) -> server::LoopDaemon::Look {
             options.grace = days * kDay;

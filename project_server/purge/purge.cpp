@@ -14,7 +14,9 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/receipt.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/official/uploads.hpp"
 #include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::purge {
@@ -40,16 +42,6 @@ constexpr const char* kIsOver =
     "w.mod_time < from_unixtime(?) and w.need_validate = 0 and not exists (select 1 from result r "
     "where r.workunitid = w.id and (r.server_state <> ? or r.mod_time >= from_unixtime(?)))";
 
-/// The result that an output file RESULT_rRANDOM_NUMBER belongs to; empty for any other name.
-std::string result_of(std::string name) {
-    if (name.ends_with(kUnfinished))
-        name.resize(name.size() - std::string_view{kUnfinished}.size());
-    const auto number = name.rfind('_');
-    if (number == std::string::npos || number == 0) return {};
-    const auto random = name.rfind("_r", number - 1);
-    return random == std::string::npos ? std::string{} : name.substr(0, random);
-}
-
 }  // namespace
 
 Purge::Purge(server::ProjectConfig project, server::Database& database, PurgeOptions options)
@@ -74,6 +66,9 @@ PurgeReport Purge::pass(std::int64_t now) {
         delete_deleted(std::min(before, now - kDeletedKept), report);
         delete_hosts(before, report);
         report.downloads = downloads_.pass(now, before);
+    } else {
+        report.files += official::delete_uploads(config_, database_, {.before = before});
+        delete_own_messages(before, report);
     }
     sweep_evidence(now, report);
     delete_tickets(before, report);
@@ -169,7 +164,7 @@ void Purge::sweep_folder(const fs::path& folder, std::int64_t before, PurgeRepor
         struct stat facts {};
         if (lstat(entry->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
         if (facts.st_mtime >= before) continue;
-        const std::string result = result_of(entry->path().filename().string());
+        const std::string result = server::result_of_output(entry->path().filename().string());
         if (result.empty()) continue;  // not an output file
         if (database_.query_one("select id from result where name = ?", {result})) continue;
         std::error_code failed;
@@ -188,6 +183,16 @@ void Purge::delete_messages(std::int64_t before, PurgeReport& report) {
                             table),
                 {handled, before, options_.batch}));
         }
+    }
+}
+
+/// No program of BOINC's deletes messages, whether handled or not.
+void Purge::delete_own_messages(std::int64_t before, PurgeReport& report) {
+    for (const int handled : {0, 1}) {
+        report.messages += static_cast<int>(
+            database_.execute("delete from msg_from_host where variety = ? and handled = ? and "
+                              "create_time < ? order by create_time limit ?",
+                              {formats::kCreditMessage, handled, before, options_.batch}));
     }
 }
 

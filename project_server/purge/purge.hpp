@@ -61,6 +61,7 @@ class Purge {
     void sweep_folder(const std::filesystem::path& folder, std::int64_t before,
                       PurgeReport& report);
     void delete_messages(std::int64_t before, PurgeReport& report);
+    void delete_own_messages(std::int64_t before, PurgeReport& report);
     /// Once a day: evidence whose suspicion was pushed out by newer ones of the same account.
     void sweep_evidence(std::int64_t now, PurgeReport& report);
     void delete_deleted(std::int64_t before, PurgeReport& report);

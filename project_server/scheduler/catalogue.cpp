@@ -1,36 +1,12 @@
 #include "project_server/scheduler/catalogue.hpp"
 
-#include <map>
 #include <utility>
 
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/plan_class.hpp"
-#include "project_server/xml/xml.hpp"
+#include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::server {
-
-double slot_bytes_of(std::string_view document) {
-    std::map<std::string_view, double> sizes;
-    double bytes = 0;
-    XmlReader reader{document};
-    while (const auto element = reader.next()) {
-        if (element->name == "file_info") {
-            const auto name = find_element(element->body, "name");
-            const auto size = find_element(element->body, "nbytes");
-            if (name && size) sizes[name->body] = real_value(size->body);
-        }
-        if (element->name != "app_version") continue;
-        XmlReader references{element->body};
-        while (const auto reference = references.next()) {
-            if (reference->name != "file_ref" || find_element(reference->body, "main_program")) {
-                continue;
-            }
-            const auto name = find_element(reference->body, "file_name");
-            if (name && sizes.contains(name->body)) bytes += sizes[name->body];
-        }
-    }
-    return bytes;
-}
 
 namespace {
 

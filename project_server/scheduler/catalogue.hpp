@@ -39,10 +39,6 @@ using Catalogue = std::vector<PublishedVersion>;
 /// Reads the catalogue. Errors: DatabaseError.
 Catalogue read_catalogue(Database& database);
 
-/// The size of the files that the document of an app version has in the slot, in bytes. The client
-/// counts a link as the file that it leads to, so it makes no difference whether one is copied.
-double slot_bytes_of(std::string_view document);
-
 /// The catalogue, and the key by which all of its versions are signed.
 struct SignedCatalogue {
     Catalogue versions;  ///< all of one moment

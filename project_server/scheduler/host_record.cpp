@@ -3,7 +3,6 @@
 #include <span>
 #include <utility>
 
-#include "peer/base/check.hpp"
 #include "project_server/scheduler/account_limits.hpp"
 
 namespace dedloc::server {
@@ -35,8 +34,7 @@ std::optional<LockedHost> lock_host(Database& database, const ProjectConfig& con
     if (!caller) return std::nullopt;
     LockedHost locked{.caller = std::move(*caller), .host = {}};
     std::span<const Outcome> of_record = std::span{outcomes}.subspan(2);
-    if (outcomes[0].matched > 0) {
-        DEDLOC_CHECK(locked.caller.host, "a host that is locked is the sender's");
+    if (outcomes[0].matched > 0 && locked.caller.host) {
         locked.host = *locked.caller.host;
     } else {
         locked.host = identify_host(database, locked.caller, request.request, request.address,

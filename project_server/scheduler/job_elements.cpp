@@ -41,7 +41,7 @@ void write_version(XmlWriter& reply, const UsableVersion& usable, double gpu_mem
     after.add("flops", usable.usage.flops);
     if (usable.usage.resource == Resource::kNvidia) {
         after.open("coproc");
-        after.add("type", "NVIDIA");
+        after.add("type", type_of(Resource::kNvidia));
         after.add("count", 1.0);
         after.close("coproc");
         after.add("gpu_ram", gpu_memory);

@@ -30,6 +30,12 @@ enum class Resource : std::uint8_t {
 };
 inline constexpr std::array kResources{Resource::kCpu, Resource::kNvidia, Resource::kBeside};
 
+/// BOINC's name of the processors or GPUs that a job computes on.
+constexpr std::string_view type_of(Resource resource) {
+    return resource == Resource::kNvidia ? kCoprocessorKinds[0].type : "CPU";
+}
+static_assert(kCoprocessorKinds[0].element == "coproc_cuda");
+
 /// A value for each resource.
 template <class Value>
 struct PerResource {

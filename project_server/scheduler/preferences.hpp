@@ -3,12 +3,16 @@
 // from clients and from the web pages.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
+
+/// BOINC's venues.
+inline constexpr std::array<const char*, 3> kVenues{"home", "school", "work"};
 
 /// The parts of <global_preferences> that matter for the choice of jobs.
 struct ComputingPreferences {

@@ -1,6 +1,7 @@
 #include "project_server/scheduler/reports.hpp"
 
 #include <boinc_db_types.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,6 +15,14 @@ namespace {
 
 constexpr int kFilesUploaded = 5;  // client state of a result whose output files are all uploaded
 
+/// The results that a report may still change: those in progress, and those that the server gave up
+/// because nothing was heard of them, or because their client seemed to have started anew, which an
+/// official server concludes from less than certainty.
+const std::string kAwaited = fmt::format(
+    "(server_state = {} or (server_state = {} and outcome in ({}, {})))",
+    static_cast<int>(RESULT_SERVER_STATE_IN_PROGRESS), static_cast<int>(RESULT_SERVER_STATE_OVER),
+    static_cast<int>(RESULT_OUTCOME_NO_REPLY), static_cast<int>(RESULT_OUTCOME_CLIENT_DETACHED));
+
 /// A result that may be reported.
 struct Reportable {
     std::int64_t id = 0;
@@ -22,14 +31,13 @@ struct Reportable {
 };
 
 /// Finds it among all results of the account, locks its row, and checks that it is not stored yet.
-/// The host may have got a new row since the job was sent, and the job may have timed out.
+/// The host may have got a new row since the job was sent, and the job may have been given up.
 std::optional<Reportable> find_reportable(Database& database, const Account& account,
                                           const std::string& name) {
     const auto row = database.query_one(
-        "select id, workunitid, app_version_id from result where name = ? and userid = ? and "
-        "(server_state = ? or (server_state = ? and outcome = ?)) for update",
-        {name, account.id, RESULT_SERVER_STATE_IN_PROGRESS, RESULT_SERVER_STATE_OVER,
-         RESULT_OUTCOME_NO_REPLY});
+        "select id, workunitid, app_version_id from result where name = ? and userid = ? and " +
+            kAwaited + " for update",
+        {name, account.id});
     if (!row) return std::nullopt;
     return Reportable{.id = row->integer("id"),
                       .workunit = row->integer("workunitid"),
@@ -40,7 +48,7 @@ bool is_success(const ReportedResult& report) {
     return report.client_state == kFilesUploaded && report.exit_status == 0;
 }
 
-/// Stores nothing if the result is over meanwhile and has not timed out. The workunit is written
+/// Stores nothing if the result is over meanwhile and not given up. The workunit is written
 /// first, in the order in which the transitioner locks them. mod_time is the end of an index for
 /// dedloc-purge, which asks for closed workunits only.
 void store_report(Database& database, const Account& account, const Host& host,
@@ -53,13 +61,13 @@ void store_report(Database& database, const Account& account, const Host& host,
         "validate_state = ?, received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, "
         "elapsed_time = ?, exit_status = ?, stderr_out = ?, xml_doc_out = ?, "
         "peak_working_set_size = ?, peak_swap_size = ?, peak_disk_usage = ? "
-        "where id = ? and userid = ? and (server_state = ? or outcome = ?)",
+        "where id = ? and userid = ? and " +
+            kAwaited,
         {RESULT_SERVER_STATE_OVER, success ? RESULT_OUTCOME_SUCCESS : RESULT_OUTCOME_CLIENT_ERROR,
-         report.client_state, success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now, host.id,
-         account.team_id, report.cpu_seconds, report.elapsed_seconds, report.exit_status,
+         *report.client_state, success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now, host.id,
+         account.team_id, report.cpu_seconds, report.elapsed_seconds, *report.exit_status,
          report.standard_error, report.output_files, report.peak_working_set, report.peak_swap,
-         report.peak_disk, result.id, account.id, RESULT_SERVER_STATE_IN_PROGRESS,
-         RESULT_OUTCOME_NO_REPLY});
+         report.peak_disk, result.id, account.id});
 }
 
 }  // namespace
@@ -70,6 +78,11 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
                                        std::int64_t now) {
     std::vector<std::string> acknowledged;
     for (const ReportedResult& report : reports) {
+        if (!report.is_complete()) {
+            log_warning("the report of result {} by host {} is damaged; it is not acknowledged",
+                        report.name, host.id);
+            continue;
+        }
         acknowledged.push_back(report.name);
         std::optional<Reportable> result;
         const auto job = std::ranges::find(held, report.name, &HeldJob::name);
@@ -83,13 +96,13 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
         store_report(database, account, host, report, *result, now);
         quota.adjust(result->app_version, is_success(report));
         log_info("result {} reported by host {}: {}, exit status {}", report.name, host.id,
-                 is_success(report) ? "success" : "error", report.exit_status);
+                 is_success(report) ? "success" : "error", *report.exit_status);
     }
     return acknowledged;
 }
 
-void store_messages(Database& database, const Host& host, const std::vector<HostMessage>& messages,
-                    std::int64_t now) {
+void store_messages(Database& database, const Account& account,
+                    const std::vector<HostMessage>& messages, std::int64_t now) {
     std::set<std::string> seen;  // results, of which no more than kMaxReports
     for (const HostMessage& message : messages) {
         const bool is_wanted = message.variety == formats::kCreditMessage &&
@@ -97,11 +110,11 @@ void store_messages(Database& database, const Host& host, const std::vector<Host
         if (!is_wanted) continue;
         database.execute(
             "insert into msg_from_host (create_time, hostid, variety, handled, xml) "
-            "select ?, r.hostid, ?, 0, ? from result r where r.name = ? and r.hostid = ? and "
+            "select ?, r.hostid, ?, 0, ? from result r where r.name = ? and r.userid = ? and "
             "not exists (select 1 from msg_from_host m where m.hostid = r.hostid and "
             "m.handled = 0 and m.variety = ? and "
             "locate(concat('<result_name>', r.name, '</result_name>'), m.xml) > 0)",
-            {now, message.variety, message.body, message.result, host.id, message.variety});
+            {now, message.variety, message.body, message.result, account.id, message.variety});
     }
 }
 

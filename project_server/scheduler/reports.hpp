@@ -14,10 +14,11 @@
 
 namespace dedloc::server {
 
-/// Stores each reported result once and returns the names to acknowledge. These are all reported
-/// names, also of results stored before or unknown to this account, so that the client forgets
-/// them. A result that had timed out is still accepted. Adjusts the host's daily quota. `held` are
-/// the host's jobs in progress; those that are reported are removed from it.
+/// Stores each reported result once and returns the names to acknowledge. These are all names of
+/// reports that say how the task ended, also of results stored before or unknown to this account,
+/// so that the client forgets them. A result that the server has given up is still accepted, from
+/// any host of the account (README.md). Adjusts the host's daily quota. `held` are the host's jobs
+/// in progress; those that are reported are removed from it.
 ///
 /// Before  a transaction is open and the host row is locked      Idempotent  yes
 std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
@@ -26,12 +27,13 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
                                        std::int64_t now);
 
 /// Stores messages (trickle-ups) for the project's daemons: those that ask for credit
-/// (formats::kCreditMessage), at most one unhandled for each result of the host. Others are
-/// dropped, as all messages of a request are acknowledged together.
+/// (formats::kCreditMessage), at most one unhandled for each result of the account, whichever of
+/// its hosts the job was sent to. Others are dropped, as all messages of a request are acknowledged
+/// together.
 ///
 /// Before  a transaction is open      Idempotent  no: the handler of the messages must be
-void store_messages(Database& database, const Host& host, const std::vector<HostMessage>& messages,
-                    std::int64_t now);
+void store_messages(Database& database, const Account& account,
+                    const std::vector<HostMessage>& messages, std::int64_t now);
 
 /// Names of results that a client is told to abort.
 struct Aborts {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <unordered_map>
 
 #include "peer/base/markup.hpp"
+#include "project_server/xml/encodings.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
@@ -15,36 +17,67 @@ namespace {
 constexpr std::size_t kMaxBlob = 65'000;    // bytes; libsched's buffers hold 65,536
 constexpr std::size_t kMaxMessage = 4'096;  // bytes of one trickle-up; the app's have about 100
 constexpr std::size_t kMaxPlatforms = 8;
+constexpr std::size_t kMaxSerial = 254;  // bytes of host.serialnum
 constexpr std::int64_t kMaxGpus = 64;
 
-/// Handlers of elements by name; other elements are ignored.
+/// What is done with an element.
 template <class Target>
-using Fields =
-    std::unordered_map<std::string_view, std::function<void(Target&, const XmlElement&)>>;
+struct Field {
+    std::function<void(Target&, const XmlElement&)> read;
+    bool repeats = false;  ///< all elements of the name are read, not only the first
+};
 
+/// Elements by name; others are ignored.
 template <class Target>
-void parse_fields(std::string_view text, Target& target, const Fields<Target>& fields) {
+using Fields = std::unordered_map<std::string_view, Field<Target>>;
+
+/// Reads the fields of an element. Of two elements of one name the first counts: what a damaged
+/// element contained comes behind it. Returns the names of the elements that are lost.
+template <class Target>
+std::vector<std::string_view> parse_fields(std::string_view text, Target& target,
+                                           const Fields<Target>& fields) {
+    std::set<std::string_view> seen;
     XmlReader reader{text};
     while (const auto element = reader.next()) {
         const auto field = fields.find(element->name);
-        if (field != fields.end()) field->second(target, *element);
+        if (field == fields.end()) continue;
+        if (field->second.repeats || seen.insert(element->name).second) {
+            field->second.read(target, *element);
+        }
     }
+    return reader.lost();
+}
+
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
 }
 
 template <class Target>
-auto text(std::string Target::*member) {
-    return [member](Target& target, const XmlElement& e) { target.*member = text_value(e.body); };
+Field<Target> text(std::string Target::*member) {
+    return {[member](Target& target, const XmlElement& e) { target.*member = text_value(e.body); }};
 }
+// A number that cannot be read is as good as absent.
 template <class Target>
-auto real(double Target::*member) {
-    return [member](Target& target, const XmlElement& e) { target.*member = real_value(e.body); };
+Field<Target> real(double Target::*member) {
+    return {[member](Target& target, const XmlElement& e) {
+        if (const auto number = real_number(e.body)) target.*member = *number;
+    }};
 }
 template <class Target, class Number>
-auto integer(Number Target::*member) {
-    return [member](Target& target, const XmlElement& e) {
-        target.*member = static_cast<Number>(
-            std::clamp<std::int64_t>(integer_value(e.body), INT32_MIN, INT32_MAX));
-    };
+Field<Target> integer(Number Target::*member) {
+    return {[member](Target& target, const XmlElement& e) {
+        const auto number = whole_number(e.body);
+        if (!number) return;
+        target.*member =
+            static_cast<Number>(std::clamp<std::int64_t>(*number, INT32_MIN, INT32_MAX));
+    }};
+}
+template <class Target>
+Field<Target> integer(std::optional<std::int64_t> Target::*member) {
+    return {[member](Target& target, const XmlElement& e) {
+        const auto number = whole_number(e.body);
+        if (number) target.*member = std::clamp<std::int64_t>(*number, INT32_MIN, INT32_MAX);
+    }};
 }
 
 const Fields<HostReport>& host_fields() {
@@ -86,34 +119,29 @@ std::int64_t small(std::string_view body) {
     return std::clamp<std::int64_t>(integer_value(body), 0, 99);
 }
 
-/// Adds one GPU family as "[kind|name|count|memory MB|driver]".
-void add_coprocessor(HostReport& host, const XmlElement& element, std::string_view kind) {
-    const auto value = [&](std::string_view name) {
-        const auto found = find_element(element.body, name);
-        return found ? text_value(found->body, 64) : std::string{};
-    };
-    const std::int64_t count = std::clamp<std::int64_t>(integer_value(value("count")), 0, 1024);
-    if (count == 0) return;
-    host.gpus += count;
-    const double memory = real_value(value("totalGlobalMem")) / (1024 * 1024);
-    host.coprocessors += fmt::format("[{}|{}|{}|{:.0f}MB|{}]", kind, value("name"), count, memory,
-                                     value("drvVersion"));
-}
-
 void parse_nvidia(NvidiaGpus& gpus, const XmlElement& coproc_cuda) {
     using G = NvidiaGpus;
+    // What <coproc_opencl> leaves behind when it is damaged has none of these names but <name>.
+    const auto last = [](Field<G> field) {
+        field.repeats = true;
+        return field;
+    };
     static const Fields<G> fields{
-        {"count", integer(&G::count)},
+        {"count", last(integer(&G::count))},
         {"name", text(&G::name)},
-        {"cudaVersion", integer(&G::cuda_version)},
-        {"drvVersion", integer(&G::driver_version)},
-        {"totalGlobalMem", real(&G::memory_bytes)},
-        {"available_ram", real(&G::free_memory_bytes)},
-        {"peak_flops", real(&G::peak_flops)},
-        {"req_secs", real(&G::wanted_seconds)},
-        {"req_instances", real(&G::idle)},
-        {"major", [](G& g, const XmlElement& e) { g.capability += 10 * small(e.body); }},
-        {"minor", [](G& g, const XmlElement& e) { g.capability += small(e.body); }},
+        {"cudaVersion", last(integer(&G::cuda_version))},
+        {"drvVersion", last(integer(&G::driver_version))},
+        {"totalGlobalMem", last(real(&G::memory_bytes))},
+        {"available_ram", last(real(&G::free_memory_bytes))},
+        {"peak_flops", last(real(&G::peak_flops))},
+        {"req_secs", last(real(&G::wanted_seconds))},
+        {"req_instances", last(real(&G::idle))},
+        {"major", last({[](G& g, const XmlElement& e) {
+             g.capability = 10 * small(e.body) + g.capability % 10;
+         }})},
+        {"minor", last({[](G& g, const XmlElement& e) {
+             g.capability = g.capability / 10 * 10 + std::min<std::int64_t>(small(e.body), 9);
+         }})},
     };
     parse_fields(coproc_cuda.body, gpus, fields);
     gpus.count = std::clamp<std::int64_t>(gpus.count, 0, kMaxGpus);
@@ -122,18 +150,15 @@ void parse_nvidia(NvidiaGpus& gpus, const XmlElement& coproc_cuda) {
     if (usable && !flag_value(*usable)) gpus.count = 0;
 }
 
-void parse_coprocessors(SchedulerRequest& request, const XmlElement& coprocs) {
-    XmlReader reader{coprocs.body};
-    while (const auto element = reader.next()) {
-        if (element->name == "coproc_cuda") {
-            add_coprocessor(request.host, *element, "CUDA");
-            request.nvidia = {};
-            parse_nvidia(request.nvidia, *element);
-        }
-        if (element->name == "coproc_ati") add_coprocessor(request.host, *element, "CAL");
-        if (element->name == "coproc_intel_gpu") {
-            add_coprocessor(request.host, *element, "INTEL");
-        }
+void add_coprocessors(SchedulerRequest& request, const XmlElement& coprocs) {
+    request.host.coprocessors = parse_coprocessors(coprocs.body);
+    for (const Coprocessor& coprocessor : request.host.coprocessors) {
+        request.host.gpus += coprocessor.count;
+        request.host.gpu_flops += static_cast<double>(coprocessor.count) * coprocessor.peak_flops;
+    }
+    if (const auto cuda = find_element(coprocs.body, "coproc_cuda")) {
+        request.nvidia.count = 1;  // unless it can be read
+        parse_nvidia(request.nvidia, *cuda);
     }
 }
 
@@ -154,11 +179,10 @@ void parse_report(SchedulerRequest& request, const XmlElement& element) {
         {"final_peak_working_set_size", real(&R::peak_working_set)},
         {"final_peak_swap_size", real(&R::peak_swap)},
         {"final_peak_disk_usage", real(&R::peak_disk)},
-        {"stderr_out",
-         [](R& r, const XmlElement& e) {
-             r.standard_error = valid_text(e.body.substr(0, kMaxBlob));
-         }},
-        {"file_info", add_output_file},
+        {"stderr_out", {[](R& r, const XmlElement& e) {
+             r.standard_error = valid_text(cut_text(e.body, kMaxBlob));
+         }}},
+        {"file_info", {add_output_file, true}},
     };
     if (request.reports.size() == kMaxReports) return;
     ReportedResult result;
@@ -176,15 +200,16 @@ void parse_message(SchedulerRequest& request, const XmlElement& element) {
         request.message_refusal = fmt::format("more than {} messages at once", kMaxMessages);
         return;
     }
+    using M = HostMessage;
+    static const Fields<M> fields{{"result_name", text(&M::result)},
+                                  {"variety", text(&M::variety)}};
     HostMessage message;
-    std::string_view body = element.body;
-    if (const auto result = find_element(body, "result_name")) {
-        message.result = text_value(result->body);
+    const auto lost = parse_fields(element.body, message, fields);
+    if (contains(lost, "result_name") || contains(lost, "variety")) {
+        request.lost_messages = true;
+        return;
     }
-    if (const auto variety = find_element(body, "variety")) {
-        message.variety = text_value(variety->body);
-    }
-    message.body = valid_text(body);
+    message.body = valid_text(element.body);
     request.messages.push_back(std::move(message));
 }
 
@@ -203,11 +228,19 @@ void add_platform(SchedulerRequest& request, std::string_view body) {
     if (request.platforms.size() < kMaxPlatforms) request.platforms.push_back(text_value(body));
 }
 
+/// They are copied into the reply to the same account and may replace the account's, so they are
+/// taken whole or not at all.
+void take_account_preferences(SchedulerRequest& request, const XmlElement& element) {
+    XmlReader reader{element.body};
+    while (reader.next()) continue;
+    request.lost_preferences = !reader.lost().empty() || element.whole.size() > kMaxBlob;
+    if (!request.lost_preferences) request.account_preferences = valid_text(element.whole);
+}
+
 const Fields<SchedulerRequest>& request_fields() {
     using S = SchedulerRequest;
-    const auto host = [](S& s, const XmlElement& e) {
-        parse_fields(e.body, s.host, host_fields());
-    };
+    const Field<S> host{
+        [](S& s, const XmlElement& e) { parse_fields(e.body, s.host, host_fields()); }};
     static const Fields<S> fields{
         {"authenticator", text(&S::authenticator)},
         {"hostid", integer(&S::host_id)},
@@ -217,32 +250,29 @@ const Fields<SchedulerRequest>& request_fields() {
         {"core_client_release", integer(&S::version_release)},
         {"duration_correction_factor", real(&S::duration_correction)},
         {"allow_multiple_clients",
-         [](S& s, const XmlElement& e) { s.allows_multiple_clients = flag_value(e); }},
+         {[](S& s, const XmlElement& e) { s.allows_multiple_clients = flag_value(e); }}},
         {"cpu_req_secs", real(&S::wanted_cpu_seconds)},
         {"cpu_req_instances", real(&S::idle_cores)},
-        {"platform_name", [](S& s, const XmlElement& e) { add_platform(s, e.body); }},
+        {"platform_name", {[](S& s, const XmlElement& e) { add_platform(s, e.body); }}},
         {"alt_platform",
-         [](S& s, const XmlElement& e) {
-             if (const auto name = find_element(e.body, "name")) add_platform(s, name->body);
-         }},
+         {[](S& s, const XmlElement& e) {
+              if (const auto name = find_element(e.body, "name")) add_platform(s, name->body);
+          },
+          true}},
         {"code_sign_key",
-         [](S& s, const XmlElement& e) { s.code_sign_key = text_value(e.body, 4096); }},
+         {[](S& s, const XmlElement& e) { s.code_sign_key = text_value(e.body, 4096); }}},
         {"host_info", host},
         {"time_stats", host},
         {"net_stats", host},
         {"disk_usage", host},
-        {"coprocs", parse_coprocessors},
-        // They are copied into the reply to the same account, as they are.
-        {"global_preferences",
-         [](S& s, const XmlElement& e) {
-             if (e.whole.size() <= kMaxBlob) s.account_preferences = valid_text(e.whole);
-         }},
+        {"coprocs", {add_coprocessors}},
+        {"global_preferences", {take_account_preferences}},
         {"global_prefs_source_email_hash", text(&S::preferences_email_hash)},
         {"working_global_preferences",
-         [](S& s, const XmlElement& e) { s.preferences = parse_computing_preferences(e.body); }},
-        {"result", parse_report},
-        {"msg_from_host", parse_message},
-        {"other_results", parse_other_results},
+         {[](S& s, const XmlElement& e) { s.preferences = parse_computing_preferences(e.body); }}},
+        {"result", {parse_report, true}},
+        {"msg_from_host", {parse_message, true}},
+        {"other_results", {parse_other_results}},
     };
     return fields;
 }
@@ -253,12 +283,19 @@ std::optional<SchedulerRequest> parse_scheduler_request(std::string_view text) {
     const auto root = find_element(text, "scheduler_request");
     if (!root) return std::nullopt;
     SchedulerRequest request;
-    parse_fields(root->body, request, request_fields());
+    const auto lost = parse_fields(root->body, request, request_fields());
     if (request.authenticator.empty()) return std::nullopt;
-    request.host.cores = std::clamp<std::int64_t>(request.host.cores, 1, 4096);
-    request.host.coprocessors = text_value(
-        request.host.coprocessors + fmt::format("[BOINC|{}.{}.{}]", request.version_major,
-                                                request.version_minor, request.version_release));
+    request.lost_messages = request.lost_messages || contains(lost, "msg_from_host");
+    // The preferences that the client follows contain an element of the same name as the account's.
+    if (contains(lost, "global_preferences") || contains(lost, "working_global_preferences")) {
+        request.account_preferences.clear();
+        request.lost_preferences = true;
+    }
+    HostReport& host = request.host;
+    host.cores = std::clamp<std::int64_t>(host.cores, 1, 4096);
+    const std::string version = fmt::format("[BOINC|{}.{}.{}]", request.version_major,
+                                            request.version_minor, request.version_release);
+    host.serial = serial_text(host.coprocessors, kMaxSerial - version.size()) + version;
     return request;
 }
 

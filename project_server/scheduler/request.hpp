@@ -1,6 +1,7 @@
 // The parts of a BOINC client's scheduler request that this server uses.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "project_server/scheduler/preferences.hpp"
+#include "project_server/xml/coprocessors.hpp"
 
 namespace dedloc::server {
 
@@ -50,8 +52,11 @@ struct HostReport {
     // Bytes a second, measured by the client; 0: not yet.
     double upload_bandwidth = 0;
     double download_bandwidth = 0;
-    std::int64_t gpus = 0;     ///< number of all kinds
-    std::string coprocessors;  ///< as BOINC's servers store it in host.serialnum
+    std::vector<Coprocessor> coprocessors;  ///< those of all kinds
+    std::string serial;  ///< they and the client's version, as BOINC stores it in host.serialnum
+    /// The number of all coprocessors, and the sum of their peak FLOP/s, as BOINC counts GPUs.
+    std::int64_t gpus = 0;
+    double gpu_flops = 0;
 };
 
 /// The NVIDIA GPUs of a host (<coproc_cuda>). A client describes one of them, the best.
@@ -70,16 +75,18 @@ struct NvidiaGpus {
 
 /// A <result> that the client has finished.
 struct ReportedResult {
-    std::string name;               ///< BOINC's name of the result
-    double cpu_seconds = 0;         ///< processor time
-    double elapsed_seconds = 0;     ///< running time
-    std::int64_t exit_status = 0;   ///< the app's, or BOINC's error number
-    std::int64_t client_state = 0;  ///< BOINC's RESULT_* state; 5: all files uploaded
-    double peak_working_set = 0;    ///< bytes
-    double peak_swap = 0;           ///< bytes
-    double peak_disk = 0;           ///< bytes
-    std::string standard_error;     ///< the body of <stderr_out>, cut to 65,000 bytes
-    std::string output_files;       ///< the <file_info> elements, for result.xml_doc_out
+    std::string name;                            ///< BOINC's name of the result
+    double cpu_seconds = 0;                      ///< processor time
+    double elapsed_seconds = 0;                  ///< running time
+    std::optional<std::int64_t> exit_status{};   ///< the app's, or BOINC's error number
+    std::optional<std::int64_t> client_state{};  ///< BOINC's RESULT_* state; 5: files uploaded
+    double peak_working_set = 0;                 ///< bytes
+    double peak_swap = 0;                        ///< bytes
+    double peak_disk = 0;                        ///< bytes
+    std::string standard_error;                  ///< the body of <stderr_out>, cut to 65,000 bytes
+    std::string output_files;  ///< the <file_info> elements, for result.xml_doc_out
+    /// Whether the report says how the task ended, as every client's does that is not damaged.
+    bool is_complete() const { return exit_status.has_value() && client_state.has_value(); }
 };
 
 /// A <msg_from_host>: a message of an app (trickle-up).
@@ -91,16 +98,20 @@ struct HostMessage {
 
 /// A parsed <scheduler_request>.
 struct SchedulerRequest {
-    std::string authenticator;  ///< the account's key
-    std::int64_t host_id = 0;   ///< 0: the client has none yet
-    std::int64_t sequence = 0;  ///< <rpc_seqno>
+    std::string authenticator;  ///< the account's key, or its weak one
+    /// The client has the weak account key. find_account_key() puts the account's own key into
+    /// `authenticator`, which no reply contains. Such a client may not change the account.
+    bool has_weak_key = false;
+    std::int64_t host_id = 0;                ///< 0: the client has none yet
+    std::optional<std::int64_t> sequence{};  ///< <rpc_seqno>; absent if it cannot be read
     // Version of the client.
     int version_major = 0;
     int version_minor = 0;
     int version_release = 0;
     /// The client's version as BOINC's tables have it: 72005 is 7.20.5.
     int client_version() const {
-        return version_major * 10'000 + version_minor * 100 + version_release;
+        const auto part = [](int number) { return std::clamp(number, 0, 9'999); };
+        return part(version_major) * 10'000 + part(version_minor) * 100 + part(version_release);
     }
     bool allows_multiple_clients = false;  ///< several clients may run on this host
     double wanted_cpu_seconds = 0;         ///< work requested; 0: none
@@ -109,21 +120,24 @@ struct SchedulerRequest {
     std::string code_sign_key;           ///< trimmed; empty when the client has none yet
     double duration_correction = 1;      ///< stored with the host, not used
     /// The account's computing preferences that the client has: a <global_preferences> element;
-    /// empty if it has none.
+    /// empty if it has none, or none that is whole.
     std::string account_preferences;
+    bool lost_preferences = false;       ///< it has some that are damaged
     std::string preferences_email_hash;  ///< MD5 of the e-mail address of that account
     ComputingPreferences preferences;    ///< those that the client follows
     HostReport host;
     NvidiaGpus nvidia;
     std::vector<ReportedResult> reports;  ///< at most kMaxReports
     std::vector<HostMessage> messages;    ///< at most kMaxMessages
-    std::string message_refusal;          ///< why a message is refused; empty: none is
+    std::string message_refusal;          ///< why all messages are refused; empty: they are not
+    bool lost_messages = false;           ///< there are others, which cannot be read
     /// Names of the results that the client still has; absent if it does not list them.
     std::optional<std::vector<std::string>> other_results;
 };
 
 /// Parses a request. Nothing if the text is not a <scheduler_request> with an authenticator. Time
-/// is linear in the size of the text.
+/// is linear in the size of the text. Of a damaged request one element is lost, and everything
+/// outside it is read (README.md).
 std::optional<SchedulerRequest> parse_scheduler_request(std::string_view text);
 
 }  // namespace dedloc::server

@@ -8,6 +8,7 @@
 #include "peer/base/log.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/dispatch.hpp"
+#include "project_server/scheduler/plain_request.hpp"
 #include "project_server/scheduler/plan_class.hpp"
 #include "project_server/scheduler/reports.hpp"
 
@@ -19,6 +20,9 @@ namespace {
 constexpr int kSchedulerVersion = 720;
 constexpr double kTooManyHostsDelay = 3600;  // seconds until the client asks again
 constexpr double kMissingKeyDelay = 3600;  // seconds until a client without a valid key asks again
+/// What is kept of a request that the database refuses, attempt by attempt.
+constexpr PlainLimits kPlainLimits[] = {
+    {.name = 60, .document = 60'000}, {.name = 0, .document = 60'000}, {}};
 constexpr const char* kUnknownKey = "unknown key";
 constexpr const char* kUnknownKeyNotice =
     "Invalid or missing account key. To fix this, remove this project and add it again.";
@@ -108,16 +112,26 @@ void add_key(XmlWriter& reply, Database& database, const CodeSignKeys& keys,
 }
 
 /// Names the resources for which the project has no versions, so that clients do not ask for them.
-void add_missing_resources(XmlWriter& reply, const Catalogue& catalogue) {
+void add_missing_resources(XmlWriter& reply, const Catalogue& catalogue,
+                           const SchedulerRequest& request) {
     const auto has = [&](Resource resource) {
         return std::ranges::any_of(catalogue, [&](const PublishedVersion& version) {
             return resource_of(version.plan_class) == resource;
         });
     };
     // A client that requests nothing for its processors would get no job beside them either.
-    if (!has(Resource::kCpu) && !has(Resource::kBeside)) reply.add("no_rsc_apps", "CPU");
-    if (!has(Resource::kNvidia)) reply.add("no_rsc_apps", "NVIDIA");
-    for (const char* const kind : {"ATI", "intel_gpu"}) reply.add("no_rsc_apps", kind);
+    if (!has(Resource::kCpu) && !has(Resource::kBeside)) {
+        reply.add("no_rsc_apps", type_of(Resource::kCpu));
+    }
+    if (!has(Resource::kNvidia)) reply.add("no_rsc_apps", type_of(Resource::kNvidia));
+    for (const CoprocessorKind& kind : kCoprocessorKinds) {
+        if (kind.type != type_of(Resource::kNvidia)) reply.add("no_rsc_apps", kind.type);
+    }
+    for (const Coprocessor& coprocessor : request.host.coprocessors) {
+        const bool is_other = std::ranges::find(kCoprocessorKinds, coprocessor.type,
+                                                &CoprocessorKind::type) == kCoprocessorKinds.end();
+        if (is_other) reply.add("no_rsc_apps", coprocessor.type);
+    }
 }
 
 /// Tells the client which of the jobs that it lists it shall abort.
@@ -132,14 +146,15 @@ void add_aborts(XmlWriter& reply, Database& database, const SchedulerRequest& re
 /// Whether a request reports or wants something.
 bool asks_for_changes(const SchedulerRequest& request) {
     return !request.reports.empty() || !request.messages.empty() ||
-           !request.message_refusal.empty() || total(requested(request)) > 0;
+           !request.message_refusal.empty() || request.lost_messages ||
+           total(requested(request)) > 0;
 }
 
 /// Whether a request that does not ask for changes needs no statement but reads: what is stored
 /// about the host is recent.
 bool changes_nothing(const SchedulerRequest& request, const Caller& caller, std::int64_t now) {
-    return caller.host && !caller.has_messages && is_recent(*caller.host, now) &&
-           !has_newer_preferences(caller.account, request);
+    return caller.host && caller.host->sequence < request.sequence && !caller.has_messages &&
+           is_recent(*caller.host, now) && !has_newer_preferences(caller.account, request);
 }
 
 /// Whether the bans of the host that wants jobs must be read: it or its account is banned, or the
@@ -167,9 +182,12 @@ Scheduler::Scheduler(const ProjectConfig& config)
 
 std::string Scheduler::serve(Database& database, std::string_view text, const std::string& address,
                              double now) const {
-    const auto request = parse_scheduler_request(text);
+    auto request = parse_scheduler_request(text);
     if (!request) {
         return refuse(address, "unreadable", "The project cannot read this client's request.");
+    }
+    if (!find_account_key(database, *request)) {
+        return refuse(address, kUnknownKey, kUnknownKeyNotice);
     }
     const auto seconds = static_cast<std::int64_t>(now);
     const auto catalogue = catalogue_.get(database, seconds);
@@ -185,7 +203,7 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
         }
     }
     try {
-        return serve_changes(database, *catalogue, *request, address, seconds);
+        return serve_storable(database, *catalogue, *request, address, seconds);
     } catch (const TooManyHosts& refusal) {
         XmlWriter reply = open_reply(config_, kTooManyHostsDelay);
         reply.message("notice", refusal.what());
@@ -200,6 +218,28 @@ std::string Scheduler::refuse(const std::string& address, const char* reason,
     XmlWriter reply = open_reply(config_, kMissingKeyDelay);
     reply.message("notice", notice);
     return close_reply(std::move(reply));
+}
+
+/// The host's description must not cost the client its reply.
+std::string Scheduler::serve_storable(Database& database, const SignedCatalogue& catalogue,
+                                      const SchedulerRequest& request, const std::string& address,
+                                      std::int64_t now) const {
+    std::string refused;
+    const auto attempt = [&](const SchedulerRequest& its) -> std::optional<std::string> {
+        try {
+            return serve_changes(database, catalogue, its, address, now);
+        } catch (const RefusedData& error) {
+            log_error("scheduler request from {} for host {}: {}", address, request.host_id,
+                      error.what());
+            refused = error.answer();
+            return std::nullopt;
+        }
+    };
+    if (auto reply = attempt(request)) return std::move(*reply);
+    for (const PlainLimits& limits : kPlainLimits) {
+        if (auto reply = attempt(plain_request(request, limits))) return std::move(*reply);
+    }
+    return refuse(address, "the database refuses a value", refused);
 }
 
 std::string Scheduler::serve_changes(Database& database, const SignedCatalogue& catalogue,
@@ -227,9 +267,13 @@ std::string Scheduler::serve_changes(Database& database, const SignedCatalogue& 
         if (!request.message_refusal.empty()) {
             log_warning("messages of host {} refused: {}", host.id, request.message_refusal);
             reply.message("low", "Messages of tasks are refused: " + request.message_refusal);
-        } else if (!request.messages.empty()) {
-            store_messages(database, host, request.messages, now);
-            reply.add("message_ack", 1);
+        } else {
+            store_messages(database, account, request.messages, now);
+            if (request.lost_messages) {
+                log_warning("a message of host {} cannot be read; none is acknowledged", host.id);
+            } else if (!request.messages.empty()) {
+                reply.add("message_ack", 1);
+            }
         }
         add_aborts(reply, database, request, account);
         if (config_.send_messages_to_hosts && caller.has_messages) {
@@ -258,7 +302,7 @@ XmlWriter Scheduler::describe(Database& database, const SignedCatalogue& catalog
     add_host(reply, host);
     reply.raw(preferences_for(account, request));
     add_key(reply, database, catalogue.keys, request.code_sign_key, host);
-    add_missing_resources(reply, catalogue.versions);
+    add_missing_resources(reply, catalogue.versions, request);
     return reply;
 }
 

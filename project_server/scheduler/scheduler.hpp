@@ -37,6 +37,10 @@ class Scheduler {
     std::string serve_changes(Database& database, const SignedCatalogue& catalogue,
                               const SchedulerRequest& request, const std::string& address,
                               std::int64_t now) const;
+    /// The same, and without texts that the database refuses.
+    std::string serve_storable(Database& database, const SignedCatalogue& catalogue,
+                               const SchedulerRequest& request, const std::string& address,
+                               std::int64_t now) const;
     /// The reply to a request that cannot be read or whose sender is unknown.
     std::string refuse(const std::string& address, const char* reason,
                        std::string_view notice) const;

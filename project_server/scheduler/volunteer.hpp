@@ -7,6 +7,7 @@
 
 #include "project_server/database/database.hpp"
 #include "project_server/scheduler/request.hpp"
+#include "project_server/scheduler/same_computer.hpp"
 
 namespace dedloc::server {
 
@@ -36,18 +37,23 @@ struct Host {
     bool is_banned = false;         ///< gets no jobs
     std::int64_t sequence = 0;      ///< number of its last stored request
     std::int64_t last_request = 0;  ///< when its last stored request came; 0: never
+    Computer computer{};            ///< what it was then
     bool is_new_to_client = false;  ///< the reply must tell the client this id
 };
 
 /// The sender of a request, as the database knows it.
 struct Caller {
     Account account;  ///< the one with the authenticator of the request
-    /// The host that the request names, unless it is not one of the account or the request is an
-    /// old one; then identify_host() decides.
+    /// The host that the request names, unless it is not one of the account, or the request is an
+    /// old one or of another computer; then identify_host() decides.
     std::optional<Host> host{};
     bool has_messages = false;  ///< trickle-downs wait for the host
     bool is_banned = false;     ///< it wants jobs, and `host` or the account is banned
 };
+
+/// Replaces a weak account key in the request by the account's own. False: the weak key is no
+/// account's. Errors: DatabaseError.
+bool find_account_key(Database& database, SchedulerRequest& request);
 
 /// Finds the sender of a request with one statement; nothing if no account has its authenticator.
 std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request);
@@ -63,19 +69,18 @@ inline constexpr std::int64_t kHostRefresh = 60;
 bool is_recent(const Host& host, std::int64_t now);
 
 /// Adds the statement that stores the sequence number of a request and so locks the row of the host
-/// that it names. A row matches if it is one of the sender's account, the request is no old one,
-/// and no more must be stored: the host was stored in the last kHostRefresh seconds, and on the
-/// same day (UTC).
+/// that it names. A row matches if it is one of the sender's account, the request is newer than the
+/// last one and of the same computer, and no more must be stored: the host was stored in the last
+/// kHostRefresh seconds, and on the same day (UTC).
 void add_lock(Batch& batch, const SchedulerRequest& request, std::int64_t now);
 
 struct AccountLimits;
 
 /// Finds the host row of this request, updates it from the request and locks it until the
-/// transaction ends, so that requests of one host are served one after the other. Creates a row for
-/// an unknown id, and for a sequence number that goes backwards, which means that a client's folder
-/// was copied. A client that lost its id but has the name of a known host gets that row back, and
-/// the jobs that the row had in progress are over, unless several clients may run on the host. The
-/// first request of a day (UTC) sets the counts of the host's daily quota to zero.
+/// transaction ends, so that requests of one host are served one after the other. Creates a row
+/// unless the request is one of the client that the row belongs to (README.md). No job of any host
+/// ends here: abandoned ones time out. The first request of a day (UTC) sets the counts of the
+/// host's daily quota to zero.
 ///
 /// Before  a transaction is open
 /// Errors  TooManyHosts, DatabaseError
@@ -83,12 +88,12 @@ Host identify_host(Database& database, const Caller& caller, const SchedulerRequ
                    const std::string& address, std::int64_t now, const AccountLimits& limits);
 
 /// Whether the client has newer computing preferences of the same account, which the volunteer has
-/// changed through another project.
+/// changed through another project, and may change the account.
 bool has_newer_preferences(const Account& account, const SchedulerRequest& request);
 /// Stores them.
 void store_preferences(Database& database, const Account& account, const SchedulerRequest& request);
 /// The <global_preferences> element that the client must be sent: the account's, unless the client
-/// has the same or newer ones.
+/// has the same or newer ones, or some that are damaged and may be newer.
 std::string preferences_for(const Account& account, const SchedulerRequest& request);
 
 /// Hash of the client's secret cpid and the e-mail address: the host's public id across projects.

@@ -132,10 +132,14 @@ void UploadRequest::begin_transfer() {
     auto transfer = std::make_unique<Transfer>();
     std::string max_bytes;
     std::string signature;
+    // Two sizes and a file; what is damaged comes whole with the next attempt.
+    int parts = 0;
     while (const auto element = reader.next()) {
         if (element->name == "nbytes") {
+            parts += real_number(element->body).has_value();
             transfer->total = byte_count(element->body);
         } else if (element->name == "offset") {
+            parts += real_number(element->body).has_value();
             transfer->offset = byte_count(element->body);
         } else if (element->name == "md5_cksum") {
             transfer->md5 = text_value(element->body, 64);
@@ -144,12 +148,16 @@ void UploadRequest::begin_transfer() {
                 const auto found = find_element(element->body, name);
                 return found ? text_value(found->body, 4096) : std::string{};
             };
+            XmlReader fields{element->body};
+            while (fields.next()) continue;
+            parts += fields.lost().empty();
             transfer->name = value("name");
             max_bytes = value("max_nbytes");
             signature = value("xml_signature");
         }
     }
     if (start == std::string::npos) return answer(1, "no command");
+    if (parts < 3) return answer(1, "the request is damaged");
     if (!is_file_name(transfer->name)) return answer(-1, "invalid file name");
     if (!store_.accepts(transfer->name, max_bytes, signature)) {
         return answer(-1, "invalid signature");

@@ -6,7 +6,10 @@
 #include "peer/base/log.hpp"
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_removal.hpp"
+#include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/preference_changes.hpp"
+#include "project_server/accounts/stored_account.hpp"
+#include "project_server/database/account_keys.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/people.hpp"
@@ -83,7 +86,9 @@ void add_sign_in(Site& site) {
             const std::string email = form.value("email");
             const std::string address = address_of(request);
             const auto now = Throttle::Clock::now();
-            if (!site.throttle.allows(email, address, now)) {
+            const std::string subject = site.pool.with(
+                [&](Database& database) { return sign_in_subject(database, email); });
+            if (!site.throttle.allows(subject, address, now)) {
                 site.refuse(request, response, 429, kTooMany);
                 return;
             }
@@ -91,12 +96,12 @@ void add_sign_in(Site& site) {
                 return user_of(database, email, form.value("password"));
             });
             if (!user) {
-                site.throttle.count(email, address, now);
+                site.throttle.count(subject, address, now);
                 show_again(site, request, response, "sign_in.html", empty_form("Sign in", email),
                            "E-mail address or password is wrong.");
                 return;
             }
-            site.throttle.signed_in(email, address, now);
+            site.throttle.signed_in(subject, address, now);
             sign_in(site, response, *user, "/account");
         });
     site.add_form("/account/sign_out", true,
@@ -128,39 +133,59 @@ void add_registration(Site& site) {
                 return;
             }
             log_info("account {} created", made.user);
-            site.throttle.signed_in(form.value("email"), address_of(request),
+            site.throttle.signed_in(account_subject(made.user), address_of(request),
                                     Throttle::Clock::now());
-            send_confirmation(site, request, form.value("email"));
+            send_confirmation(site, request, made.user);
             sign_in(site, response, made.user, "/account");
         });
 }
 
+/// Where a BOINC client keeps a project's account, in its data folder.
+std::string account_file(const std::string& master_url) {
+    const auto scheme = master_url.find("://");
+    std::string name = scheme == std::string::npos ? master_url : master_url.substr(scheme + 3);
+    std::ranges::replace_if(
+        name,
+        [](char c) {
+            const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                                  (c >= 'A' && c <= 'Z') || c == '.' || c == '-';
+            return !is_plain;
+        },
+        '_');
+    while (name.ends_with('_')) name.pop_back();
+    return "account_" + name + ".xml";
+}
+
 void add_overview(Site& site) {
-    add_own_page(site, "/account", "account.html",
-                 [&site](Database& database, const Request& request, std::int64_t user) {
-                     std::optional<Page> page;
-                     auto data = user_data(database, user);
-                     if (!data) return page;
-                     const auto row = database.query_one(
-                         "select email_addr, email_validated, authenticator from user "
-                         "where id = ?",
-                         {user});
-                     const auto ban = ban_of(database, user, 0);
-                     data->set("ban", ban ? sentence_of(*ban) : "")
-                         .set("can_confirm",
-                              site.mailer.is_on() && row->integer("email_validated") == 0);
-                     data->set("email", row->text("email_addr")).set("own_hosts", [&] {
-                         PageData hosts;
-                         hosts.set("hosts", host_list(database, user));
-                         return hosts;
-                     }());
-                     // A secret: saved copies of the JSON shall not have it.
-                     if (!request.path.ends_with(".json")) {
-                         data->set("account_key", row->text("authenticator"));
-                     }
-                     page = Page{.title = "Your account", .data = std::move(*data)};
-                     return page;
-                 });
+    add_own_page(
+        site, "/account", "account.html",
+        [&site](Database& database, const Request& request, std::int64_t user) {
+            std::optional<Page> page;
+            auto data = user_data(database, user);
+            if (!data) return page;
+            const auto row = database.query_one(
+                "select email_addr, email_validated, authenticator, passwd_hash from user "
+                "where id = ?",
+                {user});
+            const auto ban = ban_of(database, user, 0);
+            data->set("ban", ban ? sentence_of(*ban) : "")
+                .set("can_confirm", site.mailer.is_on() && row->integer("email_validated") == 0);
+            data->set("email", row->text("email_addr")).set("own_hosts", [&] {
+                PageData hosts;
+                hosts.set("hosts", host_list(database, user));
+                return hosts;
+            }());
+            // Secrets: saved copies of the JSON shall not have them.
+            if (!request.path.ends_with(".json")) {
+                data->set("account_key", row->text("authenticator"))
+                    .set("weak_key", weak_account_key({.user = user,
+                                                       .authenticator = row->text("authenticator"),
+                                                       .password_hash = row->text("passwd_hash")}))
+                    .set("account_file", account_file(site.config.master_url));
+            }
+            page = Page{.title = "Your account", .data = std::move(*data)};
+            return page;
+        });
     add_own_page(
         site, "/account/tasks", "tasks.html",
         [](Database& database, const Request& request, std::int64_t user) {
@@ -247,23 +272,23 @@ Page settings_page(Database& database, std::int64_t user) {
 /// attempt counts against the limit: a right password may send e-mail and costs hashes.
 void add_setting(Site& site, const std::string& path, bool has_password_field,
                  const std::function<Refusal(Database&, const Form&, std::int64_t user)>& change,
-                 const std::function<void(const Request&, const Form&)>& when_done = {}) {
+                 const std::function<void(const Request&, std::int64_t user)>& when_done = {}) {
     site.add_form(
         path, true,
         [&site, change, has_password_field, when_done](const Request& request, Response& response,
                                                        const Form& form, const Visitor& who) {
-            const std::string key = "user " + std::to_string(who.user());
+            const std::string subject = account_subject(who.user());
             const std::string address = address_of(request);
             const auto now = Throttle::Clock::now();
-            if (has_password_field && !site.throttle.allows(key, address, now)) {
+            if (has_password_field && !site.throttle.allows(subject, address, now)) {
                 site.refuse(request, response, 429, kTooMany);
                 return;
             }
-            if (has_password_field) site.throttle.count(key, address, now);
+            if (has_password_field) site.throttle.count(subject, address, now);
             const Refusal refusal = site.pool.with(
                 [&](Database& database) { return change(database, form, who.user()); });
             if (!refusal) {
-                if (when_done) when_done(request, form);
+                if (when_done) when_done(request, who.user());
                 return site.send_on(response, "/account/settings?done=1");
             }
             Page page = site.pool.with(
@@ -325,8 +350,8 @@ void add_settings(Site& site) {
             return change_email(database, user, form.value("password"), form.value("email"),
                                 unix_now());
         },
-        [&site](const Request& request, const Form& form) {
-            send_confirmation(site, request, form.value("email"));
+        [&site](const Request& request, std::int64_t user) {
+            send_confirmation(site, request, user);
         });
     add_setting(site, "/account/password", true,
                 [](Database& database, const Form& form, std::int64_t user) {
@@ -353,10 +378,10 @@ void add_removal(Site& site) {
     site.add_form(
         "/account/delete", true,
         [&site](const Request& request, Response& response, const Form& form, const Visitor& who) {
-            const std::string key = "user " + std::to_string(who.user());
+            const std::string subject = account_subject(who.user());
             const std::string address = address_of(request);
             const auto now = Throttle::Clock::now();
-            if (!site.throttle.allows(key, address, now)) {
+            if (!site.throttle.allows(subject, address, now)) {
                 site.refuse(request, response, 429, kTooMany);
                 return;
             }
@@ -364,7 +389,7 @@ void add_removal(Site& site) {
                 return has_password(database, who.user(), form.value("password"));
             });
             if (!is_right) {
-                site.throttle.count(key, address, now);
+                site.throttle.count(subject, address, now);
                 show_again(site, request, response, "delete_account.html",
                            empty_form("Delete your account"), "The password is wrong.");
                 return;

@@ -27,15 +27,20 @@ class DatabasePool {
     explicit DatabasePool(DatabaseSettings settings) : settings_(std::move(settings)) {}
 
     /// Calls work(Database&) with a live connection and returns its result. Drops the connection if
-    /// `work` throws. `work` must not call with(). Errors: DatabaseError, also if no connection is
-    /// free within kMaxWait, and those of `work`.
+    /// `work` throws, except RefusedData. `work` must not call with(). Errors: DatabaseError, also
+    /// if no connection is free within kMaxWait, and those of `work`.
     template <class Work>
     auto with(const Work& work) {
         const Turn turn{*this};
         std::unique_ptr<Database> database = take();
-        auto result = work(*database);
-        give_back(std::move(database));
-        return result;
+        try {
+            auto result = work(*database);
+            give_back(std::move(database));
+            return result;
+        } catch (const RefusedData&) {
+            give_back(std::move(database));
+            throw;
+        }
     }
 
     /// Requests that wait for a connection now.

@@ -45,9 +45,11 @@ void explain(Site& site, const Request& request, Response& response) {
 
 void report(Site& site, const Request& request, Response& response, std::exception_ptr failure) {
     response.status = 503;
-    response.set_header("Retry-After", kRetryAfter);
     try {
         std::rethrow_exception(failure);
+    } catch (const RefusedData& error) {
+        log_error("{}: {}", request.path, error.what());
+        return site.refuse(request, response, 400, error.answer());
     } catch (const DatabaseError& error) {
         log_error("{}: {}", request.path, error.what());
         site.refuse(request, response, 503,
@@ -55,6 +57,7 @@ void report(Site& site, const Request& request, Response& response, std::excepti
     } catch (const std::exception& error) {
         log_error("{}: {}", request.path, error.what());
     }
+    response.set_header("Retry-After", kRetryAfter);
 }
 
 }  // namespace

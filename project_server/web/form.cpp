@@ -5,6 +5,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/markup.hpp"
+#include "project_server/xml/encodings.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -34,7 +35,7 @@ std::optional<std::string> decoded(std::string_view text) {
         }
     }
     std::erase(out, '\r');
-    return valid_text(out);
+    return valid_text(utf8_of(out));
 }
 
 }  // namespace

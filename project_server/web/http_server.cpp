@@ -9,6 +9,7 @@
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
+#include "project_server/web/stock_addresses.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -42,11 +43,10 @@ void add_head_check(Site& site) {
 struct HttpServer::Routes {
     Routes(const ProjectConfig& config, MailSettings settings)
         : pool(config.database),
-          mailer(
-              std::move(settings), config.database,
-              [&config](MailPurpose purpose, const std::string& email, const std::string& secret) {
-                  return compose_mail(config, purpose, email, secret);
-              }),
+          mailer(std::move(settings), config.database,
+                 [&config](MailPurpose purpose, const std::string& secret) {
+                     return compose_mail(config, purpose, secret);
+                 }),
           scheduler(config),
           uploads(config),
           live_events(config.directory / "runs"),
@@ -61,7 +61,9 @@ struct HttpServer::Routes {
         add_mail_routes(site);
         add_team_routes(site);
         add_rpc_routes(site, scheduler);
+        add_manager_routes(site);
         add_file_routes(site, uploads);
+        add_stock_addresses(site);
         live_events.add_route(server, site.prefix);
     }
 

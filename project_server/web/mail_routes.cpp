@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
-#include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
+#include "project_server/accounts/stored_account.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
@@ -16,6 +17,10 @@ namespace {
 
 using httplib::Request;
 using httplib::Response;
+
+constexpr const char* kUndeliverable =
+    "No message can be sent to such an address. If it is that of your account, ask the project's "
+    "administrator for a new password.";
 
 Page page_of(Site& site, const char* title) {
     PageData data;
@@ -41,18 +46,15 @@ void tell(Site& site, const Request& request, Response& response, const char* ti
     if (refusal) response.status = 422;
 }
 
-/// True if another e-mail may be sent to this address for this client; counts it.
-bool may_send(Site& site, const Request& request, const std::string& email) {
-    const auto now = Throttle::Clock::now();
-    const std::string address = address_of(request);
-    const bool may = site.mail_throttle.allows(email, address, now);
-    if (may) site.mail_throttle.count(email, address, now);
-    return may;
-}
-
-/// The message goes out later. Takes a connection of the pool.
-void send_link(Site& site, MailPurpose purpose, const std::string& email) {
-    site.pool.with([&](Database& database) {
+/// Has a message sent to the account with this address, if there is one. False: too many were sent
+/// to it or for this client.
+bool send_link(Site& site, const Request& request, MailPurpose purpose, const std::string& email) {
+    return site.pool.with([&](Database& database) {
+        const auto now = Throttle::Clock::now();
+        const std::string client = address_of(request);
+        const std::string mailbox = mailbox_subject(database, email);
+        if (!site.mail_throttle.allows(mailbox, client, now)) return false;
+        site.mail_throttle.count(mailbox, client, now);
         site.mailer.request(database, purpose, email);
         return true;
     });
@@ -73,8 +75,12 @@ void add_reset(Site& site) {
             if (!site.mailer.is_on()) {
                 return site.refuse(request, response, 404, "This project sends no e-mail.");
             }
-            if (!may_send(site, request, email)) return refuse_mail(site, request, response);
-            send_link(site, MailPurpose::kReset, email);
+            if (!is_mail_address(clean_email(email))) {
+                return tell(site, request, response, "Forgotten password", kUndeliverable, "");
+            }
+            if (!send_link(site, request, MailPurpose::kReset, email)) {
+                return refuse_mail(site, request, response);
+            }
             tell(site, request, response, "Forgotten password", std::nullopt,
                  "If there is an account with this address, a message with a link is on its way. "
                  "It may "
@@ -89,8 +95,9 @@ void add_reset(Site& site) {
                                       unix_now());
             });
             if (!reset.refusal) {
-                site.throttle.forgive(reset.email);
-                site.throttle.signed_in(reset.email, address_of(request), Throttle::Clock::now());
+                const std::string subject = account_subject(reset.user);
+                site.throttle.forgive(subject);
+                site.throttle.signed_in(subject, address_of(request), Throttle::Clock::now());
             }
             tell(site, request, response, "New password", reset.refusal,
                  reset.has_new_key
@@ -116,11 +123,7 @@ void add_confirmation(Site& site) {
     site.add_form(
         "/account/send_confirmation", true,
         [&site](const Request& request, Response& response, const Form&, const Visitor& who) {
-            const auto row = site.pool.with([&](Database& database) {
-                return database.query_one("select email_addr from user where id = ?", {who.user()});
-            });
-            const std::string email = row ? row->text("email_addr") : "";
-            if (!send_confirmation(site, request, email)) {
+            if (!send_confirmation(site, request, who.user())) {
                 return refuse_mail(site, request, response);
             }
             tell(site, request, response, "Confirm your address", std::nullopt,
@@ -130,12 +133,12 @@ void add_confirmation(Site& site) {
 
 }  // namespace
 
-MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const std::string& email,
+MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose,
                          const std::string& secret) {
     const bool is_reset = purpose == MailPurpose::kReset;
     const std::string link = fmt::format("{}account/{}?secret={}", config.master_url,
                                          is_reset ? "reset" : "confirm", secret);
-    return {.to = email,
+    return {.to = {},
             .subject = fmt::format("{}: {}", config.name,
                                    is_reset ? "a new password" : "confirm your e-mail address"),
             .text = fmt::format(
@@ -147,11 +150,12 @@ MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const
                 is_reset ? "an hour" : "three days")};
 }
 
-bool send_confirmation(Site& site, const Request& request, const std::string& email) {
+bool send_confirmation(Site& site, const Request& request, std::int64_t user) {
     if (!site.mailer.is_on()) return true;
-    if (!may_send(site, request, email)) return false;
-    send_link(site, MailPurpose::kConfirm, email);
-    return true;
+    const auto row = site.pool.with([&](Database& database) {
+        return database.query_one("select email_addr from user where id = ?", {user});
+    });
+    return !row || send_link(site, request, MailPurpose::kConfirm, row->text("email_addr"));
 }
 
 void add_mail_routes(Site& site) {

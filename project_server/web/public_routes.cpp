@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "project_server/web/data/feeds.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/news_list.hpp"
 #include "project_server/web/data/people.hpp"
@@ -12,6 +13,7 @@
 #include "project_server/web/live_runs.hpp"
 #include "project_server/web/metrics.hpp"
 #include "project_server/web/routes.hpp"
+#include "project_server/web/stock_addresses.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
@@ -150,19 +152,6 @@ void add_rows(Site& site) {
                       return page_of(host_data(database, id_in(request), request.viewer),
                                      "Computer " + request.captures.front());
                   });
-    // Links to BOINC's names of these pages, which clients and sites of statistics know.
-    struct Old {
-        const char* path;
-        const char* parameter;
-        const char* page;
-    };
-    for (const Old& old : {Old{"/show_host_detail.php", "hostid", "/host/"},
-                           Old{"/team_display.php", "teamid", "/team/"}}) {
-        site.get(old.path, [&site, old](const Request& request, Response& response) {
-            const auto id = number_of(request.get_param_value(old.parameter));
-            response.set_redirect(site.prefix + old.page + std::to_string(id.value_or(0)));
-        });
-    }
 }
 
 void add_status(Site& site) {
@@ -174,9 +163,13 @@ void add_status(Site& site) {
                       return Page{.title = "Server status", .data = status(database)};
                   });
     site.get("/server_status.php", [&site, status](const Request& request, Response& response) {
-        if (request.get_param_value("xml") != "1") {
-            response.set_redirect(site.prefix + "/server_status");
+        if (request.get_param_value("counts") == "1") {
+            response.set_content(site.text_of("job_counts.xml", kLiveLife, job_counts_xml),
+                                 "text/xml; charset=utf-8");
             return;
+        }
+        if (request.get_param_value("xml") != "1") {
+            return send_without_key(site, response, "/server_status");
         }
         response.set_content(site.text_of("server_status.xml", kSlowLife,
                                           [&](Database& database) {

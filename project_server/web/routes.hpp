@@ -23,12 +23,12 @@ void add_computing_routes(Site& site);
 
 /// What reaches users by e-mail: a forgotten password, the confirmation of an address.
 void add_mail_routes(Site& site);
-/// The message with a link that has this secret.
-MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const std::string& email,
+/// The message with a link that has this secret; its address is the sender's business.
+MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose,
                          const std::string& secret);
-/// Asks the user to confirm the address, if the project sends e-mail. False: too many messages were
-/// sent to it or for this client, so this one is not.
-bool send_confirmation(Site& site, const httplib::Request& request, const std::string& email);
+/// Asks a user to confirm the address in the account's row, if the project sends e-mail. False: too
+/// many messages were sent to it or for this client, so this one is not.
+bool send_confirmation(Site& site, const httplib::Request& request, std::int64_t user);
 
 /// Forms of teams: create, edit, join, leave.
 void add_team_routes(Site& site);
@@ -38,6 +38,12 @@ inline constexpr const char* kSchedulerPath = "/cgi/scheduler";
 
 /// What BOINC's clients ask for: the project's configuration, accounts, the scheduler.
 void add_rpc_routes(Site& site, const Scheduler& scheduler);
+
+/// The reply, in BOINC's XML, to a request with a value that the database cannot store. Logs it.
+std::string reply_of(const httplib::Request& request, const RefusedData& error);
+
+/// What account managers and sites of statistics ask for.
+void add_manager_routes(Site& site);
 
 /// Files: uploads, downloads, and the style, scripts and libraries of the pages.
 void add_file_routes(Site& site, const UploadStore& uploads);

@@ -10,6 +10,7 @@
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/stored_account.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
@@ -24,7 +25,8 @@ constexpr const char* kXml = "text/xml";
 constexpr const char* kTooManyAttempts =
     "Too many attempts with a wrong password. Try again in a quarter of an hour.";
 constexpr const char* kNoDatabase = "The project's database is not available now.";
-constexpr int kDownSeconds = 10;  // retry time of clients while the database is unavailable
+constexpr int kRefusedSeconds = 3600;  // retry time of a client with a value that is refused
+constexpr int kDownSeconds = 10;       // retry time of clients while the database is unavailable
 
 /// `platforms` is XML, nothing while the database is away: clients then say that the project is
 /// temporarily unavailable.
@@ -33,13 +35,14 @@ std::string project_config_page(const ProjectConfig& config,
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<project_config>\n    <name>{0}</name>\n"
         "    <master_url>{1}</master_url>\n    <web_rpc_url_base>{1}</web_rpc_url_base>\n"
-        "    <server_version>720</server_version>\n    <web_stopped>{3}</web_stopped>\n"
+        "    <server_version>720</server_version>\n{4}    <web_stopped>{3}</web_stopped>\n"
         "    <sched_stopped>{3}</sched_stopped>\n    <min_passwd_length>6</min_passwd_length>\n"
         "    <platforms>\n{2}    </platforms>\n    <terms_of_use>While it trains, this project's "
         "app talks directly to the computers of other volunteers: they can see your IP address."
         "</terms_of_use>\n</project_config>\n",
         escape_markup(config.name), escape_markup(config.master_url), platforms.value_or(""),
-        platforms ? 0 : 1);
+        platforms ? 0 : 1,
+        platforms ? "" : fmt::format("    <error_num>{}</error_num>\n", ERR_PROJECT_DOWN));
 }
 
 std::string platform_list(Database& database) {
@@ -57,12 +60,15 @@ std::string platform_list(Database& database) {
     return platforms;
 }
 
-std::string project_down_reply(const ProjectConfig& config) {
+/// The reply of a scheduler that cannot answer a request.
+std::string no_reply(const ProjectConfig& config, int delay, std::string_view sentence,
+                     bool is_down) {
     return fmt::format(
         "<scheduler_reply>\n<scheduler_version>720</scheduler_version>\n<master_url>{}</master_url>"
-        "\n<request_delay>{}</request_delay>\n<message priority=\"low\">The project's database is "
-        "not available now.</message>\n<project_is_down/>\n</scheduler_reply>\n",
-        escape_markup(config.master_url), kDownSeconds);
+        "\n<request_delay>{}</request_delay>\n<message priority=\"low\">{}</message>\n{}"
+        "</scheduler_reply>\n",
+        escape_markup(config.master_url), delay, escape_markup(sentence),
+        is_down ? "<project_is_down/>\n" : "");
 }
 
 AccountRequest account_request(const Request& request) {
@@ -78,19 +84,27 @@ void answer_account(Site& site, const Request& request, Response& response,
     const std::string address = address_of(request);
     const auto now = Throttle::Clock::now();
     std::string reply;
-    if (!site.throttle.allows(asked.email, address, now)) {
-        reply = account_error(ERR_BAD_PASSWD, kTooManyAttempts);
-    } else {
-        try {
-            reply = site.pool.with([&](Database& database) { return answer(database, asked); });
-        } catch (const TooBusyError& error) {
-            reply = account_error(ERR_PROJECT_DOWN, error.what());
-        } catch (const DatabaseError& error) {
-            log_error("{}: {}", request.path, error.what());
-            reply = account_error(ERR_PROJECT_DOWN, kNoDatabase);
-        }
-        if (has_account_key(reply)) site.throttle.signed_in(asked.email, address, now);
-        if (is_wrong_password(reply)) site.throttle.count(asked.email, address, now);
+    try {
+        reply = site.pool.with([&](Database& database) {
+            const std::string subject = sign_in_subject(database, asked.email);
+            if (!site.throttle.allows(subject, address, now)) {
+                return account_error(ERR_BAD_PASSWD, kTooManyAttempts);
+            }
+            std::string text = answer(database, asked);
+            if (is_wrong_password(text)) site.throttle.count(subject, address, now);
+            if (has_account_key(text)) {
+                // Asked again, because the account may be new.
+                site.throttle.signed_in(sign_in_subject(database, asked.email), address, now);
+            }
+            return text;
+        });
+    } catch (const TooBusyError& error) {
+        reply = account_error(ERR_PROJECT_DOWN, error.what());
+    } catch (const RefusedData& error) {
+        reply = reply_of(request, error);
+    } catch (const DatabaseError& error) {
+        log_error("{}: {}", request.path, error.what());
+        reply = account_error(ERR_PROJECT_DOWN, kNoDatabase);
     }
     response.set_content(reply, kXml);
 }
@@ -109,74 +123,26 @@ void schedule(Site& site, const Scheduler& scheduler, const Request& request, Re
         reply = site.pool.with([&](Database& database) {
             return scheduler.serve(database, body, address_of(request), unix_now());
         });
+    } catch (const RefusedData& error) {
+        log_error("scheduler request: {}", error.what());
+        reply = no_reply(site.config, kRefusedSeconds, error.answer(), false);
     } catch (const DatabaseError& error) {
         // After an HTTP error the client would back off for up to hours.
         log_error("scheduler request: {}", error.what());
-        reply = project_down_reply(site.config);
+        reply = no_reply(site.config, kDownSeconds, kNoDatabase, true);
     }
     response.set_content(reply, kXml);
 }
 
-/// A request of an account manager. Keys have 128 bits, so attempts need no limit.
-using ManagerAnswer = std::function<std::string(Database&, const Request&)>;
-
-void answer_manager(Site& site, const Request& request, Response& response,
-                    const ManagerAnswer& answer) {
-    response.set_header("Cache-Control", "no-store");
-    try {
-        response.set_content(
-            site.pool.with([&](Database& database) { return answer(database, request); }), kXml);
-    } catch (const TooBusyError& error) {
-        response.set_content(account_error(ERR_PROJECT_DOWN, error.what()), kXml);
-    } catch (const DatabaseError& error) {
-        log_error("{}: {}", request.path, error.what());
-        response.set_content(account_error(ERR_PROJECT_DOWN, kNoDatabase), kXml);
-    }
-}
-
-std::string set_info(Database& database, const Request& request) {
-    return set_account_info(
-        database, request.get_param_value("account_key"),
-        [&](const char* name) -> std::optional<std::string> {
-            if (!request.has_param(name)) return std::nullopt;
-            return request.get_param_value(name);
-        },
-        unix_now());
-}
-
-std::string set_host(Database& database, const Request& request) {
-    return set_host_venue(database, request.get_param_value("account_key"),
-                          number_of(request.get_param_value("hostid")).value_or(0),
-                          request.get_param_value("venue"));
-}
-
-void add_manager_routes(Site& site) {
-    const auto add = [&site](const char* path, const ManagerAnswer& answer) {
-        const auto handler = [&site, answer](const Request& request, Response& response) {
-            answer_manager(site, request, response, answer);
-        };
-        site.server.Get(literal(site.prefix + path), handler);
-        site.server.Post(literal(site.prefix + path), handler);
-    };
-    add("/am_get_info.php", [](Database& database, const Request& request) {
-        return account_info(database, request.get_param_value("account_key"));
-    });
-    add("/am_set_info.php", set_info);
-    add("/am_set_host_info.php", set_host);
-    site.get("/show_user.php", [&site](const Request& request, Response& response) {
-        const auto user = number_of(request.get_param_value("userid")).value_or(0);
-        if (request.get_param_value("format") != "xml") {
-            return response.set_redirect(site.prefix + "/user/" + std::to_string(user));
-        }
-        answer_manager(site, request, response, [user](Database& database, const Request& asked) {
-            return asked.has_param("auth")
-                       ? user_xml_by_key(database, asked.get_param_value("auth"))
-                       : user_xml(database, user);
-        });
-    });
-}
-
 }  // namespace
+
+std::string reply_of(const Request& request, const RefusedData& error) {
+    log_error("{}: {}", request.path, error.what());
+    int number = ERR_INVALID_PARAM;
+    if (error.column() == "email_addr") number = ERR_BAD_EMAIL_ADDR;
+    if (error.column() == "name") number = ERR_BAD_USER_NAME;
+    return account_error(number, error.answer());
+}
 
 void add_rpc_routes(Site& site, const Scheduler& scheduler) {
     const auto both = [&](const std::string& path, const httplib::Server::Handler& handler) {
@@ -194,14 +160,15 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
     });
     both("/create_account.php", [&site](const Request& request, Response& response) {
         answer_account(site, request, response,
-                       [](Database& database, const AccountRequest& asked) {
-                           return create_account(database, asked, unix_now());
+                       [&request](Database& database, const AccountRequest& asked) {
+                           std::string reply = create_account(database, asked, unix_now());
+                           join_named_team(database, reply, request.get_param_value("team_name"));
+                           return reply;
                        });
     });
     both("/lookup_account.php", [&site](const Request& request, Response& response) {
         answer_account(site, request, response, look_up_account);
     });
-    add_manager_routes(site);
     site.server.Post(literal(site.prefix + kSchedulerPath),
                      [&site, &scheduler](const Request& request, Response& response,
                                          const httplib::ContentReader& read) {

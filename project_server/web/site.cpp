@@ -5,6 +5,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -17,6 +18,12 @@
 
 namespace dedloc::server {
 namespace {
+
+/// The BOINC error number for an HTTP status.
+int error_number_of(int status) {
+    if (status == 503) return ERR_PROJECT_DOWN;
+    return status == 400 ? ERR_INVALID_PARAM : ERR_NOT_FOUND;
+}
 
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kJson = "application/json";
@@ -40,10 +47,19 @@ Client client_of(const httplib::Request& request, const std::string& prefix) {
     if (!request.path.starts_with(prefix)) return Client::kBrowser;
     const std::string_view path = std::string_view{request.path}.substr(prefix.size());
     if (path.ends_with(".json") || path.starts_with("/api/")) return Client::kScript;
+    static constexpr std::array kRpcs{"/create_account.php",
+                                      "/lookup_account.php",
+                                      "/get_project_config.php",
+                                      "/show_user.php",
+                                      "/server_status.php",
+                                      "/team_lookup.php",
+                                      "/team_email_list.php",
+                                      "/login_token_lookup.php",
+                                      "/submit_rpc_handler.php",
+                                      "/job_file.php",
+                                      "/rpc.php"};
     const bool is_rpc = path.starts_with("/am_") || path.starts_with("/cgi/") ||
-                        path == "/create_account.php" || path == "/lookup_account.php" ||
-                        path == "/get_project_config.php" || path == "/show_user.php" ||
-                        path == "/server_status.php";
+                        std::ranges::find(kRpcs, path) != kRpcs.end();
     return is_rpc ? Client::kBoinc : Client::kBrowser;
 }
 
@@ -289,8 +305,7 @@ void Site::refuse(const httplib::Request& request, httplib::Response& response, 
             return response.set_content(json_of(data), kJson);
         }
         case Client::kBoinc:
-            return response.set_content(
-                account_error(status == 503 ? ERR_PROJECT_DOWN : ERR_NOT_FOUND, sentence), kXml);
+            return response.set_content(account_error(error_number_of(status), sentence), kXml);
         case Client::kBrowser:
             break;
     }

@@ -25,6 +25,10 @@ Block last_element(std::string_view text, std::string_view body, std::string_vie
         if (element->name == name) last = element;
     }
     if (!last) throw InputError(fmt::format("The template has no <{}>.", name));
+    if (!reader.lost().empty()) {
+        throw InputError(
+            fmt::format("The template has only one tag of a <{}>.", reader.lost().front()));
+    }
     const auto begin = static_cast<std::size_t>(last->whole.data() - text.data());
     const auto line = text.rfind('\n', begin);
     const auto after = text.find('\n', begin + last->whole.size());
@@ -88,6 +92,7 @@ std::string output_template_for(std::string_view receipt_only, std::uint64_t max
                                       "        <name><OUTFILE_1/></name>\n"
                                       "        <generated_locally/>\n"
                                       "        <upload_when_present/>\n"
+                                      "        <no_delete/>\n"
                                       "        <max_nbytes>{}</max_nbytes>\n"
                                       "        <url><UPLOAD_URL/></url>\n"
                                       "    </file_info>\n",

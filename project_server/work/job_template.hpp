@@ -16,7 +16,8 @@ std::string input_template_for(std::string_view one_shard, std::size_t shards);
 
 /// `receipt_only` is templates/dedloc_train_out, or what an administrator has made of it. Returns
 /// the output template of a job that may also upload its state while it runs: an optional output
-/// file `checkpoint` of at most `max_bytes`. Errors: InputError if the template has another form.
+/// file `checkpoint` of at most `max_bytes`, which BOINC's file_deleter leaves alone
+/// (project_server/official/uploads.hpp). Errors: InputError if the template has another form.
 std::string output_template_for(std::string_view receipt_only, std::uint64_t max_bytes);
 
 }  // namespace dedloc::work

@@ -1,6 +1,7 @@
 // dedloc-work: keeps jobs ready for volunteers and closes finished jobs, until a stop signal.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "peer/base/log.hpp"
 #include "project_server/daemon.hpp"
@@ -30,7 +31,7 @@ void run_pass(work::WorkGenerator& generator) {
 
 int main(int argc, char** argv) {
     work::WorkOptions options;
-    std::uint64_t app_megabytes = 0;
+    std::optional<std::uint64_t> app_megabytes;
     const server::LoopDaemon daemon{
         .name = "dedloc-work",
         .purpose = "Keeps jobs ready for volunteers and closes finished jobs.",
@@ -46,13 +47,14 @@ int main(int argc, char** argv) {
                     ->check(CLI::Range(1, 1'000))
                     ->capture_default_str();
                 app.add_option("--app-megabytes", app_megabytes,
-                               "Added to the disk limit of jobs, under an official BOINC server: "
-                               "the size of the largest app version with its libraries")
-                    ->check(CLI::Range(0, 1'000'000))
-                    ->capture_default_str();
+                               "Added to the disk limit of jobs for the files of the app version. "
+                               "Default: under an official BOINC server the size of the largest "
+                               "version of the app that is offered; else 0, because the project's "
+                               "scheduler adds them")
+                    ->check(CLI::Range(0, 1'000'000));
             },
         .connect = [&](const auto& project, const auto&) -> server::LoopDaemon::Look {
-            options.app_bytes = app_megabytes * 1'000'000;
+            if (app_megabytes) options.app_bytes = *app_megabytes * 1'000'000;
             const auto shift =
                 std::make_shared<Shift>(server::load_project_config(project), options);
             log_info("Keeping {} jobs of each run ready", options.seats_ready);

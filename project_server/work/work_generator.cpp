@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sched_config.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <utility>
@@ -26,6 +27,7 @@
 #include "project_server/work/job_template.hpp"
 #include "project_server/work/staging.hpp"
 #include "project_server/work/templates_text.hpp"
+#include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::work {
 namespace {
@@ -35,20 +37,27 @@ namespace fs = std::filesystem;
 /// Relative to the project's folder, as workunit.result_template_file requires.
 constexpr const char* kOutputTemplateFile = "templates/dedloc_train_out";
 
-/// Counts the open jobs of a run. The index dedloc_wu_run finds them among all that the run has
+/// The open jobs of a run. The index dedloc_wu_run finds them among all that the run has
 /// had.
-constexpr const char* kCountOpenJobs =
-    "select count(*) as jobs from workunit w where w.appid = ? and w.opaque = ? and "
-    "w.assimilate_state = ? and w.error_mask = 0 and w.canonical_resultid = 0";
+constexpr const char* kOpenJobs =
+    "from workunit w where w.appid = ? and w.opaque = ? and w.assimilate_state = ? and "
+    "w.error_mask = 0 and w.canonical_resultid = 0";
 /// Leaves only those that are unsent, or so new that the transitioner has not created their
 /// instance yet.
 constexpr const char* kOfThemReady =
     " and (exists (select 1 from result r where r.workunitid = w.id and r.server_state = ?) or not "
     "exists (select 1 from result r where r.workunitid = w.id))";
 
-/// FLOP/s of the host for which a job's estimated running time equals its lease. Clients divide
-/// rsc_fpops_est by what the scheduler projects for their host.
-constexpr double kReferenceFlops = 1e10;
+/// FLOP/s of the host for which a job's estimated running time equals its lease. Schedulers and
+/// clients divide rsc_fpops_est by what they project for a host. A job lasts as long on every host,
+/// so any figure is wrong for most; that of a slow host is never too long. A longer one would keep
+/// slow hosts from the job, because BOINC's scheduler then expects it to miss its deadline; too
+/// short a one does no harm, because a host has one job at a time.
+constexpr double kReferenceFlops = 1e9;
+/// The same figure for a job that only averages, whole. It runs beside all others, but BOINC's
+/// scheduler subtracts its estimated time from what a client asks for its processors, and from the
+/// time until the deadline of the next job: so it must be next to nothing.
+constexpr double kAggregatorFlops = 1e6;
 /// What a job writes into its slot: receipt, journal, key and log.
 constexpr double kSlotBytes = 200e6;
 /// Averages that a trainer keeps for peers that are behind, at most as many as peer/config.hpp
@@ -127,8 +136,96 @@ WorkReport WorkGenerator::pass() {
     if (server::is_official(config_.directory)) {
         report.blacklisted = static_cast<int>(server::blacklist_banned_hosts(database_));
     }
-    for (const App& app : apps()) serve(app, report);
+    failure_ = nullptr;
+    failed_.clear();
+    for (const App& app : apps()) {
+        renew_jobs(app, report);
+        serve(app, report);
+    }
+    if (failure_) std::rethrow_exception(failure_);
     return report;
+}
+
+/// BOINC's scheduler does not add the files of a version to a job's limit, and which version a job
+/// will get is not known yet.
+WorkGenerator::AppFiles WorkGenerator::versions_of(const App& app) {
+    if (options_.app_bytes || !server::is_official(config_.directory)) {
+        return {.versions = "-", .bytes = static_cast<double>(options_.app_bytes.value_or(0))};
+    }
+    const auto published = database_.query_one(
+        "select coalesce(group_concat(id order by id), 'none') as ids from app_version where "
+        "appid = ? and deprecated = 0",
+        {app.id});
+    if (published->text("ids") == files_[app.id].versions) return files_[app.id];
+    AppFiles files{.versions = published->text("ids")};
+    for (const auto& version : database_.query(
+             "select xml_doc from app_version where appid = ? and deprecated = 0", {app.id})) {
+        files.bytes = std::max(files.bytes, server::slot_bytes_of(version.text("xml_doc")));
+    }
+    return files;
+}
+
+double WorkGenerator::estimate_of(const App& app, std::int64_t hours) {
+    return app.is_aggregator ? kAggregatorFlops
+                             : static_cast<double>(hours) * 3'600 * kReferenceFlops;
+}
+
+/// Jobs made for smaller versions, or with an estimate of an earlier release, are replaced unless a
+/// volunteer has them. The feeder may hold a copy of an unsent job, so such a row is not changed:
+/// the job is cancelled, which the scheduler notices, and a new one is made.
+void WorkGenerator::renew_jobs(const App& app, WorkReport& report) {
+    const auto present = versions_of(app);
+    if (present.versions == files_[app.id].versions) return;
+    bool is_done = true;
+    for (const auto& run :
+         database_.query("select id, name from dedloc_run where state = 'running'")) {
+        is_done &=
+            attempt(run.integer("id"), [&] { renew_jobs_of(run, app, present.bytes, report); });
+    }
+    if (is_done) files_[app.id] = present;
+}
+
+void WorkGenerator::renew_jobs_of(const server::Row& run, const App& app, double version_bytes,
+                                  WorkReport& report) {
+    const auto folder = server::state_folder(config_.directory) / "runs" / run.text("name");
+    const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
+    const double state =
+        app.is_aggregator ? 0 : static_cast<double>(formats::trainer_disk_bytes(file));
+    for (const auto& job : database_.query(
+             fmt::format("select w.id, w.xml_doc, w.rsc_disk_bound, w.rsc_fpops_est, exists "
+                         "(select 1 from result r where r.workunitid = w.id and "
+                         "r.server_state <> ?) as is_sent {}",
+                         kOpenJobs),
+             {RESULT_SERVER_STATE_UNSENT, app.id, run.integer("id"), ASSIMILATE_INIT})) {
+        double needed = kSlotBytes + state + version_bytes;
+        for (const auto& input : server::described_files(job.text("xml_doc"))) {
+            if (input.name != staged_name_of(file)) needed += input.bytes;
+        }
+        const bool is_too_small = job.real("rsc_disk_bound") < needed;
+        const bool is_too_long = app.is_aggregator && job.real("rsc_fpops_est") > kAggregatorFlops;
+        if (!is_too_small && !is_too_long) continue;
+        if (job.integer("is_sent") == 0) {
+            server::in_transaction(database_, [&] { cancel(job.integer("id")); });
+            ++report.cancelled;
+        } else if (is_too_small) {  // for the next instance of the job, if this one fails
+            database_.execute("update workunit set rsc_disk_bound = ? where id = ?",
+                              {needed, job.integer("id")});
+        }
+    }
+}
+
+bool WorkGenerator::attempt(std::int64_t run, const std::function<void()>& change) {
+    if (failed_.contains(run)) return false;
+    try {
+        change();
+        return true;
+    } catch (const Error& error) {
+        const auto* const failure = dynamic_cast<const server::DatabaseError*>(&error);
+        if (failure != nullptr && failure->is_away()) throw;
+        if (!failure_) failure_ = std::current_exception();
+        failed_.insert(run);
+        return false;
+    }
 }
 
 std::vector<WorkGenerator::App> WorkGenerator::apps() {
@@ -146,11 +243,13 @@ std::vector<WorkGenerator::App> WorkGenerator::apps() {
 void WorkGenerator::serve(const App& app, WorkReport& report) {
     for (const auto& run : database_.query(
              "select id, name, state, seats_ready, lease_hours, aggregators from dedloc_run")) {
-        if (run.text("state") == "running") {
-            create_jobs(app, run, report);
-        } else {
-            cancel_jobs(app, run.integer("id"), report);
-        }
+        attempt(run.integer("id"), [&] {
+            if (run.text("state") == "running") {
+                create_jobs(app, run, report);
+            } else {
+                cancel_jobs(app, run.integer("id"), report);
+            }
+        });
     }
     // The assimilator's task. A job leaves only credit and a receipt, and the database has both by
     // now.
@@ -171,10 +270,12 @@ void WorkGenerator::create_jobs(const App& app, const server::Row& run, WorkRepo
                         .hours = own_hours > 0 ? own_hours : options_.lease_hours};
     const auto count = [&] {
         if (app.is_aggregator) {
-            return database_.query_one(kCountOpenJobs, {app.id, id, ASSIMILATE_INIT});
+            return database_.query_one(fmt::format("select count(*) as jobs {}", kOpenJobs),
+                                       {app.id, id, ASSIMILATE_INIT});
         }
-        return database_.query_one(std::string{kCountOpenJobs} + kOfThemReady,
-                                   {app.id, id, ASSIMILATE_INIT, RESULT_SERVER_STATE_UNSENT});
+        return database_.query_one(
+            fmt::format("select count(*) as jobs {}{}", kOpenJobs, kOfThemReady),
+            {app.id, id, ASSIMILATE_INIT, RESULT_SERVER_STATE_UNSENT});
     };
     const auto limit = app.is_aggregator ? run.integer("aggregators")
                        : own_seats > 0   ? own_seats
@@ -222,10 +323,9 @@ void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     job->clear();
     job->appid = app.id;
     job->opaque = static_cast<double>(run);
-    job->rsc_fpops_est = static_cast<double>(hours) * 3'600 * kReferenceFlops;
+    job->rsc_fpops_est = estimate_of(app, hours);
     job->rsc_memory_bound = needs.memory;
-    job->rsc_disk_bound =
-        kSlotBytes + needs.disk + bytes_of(needs.shards) + static_cast<double>(options_.app_bytes);
+    job->rsc_disk_bound = kSlotBytes + needs.disk + bytes_of(needs.shards) + files_[app.id].bytes;
     const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
     job_name.copy(job->name, sizeof job->name - 1);
     const std::string template_file =
@@ -260,18 +360,25 @@ void WorkGenerator::cancel_jobs(const App& app, std::int64_t run, WorkReport& re
             "(r.server_state = ? and r.outcome = ? and r.validate_state = ?))) for update",
             {app.id, run, ASSIMILATE_INIT, RESULT_SERVER_STATE_IN_PROGRESS,
              RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT});
-        for (const auto& row : rows) {
-            database_.execute(
-                "update result set server_state = ?, outcome = ? where workunitid = ? and "
-                "server_state = ?",
-                {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, row.integer("id"),
-                 RESULT_SERVER_STATE_UNSENT});
-            database_.execute(
-                "update workunit set error_mask = error_mask | ?, transition_time = ? where id = ?",
-                {WU_ERROR_CANCELLED, std::time(nullptr), row.integer("id")});
-        }
+        for (const auto& row : rows) cancel(row.integer("id"));
         return static_cast<int>(rows.size());
     });
+}
+
+/// Requires a transaction. The scheduler may have sent the job meanwhile; then it goes on.
+void WorkGenerator::cancel(std::int64_t job) {
+    database_.execute(
+        "update result set server_state = ?, outcome = ? where workunitid = ? and "
+        "server_state = ?",
+        {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, job, RESULT_SERVER_STATE_UNSENT});
+    if (database_.query_one("select id from result where workunitid = ? and server_state = ? limit "
+                            "1 for update",
+                            {job, RESULT_SERVER_STATE_IN_PROGRESS})) {
+        return;
+    }
+    database_.execute(
+        "update workunit set error_mask = error_mask | ?, transition_time = ? where id = ?",
+        {WU_ERROR_CANCELLED, std::time(nullptr), job});
 }
 
 }  // namespace dedloc::work

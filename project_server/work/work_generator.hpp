@@ -6,7 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,9 +28,10 @@ struct WorkOptions {
     int seats_ready = 16;
     /// Hours after which a job leaves the swarm and reports; the host then gets the next one.
     int lease_hours = 12;
-    /// Bytes added to the disk limit of a job for the files of its app version. 0 where the
-    /// scheduler adds them by itself, as that of this project does and BOINC's does not.
-    std::uint64_t app_bytes = 0;
+    /// Bytes added to the disk limit of a job for the files of its app version. Absent: under an
+    /// official server, whose scheduler does not add them, those of the largest version of its app
+    /// that is offered; else 0, because our scheduler adds them.
+    std::optional<std::uint64_t> app_bytes{};
 };
 
 /// What a pass has changed.
@@ -46,7 +52,8 @@ class WorkGenerator {
     ~WorkGenerator();
 
     /// Does one pass. Errors: DatabaseError, IoError (a file cannot be staged), InputError (a run
-    /// file cannot be read); changes made before the error stay.
+    /// file cannot be read), Error (a job is refused); changes made before the error stay, and the
+    /// other runs are served unless the database is away.
     WorkReport pass();
 
   private:
@@ -69,11 +76,29 @@ class WorkGenerator {
     void create_jobs(const App& app, const server::Row& run, WorkReport& report);
     Needs needs_of(const App& app, const formats::RunFile& run, std::int64_t made) const;
     void create_job(const App& app, const Wanted& wanted);
+    /// The offered versions of an app, and what the largest one takes in the slot.
+    struct AppFiles {
+        std::string versions{};  ///< their numbers
+        double bytes = 0;
+    };
+    AppFiles versions_of(const App& app);
     void cancel_jobs(const App& app, std::int64_t run, WorkReport& report);
+    void cancel(std::int64_t job);
+    void renew_jobs(const App& app, WorkReport& report);
+    void renew_jobs_of(const server::Row& run, const App& app, double version_bytes,
+                       WorkReport& report);
+    /// Changes something of a run. A run whose files or rows are damaged must not stop the others:
+    /// its first failure is kept for the end of the pass, and false returned. Errors: DatabaseError
+    /// if the database is away.
+    bool attempt(std::int64_t run, const std::function<void()>& change);
+    static double estimate_of(const App& app, std::int64_t hours);
 
     const server::ProjectConfig config_;
     server::Database& database_;
     const WorkOptions options_;
+    std::map<std::int64_t, AppFiles> files_;  ///< those of the last pass; by app
+    std::exception_ptr failure_;              ///< the first of the present pass
+    std::set<std::int64_t> failed_;           ///< runs that it does not serve any more
 };
 
 }  // namespace dedloc::work

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <utility>
 
 #include "project_server/xml/xml.hpp"
@@ -78,6 +79,38 @@ std::vector<std::string> referenced_files(std::string_view document) {
         add_references(element->body, names);
     }
     return names;
+}
+
+double slot_bytes_of(std::string_view document) {
+    std::map<std::string_view, double> sizes;
+    double bytes = 0;
+    XmlReader reader{document};
+    while (const auto element = reader.next()) {
+        if (element->name == "file_info") {
+            const auto name = find_element(element->body, "name");
+            const auto size = find_element(element->body, "nbytes");
+            if (name && size) sizes[name->body] = real_value(size->body);
+        }
+        if (element->name != "app_version") continue;
+        XmlReader references{element->body};
+        while (const auto reference = references.next()) {
+            if (reference->name != "file_ref" || find_element(reference->body, "main_program")) {
+                continue;
+            }
+            const auto name = find_element(reference->body, "file_name");
+            if (name && sizes.contains(name->body)) bytes += sizes[name->body];
+        }
+    }
+    return bytes;
+}
+
+std::string result_of_output(std::string file) {
+    constexpr std::string_view kUnfinished = ".unfinished";
+    if (file.ends_with(kUnfinished)) file.resize(file.size() - kUnfinished.size());
+    const auto number = file.rfind('_');
+    if (number == std::string::npos || number == 0) return {};
+    const auto random = file.rfind("_r", number - 1);
+    return random == std::string::npos ? std::string{} : file.substr(0, random);
 }
 
 std::string result_name_in(std::string_view message) {

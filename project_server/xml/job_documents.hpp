@@ -31,6 +31,14 @@ std::set<std::string> described_names(std::string_view document);
 /// is_file_name() holds for.
 std::vector<std::string> referenced_files(std::string_view document);
 
+/// The size of the files that the document of an app version has in the slot, in bytes. The client
+/// counts a link as the file that it leads to, so it makes no difference whether one is copied.
+double slot_bytes_of(std::string_view document);
+
+/// The result that an output file RESULT_rRANDOM_NUMBER belongs to, or a part of it that an upload
+/// handler of ours has not completed; empty for any other name.
+std::string result_of_output(std::string file);
+
 /// The result that a message of a job names in the <result_name> that the client has written before
 /// the app's text; empty if there is none with a name as results have, which is_file_name() holds
 /// for.

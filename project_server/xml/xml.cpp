@@ -4,9 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "peer/base/markup.hpp"
+#include "project_server/xml/encodings.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -26,30 +28,99 @@ struct Section {
 };
 constexpr std::array<Section, 2> kSections{{{"<![CDATA[", "]]>"}, {"<!--", "-->"}}};
 
-/// Position behind the section that begins at `at`; `at` if none does; npos if it has no end.
-std::size_t skip_section(std::string_view text, std::size_t at) {
-    for (const Section& section : kSections) {
-        if (!text.substr(at).starts_with(section.begin)) continue;
-        const std::size_t end = text.find(section.end, at + section.begin.size());
-        return end == std::string_view::npos ? end : end + section.end.size();
-    }
-    return at;
-}
+/// Reads the tags of a text from its beginning to its end.
+class TagScanner {
+  public:
+    explicit TagScanner(std::string_view text) : text_(text) {}
 
-/// Position of `closing` outside sections, at or after `from`; npos if there is none. Linear: the
-/// text before the position that was found is not searched again for each section.
-std::size_t find_closing(std::string_view text, std::string_view closing, std::size_t from) {
-    std::size_t end = text.find(closing, from);
-    while (end != std::string_view::npos) {
-        const std::size_t mark = text.substr(0, end).find("<!", from);
-        if (mark == std::string_view::npos) return end;
-        from = skip_section(text, mark);
-        if (from == std::string_view::npos) return from;
-        if (from == mark) ++from;  // text
-        if (from > end) end = text.find(closing, from);
+    std::vector<XmlTag> scan() {
+        std::size_t at = text_.find('<');
+        while (at != std::string_view::npos) {
+            std::size_t behind = section_end(at);
+            if (behind == at) behind = take_tag(at);
+            at = text_.find('<', behind);
+        }
+        return std::move(tags_);
     }
-    return end;
-}
+
+  private:
+    /// Offset behind the section that begins at `at`; `at` if none does. A section without an end,
+    /// or with the beginning of another one inside, has lost its end: its beginning is text.
+    std::size_t section_end(std::size_t at) {
+        for (std::size_t i = 0; i < kSections.size(); ++i) {
+            const Section& section = kSections[i];
+            if (!text_.substr(at).starts_with(section.begin)) continue;
+            const std::size_t inside = at + section.begin.size();
+            // An end that was found is that of all earlier sections too.
+            if (ends_[i] < inside) ends_[i] = text_.find(section.end, inside);
+            if (ends_[i] == std::string_view::npos || has_beginning(inside, ends_[i])) return at;
+            return ends_[i] + section.end.size();
+        }
+        return at;
+    }
+
+    bool has_beginning(std::size_t from, std::size_t end) const {
+        for (;;) {
+            from = text_.substr(0, end).find("<!", from);
+            if (from == std::string_view::npos) return false;
+            const std::string_view rest = text_.substr(from);
+            if (rest.starts_with(kSections[0].begin) || rest.starts_with(kSections[1].begin)) {
+                return true;
+            }
+            ++from;
+        }
+    }
+
+    /// Adds the tag at `at` and returns the offset behind it; behind its '<' if it is none.
+    std::size_t take_tag(std::size_t at) {
+        const bool closes = text_.substr(at + 1).starts_with('/');
+        const std::size_t name = at + (closes ? 2 : 1);
+        std::size_t end = name;
+        while (end < text_.size() && is_of_name(text_[end])) ++end;
+        if (end == name || !is_first_of_name(text_[name])) return at + 1;
+        const std::size_t close = text_.find_first_of("<>", end);
+        if (close == std::string_view::npos || text_[close] == '<') return at + 1;
+        std::string_view rest = text_.substr(end, close - end);
+        const bool is_empty = rest.ends_with('/');
+        if (is_empty) rest.remove_suffix(1);
+        const bool has_more = !trim(rest).empty();
+        const bool is_separate = rest.empty() || kBlanks.find(rest.front()) != kBlanks.npos;
+        if (!is_separate || (closes && (has_more || is_empty))) return at + 1;
+        add({.name = text_.substr(name, end - name),
+             .kind = closes     ? XmlTag::Kind::kClosing
+                     : is_empty ? XmlTag::Kind::kEmpty
+                                : XmlTag::Kind::kOpening,
+             .begin = at,
+             .end = close + 1});
+        return close + 1;
+    }
+
+    /// Adds a tag; one that closes an element is the partner of the last one that opens one of its
+    /// name. An element never contains another one of its name.
+    void add(XmlTag tag) {
+        if (tag.kind == XmlTag::Kind::kOpening) open_[tag.name] = tags_.size();
+        if (tag.kind == XmlTag::Kind::kClosing) {
+            const auto opening = open_.find(tag.name);
+            if (opening != open_.end()) {
+                tags_[opening->second].partner = tags_.size();
+                open_.erase(opening);
+            }
+        }
+        tags_.push_back(tag);
+    }
+
+    static bool is_first_of_name(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    }
+    static bool is_of_name(char c) {
+        return is_first_of_name(c) || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == ':';
+    }
+
+    const std::string_view text_;
+    std::vector<XmlTag> tags_;
+    std::unordered_map<std::string_view, std::size_t> open_;  ///< the last of each name
+    std::array<std::size_t, kSections.size()> ends_{};        ///< that were found last
+};
 
 /// An escape that begins `text`: its length and what it stands for. BOINC's programs write each
 /// byte of a character that is not ASCII as a number of its own: "&#195;&#169;" is an é.
@@ -80,30 +151,44 @@ std::string resolve_escapes(std::string_view text) {
 
 }  // namespace
 
+XmlReader::XmlReader(std::string_view text) : text_(text), tags_(TagScanner{text}.scan()) {}
+
 std::optional<XmlElement> XmlReader::next() {
-    for (;;) {
-        const std::size_t open = rest_.find('<');
-        if (open == std::string_view::npos) return std::nullopt;
-        if (const std::size_t behind = skip_section(rest_, open); behind != open) {
-            rest_.remove_prefix(std::min(behind, rest_.size()));
-            continue;
+    while (at_ < tags_.size()) {
+        const XmlTag& tag = tags_[at_];
+        if (tag.kind == XmlTag::Kind::kEmpty) {
+            ++at_;
+            return XmlElement{tag.name, {}, text_.substr(tag.begin, tag.end - tag.begin)};
         }
-        const std::string_view from = rest_.substr(open);
-        const std::size_t close = from.find('>');
-        if (close == std::string_view::npos) return std::nullopt;
-        rest_ = from.substr(close + 1);
-        std::string_view tag = from.substr(1, close - 1);
-        if (tag.empty() || tag.front() == '/' || tag.front() == '!' || tag.front() == '?') continue;
-        const bool is_empty = tag.back() == '/';
-        if (is_empty) tag.remove_suffix(1);
-        const std::string_view name = tag.substr(0, tag.find_first_of(kBlanks));
-        if (is_empty) return XmlElement{name, {}, from.substr(0, close + 1)};
-        const std::string closing = "</" + std::string{name} + ">";
-        const std::size_t end = find_closing(from, closing, close + 1);
-        if (end == std::string_view::npos) return std::nullopt;
-        const std::size_t after = end + closing.size();
-        rest_ = from.substr(after);
-        return XmlElement{name, from.substr(close + 1, end - close - 1), from.substr(0, after)};
+        if (tag.partner != 0) {
+            const XmlTag& closing = tags_[tag.partner];
+            at_ = tag.partner + 1;
+            return XmlElement{tag.name, text_.substr(tag.end, closing.begin - tag.end),
+                              text_.substr(tag.begin, closing.end - tag.begin)};
+        }
+        skip_lost();
+    }
+    return std::nullopt;
+}
+
+/// Skips a tag without its other half. If it opens an element, and the next one of its kind closes
+/// one, the two are the tags of one element, one of them damaged: all between them is lost too.
+void XmlReader::skip_lost() {
+    const XmlTag& lost = tags_[at_++];
+    lost_.push_back(lost.name);
+    if (lost.kind == XmlTag::Kind::kClosing) return;
+    for (std::size_t i = at_; i < tags_.size();) {
+        const XmlTag& tag = tags_[i];
+        if (tag.kind == XmlTag::Kind::kEmpty) {
+            ++i;
+        } else if (tag.partner != 0) {
+            i = tag.partner + 1;
+        } else {
+            if (tag.kind == XmlTag::Kind::kOpening) return;
+            lost_.push_back(tag.name);
+            at_ = i + 1;
+            return;
+        }
     }
 }
 
@@ -120,26 +205,38 @@ std::string text_value(std::string_view body, std::size_t limit) {
 }
 
 std::string clean_text(std::string_view raw, std::size_t limit) {
-    const std::string text = valid_text(trim(raw));
-    if (text.size() <= limit) return text;
-    // Do not cut a UTF-8 character.
-    std::size_t end = limit;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    return std::string{trim(std::string_view{text}.substr(0, end))};
+    const std::string text = valid_text(utf8_of(trim(raw)));
+    return std::string{trim(cut_text(text, limit))};
+}
+
+std::optional<double> real_number(std::string_view body) {
+    const std::string_view digits = trim(body);
+    const char* const end = digits.data() + digits.size();
+    double value = 0;
+    const auto [rest, failure] = std::from_chars(digits.data(), end, value);
+    if (failure != std::errc{} || rest != end || !std::isfinite(value)) return std::nullopt;
+    return value;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view body) {
+    const std::string_view digits = trim(body);
+    const char* const end = digits.data() + digits.size();
+    std::int64_t value = 0;
+    const auto [rest, failure] = std::from_chars(digits.data(), end, value);
+    if (failure != std::errc{}) return std::nullopt;
+    // BOINC's programs write some whole numbers with a fraction of zeros.
+    const std::string_view fraction{rest, static_cast<std::size_t>(end - rest)};
+    const bool is_whole = fraction.empty() || (fraction.front() == '.' &&
+                                               fraction.find_first_not_of('0', 1) == fraction.npos);
+    return is_whole ? std::optional{value} : std::nullopt;
 }
 
 double real_value(std::string_view body) {
-    const std::string_view digits = trim(body);
-    double value = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return std::isfinite(value) ? value : 0;
+    return real_number(body).value_or(0);
 }
 
 std::int64_t integer_value(std::string_view body) {
-    const std::string_view digits = trim(body);
-    std::int64_t value = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return value;
+    return whole_number(body).value_or(0);
 }
 
 bool flag_value(const XmlElement& element) {

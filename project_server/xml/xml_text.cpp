@@ -2,6 +2,10 @@
 // from the text: the parse has shown that it is well-formed, and what lies inside an element is
 // passed node by node, so tags in comments and CDATA sections are not taken for tags. Elements are
 // few and files small, so each operation parses anew.
+//
+// BOINC's parser reads a value up to the next tag, whichever that is, so a closing tag without its
+// slash goes unnoticed there; the sample of plan_class_spec.xml in BOINC's sources has two. In the
+// text that is parsed such tags get their slash, and offsets are those in the text without them.
 #include "project_server/xml/xml_text.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +14,9 @@
 #include <memory>
 #include <optional>
 #include <pugixml.hpp>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
@@ -28,6 +34,48 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
 }
 
+bool is_name(std::string_view text) {
+    return !text.empty() && text.find_first_of(" \t\r\n<>/\"'=&!?") == std::string_view::npos;
+}
+
+/// Offsets of tags that close `<name>value<name>` without a slash, behind their '<'. Comments and
+/// CDATA sections are passed over.
+std::vector<std::size_t> missing_slashes(const std::string& text) {
+    std::vector<std::size_t> found;
+    std::string_view opened;  // the name in the last tag, if that opens an element
+    for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at)) {
+        const std::string_view rest = std::string_view{text}.substr(at);
+        const std::string_view end = rest.starts_with("<!--")        ? "-->"
+                                     : rest.starts_with("<![CDATA[") ? "]]>"
+                                                                     : ">";
+        const auto size = rest.find(end);
+        if (size == std::string_view::npos) break;
+        const std::string_view name = rest.substr(1, size - 1);
+        if (end != ">") {
+            opened = {};
+        } else if (is_name(name) && name == opened) {
+            found.push_back(at + 1);
+            opened = {};
+        } else {
+            opened = is_name(name) ? name : std::string_view{};
+        }
+        at += size + end.size();
+    }
+    return found;
+}
+
+/// "line N, at <tag>": where a parse has failed.
+std::string place_of(const std::string& text, std::size_t offset) {
+    constexpr std::size_t kMaxShown = 60;
+    const auto before = text.substr(0, std::min(offset, text.size()));
+    const auto line = 1 + std::ranges::count(before, '\n');
+    const auto begin = before.rfind('<');
+    if (begin == std::string::npos) return fmt::format("line {}", line);
+    const auto end = text.find('>', begin);
+    const auto size = end == std::string::npos ? kMaxShown : end + 1 - begin;
+    return fmt::format("line {}, at {}", line, text.substr(begin, std::min(size, kMaxShown)));
+}
+
 /// A parsed text, and where its nodes begin and end.
 class Parsed {
   public:
@@ -36,11 +84,18 @@ class Parsed {
         if (text.find('\0') != std::string::npos) {
             throw InputError(fmt::format("{} has a byte 0, which no XML file has", file));
         }
-        const auto result =
-            document_.load_buffer(text.data(), text.size(), kParse, pugi::encoding_utf8);
+        auto result = parse();
         if (!result) {
-            throw InputError(fmt::format("{} is not well-formed XML: {} at byte {}", file,
-                                         result.description(), result.offset));
+            const auto failed =
+                fmt::format("{} is not well-formed XML: {} in {}", file, result.description(),
+                            place_of(text, static_cast<std::size_t>(result.offset)));
+            added_ = missing_slashes(text);
+            for (std::size_t i = 0; i < added_.size(); ++i) {
+                added_[i] += i;
+                text_.insert(added_[i], 1, '/');
+            }
+            if (!added_.empty()) result = parse();
+            if (!result) throw InputError(failed);
         }
         for (const auto& node : document_.children()) {
             if (node.type() == pugi::node_doctype) {
@@ -50,6 +105,14 @@ class Parsed {
         if (depth(document_) > kMaxDepth) {
             throw InputError(fmt::format("{} has elements nested too deep", file));
         }
+    }
+
+    /// The text with the slashes that were missing: all offsets of this class are offsets there.
+    const std::string& text() const { return text_; }
+    /// The offset in the text as it is.
+    std::size_t outside(std::size_t offset) const {
+        const auto before = std::ranges::lower_bound(added_, offset);
+        return offset - static_cast<std::size_t>(before - added_.begin());
     }
 
     /// The element at `path`; child() would also find a processing instruction of that name.
@@ -108,6 +171,9 @@ class Parsed {
     }
 
   private:
+    pugi::xml_parse_result parse() {
+        return document_.load_buffer(text_.data(), text_.size(), kParse, pugi::encoding_utf8);
+    }
     std::size_t behind(std::string_view mark, std::size_t from) const {
         const auto found = text_.find(mark, from);
         DEDLOC_CHECK(found != std::string::npos, "a parsed node has an end", from);
@@ -125,7 +191,8 @@ class Parsed {
         return deepest.depth_seen;
     }
 
-    const std::string& text_;
+    std::string text_;
+    std::vector<std::size_t> added_;  ///< offsets of the slashes in text_
     pugi::xml_document document_;
 };
 
@@ -136,8 +203,8 @@ bool is_element(const pugi::xml_node& node) {
 XmlChild described(const Parsed& parsed, const pugi::xml_node& element) {
     XmlChild child{.name = element.name(),
                    .text = trimmed(element.text().get()),
-                   .begin = parsed.begin(element),
-                   .end = parsed.end(element)};
+                   .begin = parsed.outside(parsed.begin(element)),
+                   .end = parsed.outside(parsed.end(element))};
     for (const auto& field : element.children()) {
         if (is_element(field)) child.fields.emplace(field.name(), trimmed(field.text().get()));
     }
@@ -180,7 +247,7 @@ std::string XmlText::empty_form(const XmlPath& path) const {
     const auto element = parsed.find(path);
     if (!element || element.first_child()) return {};
     const auto begin = parsed.begin(element);
-    return text_.substr(begin, parsed.end(element) - begin);
+    return parsed.text().substr(begin, parsed.end(element) - begin);
 }
 
 std::vector<XmlChild> XmlText::children(const XmlPath& path) const {
@@ -197,12 +264,15 @@ void XmlText::append(const XmlPath& path, const std::string& source) {
     const auto parent = parsed.find(path);
     DEDLOC_CHECK(static_cast<bool>(parent), "elements are added to an element", path.back());
     const std::string line_end = text_.find("\r\n") == std::string::npos ? "\n" : "\r\n";
-    std::string indent = indentation(text_, parsed.begin(parent)).value_or("") + "    ";
+    std::string indent =
+        indentation(text_, parsed.outside(parsed.begin(parent))).value_or("") + "    ";
     std::size_t at = parsed.end_of_tag(parent);
     for (const auto& node : parent.children()) {
         if (!is_element(node)) continue;
         at = parsed.end(node);
-        if (const auto found = indentation(text_, parsed.begin(node))) indent = *found;
+        if (const auto found = indentation(text_, parsed.outside(parsed.begin(node)))) {
+            indent = *found;
+        }
     }
     std::string lines = line_end + indent;
     for (const char c : source) {
@@ -212,8 +282,9 @@ void XmlText::append(const XmlPath& path, const std::string& source) {
             lines += c;
         }
     }
+    at = parsed.outside(at);
     if (!parsed.is_self_closing(parent)) return replace(at, at, lines);
-    const auto slash = parsed.end_of_tag(parent) - 2;
+    const auto slash = parsed.outside(parsed.end_of_tag(parent)) - 2;
     replace(slash, slash + 2, fmt::format(">{}</{}>", lines, path.back()));
 }
 
@@ -240,7 +311,7 @@ void XmlText::restore(const XmlPath& path, const std::string& form) {
     const Parsed parsed{text_, file_};
     const auto element = parsed.find(path);
     DEDLOC_CHECK(static_cast<bool>(element), "an element that is restored is there", path.back());
-    replace(parsed.begin(element), parsed.end(element), form);
+    replace(parsed.outside(parsed.begin(element)), parsed.outside(parsed.end(element)), form);
 }
 
 void XmlText::replace(std::size_t begin, std::size_t end, const std::string& by) {

@@ -71,13 +71,13 @@ class Front {
                                 .server_port = server_port,
                                 .gateway_port = 1,
                                 .database_port = 1};
-        std::ofstream{place_.path() / "nginx/nginx.conf"}
-            << cli::nginx_configuration(place_.path(), settings);
+        std::ofstream{place_.path() / "nginx/nginx.conf"} << cli::nginx_configuration(settings);
         server = platform::spawn({program, "--project", project.root().string(), "--listen",
                                   fmt::format("127.0.0.1:{}", server_port)},
                                  {.output = place_.path() / "log/server.log"});
-        nginx = platform::spawn(cli::nginx_command(place_.path()),
-                                {.output = place_.path() / "log/nginx.out"});
+        nginx =
+            platform::spawn(cli::nginx_command(), {.output = place_.path() / "log/nginx.out",
+                                                   .directory = cli::nginx_folder(place_.path())});
         while (!platform::is_accepting("127.0.0.1", server_port) ||
                !platform::is_accepting("127.0.0.1", nginx_port)) {
             std::this_thread::sleep_for(20ms);

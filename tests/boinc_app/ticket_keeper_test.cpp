@@ -6,7 +6,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "boinc_app/ticket_keeper.hpp"
@@ -24,20 +27,28 @@ formats::UtcSeconds now() {
 class PlayedGateway {
   public:
     PlayedGateway() : port_(server_.bind_to_any_port("127.0.0.1")) {
-        server_.Post("/dedloc/enrol", [this](const httplib::Request& request,
-                                             httplib::Response& response) {
-            const std::lock_guard lock(mutex_);
-            ++asked_;
-            changed_.notify_all();
-            if (!refusal_.empty()) {
-                response.status = 403;
-                response.set_content(formats::write_enrolment_error(refusal_), "application/json");
-                return;
-            }
-            const auto wanted = formats::parse_enrolment_request(request.body);
-            ports_.push_back(wanted.port);
-            response.set_content(answer(wanted), "application/json");
-        });
+        server_.Post("/dedloc/enrol",
+                     [this](const httplib::Request& request, httplib::Response& response) {
+                         const std::lock_guard lock(mutex_);
+                         ++asked_;
+                         changed_.notify_all();
+                         if (in_front_ && in_front_->first != 0) {
+                             response.status = in_front_->first;
+                             if (response.status / 100 == 3)
+                                 response.set_header("Location", "/login");
+                             response.set_content(in_front_->second, "text/html");
+                             return;
+                         }
+                         if (!refusal_.empty()) {
+                             response.status = 403;
+                             response.set_content(formats::write_enrolment_refusal(refusal_),
+                                                  "application/json");
+                             return;
+                         }
+                         const auto wanted = formats::parse_enrolment_request(request.body);
+                         ports_.push_back(wanted.port);
+                         response.set_content(answer(wanted), "application/json");
+                     });
         thread_ = std::thread([this] { server_.listen_after_bind(); });
     }
     ~PlayedGateway() {
@@ -63,6 +74,11 @@ class PlayedGateway {
     void refuse(const std::string& sentence) {
         const std::lock_guard lock(mutex_);
         refusal_ = sentence;
+    }
+    /// Something in front of the gateway answers instead of it.
+    void stand_behind(int status, const std::string& body) {
+        const std::lock_guard lock(mutex_);
+        in_front_ = {status, body};
     }
     /// The gateway's clock is ahead of this one's by so much.
     void set_ahead(std::chrono::seconds ahead) {
@@ -106,6 +122,7 @@ class PlayedGateway {
     int asked_ = 0;
     std::vector<std::uint16_t> ports_;
     std::string refusal_;
+    std::optional<std::pair<int, std::string>> in_front_;  ///< status, 0: none; and body
     std::chrono::seconds ahead_{0};
     std::thread thread_;
 };
@@ -166,6 +183,40 @@ TEST_CASE("a computer whose clock is wrong is told, and not refused for good", "
         CHECK_FALSE(keeper.news().refusal);
     }
     gateway.set_ahead(0s);
+    TicketKeeper keeper(gateway.options(), {.has_ticket = tickets.sink()});
+    CHECK(tickets.await(1));
+}
+
+TEST_CASE("what answers in front of the gateway ends no job: it is asked again", "[boinc]") {
+    const std::string page = "<html><title>Not here</title><p>Sign in to this network.</html>";
+    const auto [status, body] = GENERATE_COPY(
+        std::pair{404, page}, std::pair{404, std::string{R"({"error":"no such path"})"}},
+        std::pair{200, page}, std::pair{200, std::string{"{}"}}, std::pair{200, std::string{}},
+        std::pair{302, page}, std::pair{401, page}, std::pair{403, page},
+        std::pair{403, std::string{R"({"error":"requests come through the web server"})"}},
+        std::pair{403, std::string{R"({"error":{"code":403},"refused":true})"}},
+        std::pair{410, std::string{"null"}}, std::pair{413, page}, std::pair{502, page},
+        std::pair{503, page}, std::pair{511, page});
+    INFO(status << ' ' << body);
+    PlayedGateway gateway;
+    gateway.stand_behind(status, body);
+    auto options = gateway.options();
+    options.timeout = 100ms;
+    {
+        TicketKeeper keeper(options, {.has_ticket = [](const auto&) {}});
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (!keeper.news().failure && !keeper.news().refusal &&
+               std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(10ms);
+        }
+        CHECK_FALSE(keeper.news().refusal);
+        REQUIRE(keeper.news().failure);  // the seat then ends with a temporary exit
+        CHECK(keeper.news().failure->find('\n') == std::string::npos);
+        CHECK_THAT(*keeper.news().failure, Catch::Contains("cannot be asked for a ticket"));
+    }
+    CHECK(gateway.asked() > 1);
+    gateway.stand_behind(0, "");
+    Tickets tickets;
     TicketKeeper keeper(gateway.options(), {.has_ticket = tickets.sink()});
     CHECK(tickets.await(1));
 }

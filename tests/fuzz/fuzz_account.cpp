@@ -35,8 +35,10 @@ void check_request(std::string_view rest) {
     }
     DEDLOC_CHECK(!request.name.empty() && request.email.size() <= server::kMaxEmail,
                  "an account has a name and an e-mail address");
-    DEDLOC_CHECK(request.email.find_first_of("<>\"'& \t\r\n") == std::string::npos,
+    DEDLOC_CHECK(request.email.find_first_of("<>\"& \t\r\n") == std::string::npos,
                  "an e-mail address is no markup", request.email);
+    DEDLOC_CHECK(server::is_mail_address(request.email), "the mailer delivers to an account",
+                 request.email);
     DEDLOC_CHECK(request.password_hash.size() == 32, "a hash is an MD5");
 }
 

@@ -4,9 +4,15 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
+#include "peer/base/utf8.hpp"
 #include "project_server/huggingface/albert_config.hpp"
+#include "project_server/huggingface/pickle.hpp"
 #include "project_server/huggingface/safetensors.hpp"
+#include "project_server/huggingface/tensor_file.hpp"
+#include "project_server/huggingface/tokenizer_config.hpp"
 #include "project_server/huggingface/tokenizer_files.hpp"
+#include "project_server/huggingface/tokenizer_reader.hpp"
+#include "project_server/tokenizer/pipeline.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dedloc::fuzz {
@@ -41,6 +47,59 @@ void read_tokenizer(std::span<const std::byte> bytes) {
     (void)huggingface::write_tokenizer(model, formats::RunFile{});
 }
 
+void read_pickle(std::span<const std::byte> bytes) {
+    const auto pickled = huggingface::parse_pickle("x", bytes);
+    DEDLOC_CHECK(pickled.bytes <= bytes.size(), "a pickle lies in its file", pickled.bytes);
+    for (const auto& tensor : pickled.tensors) {
+        const huggingface::StoredTensor stored{
+            .name = tensor.name, .type = tensor.type, .shape = tensor.shape};
+        DEDLOC_CHECK(tensor.offset <= tensor.storage_count &&
+                         stored.count() <= tensor.storage_count - tensor.offset,
+                     "a tensor lies in its storage", tensor.offset);
+        DEDLOC_CHECK(huggingface::bytes_of_type(tensor.type) > 0, "the type is known");
+    }
+}
+
+void read_tokenizer_json(std::string_view json) {
+    const auto spec = huggingface::parse_tokenizer("x", json);
+    DEDLOC_CHECK(spec.unknown < spec.pieces.size(), "the unknown token is a piece");
+    formats::SpecialTokens special;
+    special.cls = special.sep = spec.unknown;
+    const auto again =
+        huggingface::parse_tokenizer("x", huggingface::write_tokenizer(spec, special));
+    DEDLOC_CHECK(again == spec, "a tokenizer is read as it was written");
+}
+
+void read_tokenizer_config(std::string_view json) {
+    auto config = huggingface::parse_tokenizer_config("x", json);
+    huggingface::parse_special_tokens_map("x", json, config);
+}
+
+/// Tokenises a text; after a byte 0xff follows a table of the normaliser.
+void tokenise(std::string_view input) {
+    const auto at = input.find('\xff');
+    const auto text = input.substr(0, at);
+    if (!is_utf8(text)) return;
+    huggingface::TokenizerSpec spec;
+    spec.pieces = {{"<unk>", 0}, {"a", -1}, {"\u2581", -2}, {"\u2581the", -3}, {"9,", -3}};
+    spec.unknown = 0;
+    spec.added.push_back({.content = "<unk>", .takes_space_before = true});
+    using Form = huggingface::UnicodeForm::Form;
+    spec.normaliser = {huggingface::Replace{"``", "\""},
+                       huggingface::UnicodeForm{Form::kNfkd},
+                       huggingface::StripAccents{},
+                       huggingface::Lowercase{},
+                       huggingface::Strip{},
+                       huggingface::ReplaceBlanks{" "}};
+    if (at != std::string_view::npos) {
+        spec.normaliser.emplace_back(huggingface::Precompiled{std::string{input.substr(at + 1)}});
+    }
+    spec.divisions.emplace_back(huggingface::Metaspace{});
+    const auto ids = tokenizer::Pipeline{spec}.encode(text);
+    DEDLOC_CHECK(ids.size() <= 8 * (text.size() + 1), "a character has few tokens", ids.size());
+    for (const auto id : ids) DEDLOC_CHECK(id < spec.pieces.size(), "an id is a piece's", id);
+}
+
 }  // namespace
 
 void run(std::span<const std::byte> input) {
@@ -48,11 +107,19 @@ void run(std::span<const std::byte> input) {
     const auto bytes = input.subspan(1);
     const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     try {
-        switch (static_cast<unsigned>(input.front()) % 3) {
+        switch (static_cast<unsigned>(input.front()) % 7) {
             case 0:
                 return read_header(text);
             case 1:
                 return read_config(text);
+            case 3:
+                return read_pickle(bytes);
+            case 4:
+                return read_tokenizer_json(text);
+            case 5:
+                return read_tokenizer_config(text);
+            case 6:
+                return tokenise(text);
             default:
                 return read_tokenizer(bytes);
         }

@@ -1,11 +1,19 @@
+# A path with blanks cannot be among the flags of a preset.
+if(DEDLOC_FUZZ)
+    target_compile_options(dedloc_warnings INTERFACE
+        -fsanitize-ignorelist=${CMAKE_CURRENT_SOURCE_DIR}/ignored.txt)
+endif()
 if(DEDLOC_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "DEDLOC_FUZZ=ON needs clang: cmake --preset fuzz")
 endif()
-# dedloc_fuzz(name MAX_LEN bytes SOURCES ... LINKS ...): fuzz_name on fuzz_name.cpp. With
+# dedloc_fuzz(name MAX_LEN bytes LABEL unit SOURCES ... LINKS ...): fuzz_name on fuzz_name.cpp. With
 # DEDLOC_FUZZ it searches for inputs that break it, of at most that many bytes (0: libFuzzer
-# chooses); in any build it runs on those in corpus/name.
+# chooses); in any other build it runs on those in corpus/name, as a test with that label.
 function(dedloc_fuzz name)
-    cmake_parse_arguments(A "" "MAX_LEN" "SOURCES;LINKS" ${ARGN})
+    cmake_parse_arguments(A "" "MAX_LEN;LABEL" "SOURCES;LINKS" ${ARGN})
+    if(NOT A_LABEL)
+        set(A_LABEL unit)
+    endif()
     set(target fuzz_${name})
     set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
     add_executable(${target} ${target}.cpp ${A_SOURCES})
@@ -24,7 +32,7 @@ function(dedloc_fuzz name)
     else()
         target_sources(${target} PRIVATE replay_main.cpp)
         add_test(NAME ${target}_corpus COMMAND ${target} ${corpus})
-        set_tests_properties(${target}_corpus PROPERTIES LABELS unit TIMEOUT 120)
-        add_dependencies(tests_unit ${target})
+        set_tests_properties(${target}_corpus PROPERTIES LABELS ${A_LABEL} TIMEOUT 120)
+        add_dependencies(tests_${A_LABEL} ${target})
     endif()
 endfunction()

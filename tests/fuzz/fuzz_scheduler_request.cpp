@@ -43,7 +43,7 @@ void check_host(const server::HostReport& host) {
     DEDLOC_CHECK(host.gpus >= 0, "no computer has fewer than no GPUs", host.gpus);
     for (const std::string* text : {&host.domain_name, &host.ip_address, &host.cpid,
                                     &host.processor_vendor, &host.processor_model, &host.os_name,
-                                    &host.os_version, &host.product_name, &host.coprocessors}) {
+                                    &host.os_version, &host.product_name, &host.serial}) {
         check_text(*text);
     }
     for (const double number : {host.flops, host.iops, host.memory_bytes, host.disk_total,

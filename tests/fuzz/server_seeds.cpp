@@ -62,6 +62,7 @@ void write_accounts(const std::filesystem::path& root) {
 }
 
 void write_model_folders(const std::filesystem::path& root) {
+    using namespace std::string_literals;  // for texts with zeros
     const Corpus corpus(root, "model_folder");
     const auto add = [&](const std::string& name, char choice, const std::string& text) {
         corpus.add(name, bytes_of(choice + text));
@@ -78,6 +79,24 @@ void write_model_folders(const std::filesystem::path& root) {
         std::string{"\x0a\x0e\x0a\x05<pad>\x15\0\0\0\0\x18\x03\x0a\x0a\x0a\x01"
                     "a\x15\0\0\0\xc0\x18\x01\x12\x02\x18\x01\x1a\x03\x12\x01x",
                     37});
+    // A dictionary of one tensor, as PyTorch writes it.
+    add("pickle", 3,
+        "\x80\x02}X\x01\0\0\0actorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage"s
+        "ctorch\nFloatStorage\nX\x01\0\0\0"s
+        "0X\x03\0\0\0cpuK\x06tQK\0K\x02K\x03\x86K\x03K\x01\x86\x89NtRs."s);
+    add("tokenizer_json", 4,
+        R"({"added_tokens":[{"id":0,"content":"<unk>","special":true}],"normalizer":)"
+        R"({"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":"``"},)"
+        R"("content":"\""},{"type":"NFKD"},{"type":"StripAccents"},{"type":"Lowercase"},)"
+        R"({"type":"Precompiled","precompiled_charsmap":"BAAAAAAAAAA="},{"type":"Strip",)"
+        R"("strip_left":true,"strip_right":true},{"type":"Replace","pattern":{"Regex":" {2,}"},)"
+        R"("content":" "}]},"pre_tokenizer":{"type":"Sequence","pretokenizers":[)"
+        R"({"type":"WhitespaceSplit"},{"type":"Metaspace","replacement":"▁","split":true}]},)"
+        R"("model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["a",-1.5]]}})");
+    add("tokenizer_config", 5,
+        R"({"tokenizer_class":"AlbertTokenizer","do_lower_case":true,"mask_token":{"content":)"
+        R"("[MASK]","lstrip":true},"added_tokens_decoder":{"4":{"content":"[MASK]"}}})");
+    add("text", 6, "THE caf\u00e9 9, ``a'' <unk> \u0130\xff\x04\0\0\0\0\0\0\0"s);
 }
 
 void write_gateway(const std::filesystem::path& root) {
@@ -224,6 +243,22 @@ void write_archives(const std::filesystem::path& root) {
                                        piece("a//b") + piece("two")));
 }
 
+/// As fuzz_door_*.cpp read them: the kind of database, and choices. An input is a recipe, so a few
+/// short ones reach every template.
+void write_doors(const std::filesystem::path& root) {
+    for (const char* const door : {"scheduler", "accounts", "uploads", "gateway"}) {
+        const Corpus corpus(root, std::string{"door_"} + door);
+        for (char database = 0; database < 3; ++database) {
+            const std::string kind(1, database);
+            corpus.add("plain_" + std::to_string(database), bytes_of(kind));
+            corpus.add("odd_" + std::to_string(database),
+                       bytes_of(kind + std::string{"\2\7\1\4\0\22\0\46\1\32\3\12\4\51\5\7\0\3"
+                                                   "\5\1\2\4\2\33\0\50\0\65\1\43",
+                                                   30}));
+        }
+    }
+}
+
 }  // namespace
 
 void write_server_seeds(const std::filesystem::path& root) {
@@ -237,6 +272,7 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_preferences(root);
     write_config_files(root);
     write_archives(root);
+    write_doors(root);
 }
 
 }  // namespace dedloc::fuzz

@@ -9,9 +9,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 programs=$(realpath "$1")
 dedloc=$programs/dedloc
 peer=$programs/dedloc-peer
-project=$folder/project
-restored=$folder/restored
-backup=$folder/backup.tar.zst
+project=$folder/"My project'\"\$(x);*?ü%20&#"
+restored=$folder/"restored \$(x);*?[a]ü%20 #"
+backup=$folder/"a backup;*.tar.zst"
 log=$project/log/dedloc-backbone-r.log
 output=$log # which a failure prints
 
@@ -132,7 +132,10 @@ says 2 'exists already' "$dedloc" project restore "$backup" "$project"
 saved=$(steps)
 await 60 "steps after the backup" has_step $((saved + 4))
 kill -KILL "$(<"$project/pids/supervisor.pid")"
-no_backbone() { [[ -z $(pgrep -f -- "--project $project " || true) ]]; }
+no_backbone() { # those of $project, which is an argument of theirs
+    local processes=(/proc/[0-9]*/cmdline)
+    [[ -z $(grep -lzxF -- "$project" "${processes[@]}" 2>/dev/null || true) ]]
+}
 await 20 "the end of the daemons" no_backbone
 ahead=$(steps)
 mv "$project" "$folder/lost"
@@ -145,7 +148,7 @@ step=$(jq .runs[0].step "$folder/answer")
 generation=$(jq .runs[0].generation "$folder/answer")
 [[ $step -le $saved && $step -ge 3 && $generation -gt 1700000000 ]] \
     || fail_test "$(<"$folder/answer")"
-grep -q "$restored/download" "$restored/config.xml" || fail_test "config.xml names the old folder"
+grep -qF "$restored/download" "$restored/config.xml" || fail_test "config.xml names the old folder"
 cmp "$folder/relay" "$restored/keys/mail_credentials"
 "$dedloc" project start "$restored" >/dev/null
 log=$restored/log/dedloc-backbone-r.log

@@ -7,26 +7,37 @@ source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 programs=$1
 dedloc=$programs/dedloc
 demo=$(dirname "${BASH_SOURCE[0]}")/../../project_server/demo
+# What shells, XML, nginx, SQL, JSON, URLs and MariaDB's lists of folders take as their own. The
+# path of the database's socket in it is longer than a socket's may be.
+p=$folder/"-My project'\"\$(x);*?[a]\\ü%20&amp;#{}<b>:|~@=+,! the longest that fits in"
 
 echo "wrong arguments"
 says 2 'subcommand is required' "$dedloc"
 says 2 'DIR is required' "$dedloc" project create
-says 2 '--name is required' "$dedloc" project create "$folder/p"
-says 2 'not expected' "$dedloc" project create "$folder/p" --name x --bogus
-says 2 '--listen wants HOST:PORT' "$dedloc" project create "$folder/p" --name x \
+says 2 '--name is required' "$dedloc" project create "$p"
+says 2 'not expected' "$dedloc" project create "$p" --name x --bogus
+says 2 '--listen wants HOST:PORT' "$dedloc" project create "$p" --name x \
     --listen 127.0.0.1:70000
-says 2 'neither with http' "$dedloc" project create "$folder/p" --name x --url train.example.org
-says 2 'name a certificate' "$dedloc" project create "$folder/p" --name x \
+says 2 'neither with http' "$dedloc" project create "$p" --name x --url train.example.org
+says 2 'name a certificate' "$dedloc" project create "$p" --name x \
     --url https://train.example.org/
-says 2 'name the --url' "$dedloc" project create "$folder/p" --name x --listen 0.0.0.0:0
-[[ $EUID != 0 ]] || says 2 'must not run as root' "$dedloc" project create "$folder/p" --name x \
+says 2 'name the --url' "$dedloc" project create "$p" --name x --listen 0.0.0.0:0
+[[ $EUID != 0 ]] || says 2 'must not run as root' "$dedloc" project create "$p" --name x \
     --listen 0.0.0.0:0 --url http://train.example.org/
-[[ $EUID != 0 ]] || says 2 'there is no user' "$dedloc" project create "$folder/p" --name x \
+[[ $EUID != 0 ]] || says 2 'there is no user' "$dedloc" project create "$p" --name x \
     --user no-such-user
-says 2 '--contact-seconds' "$dedloc" project create "$folder/p" --name x --contact-seconds 1
-says 2 'no numeric IPv4 or IPv6 address' "$dedloc" project create "$folder/p" --name x \
+says 2 '--contact-seconds' "$dedloc" project create "$p" --name x --contact-seconds 1
+says 2 'no numeric IPv4 or IPv6 address' "$dedloc" project create "$p" --name x \
     --listen nowhere:0
 says 2 'there is no folder' "$dedloc" project create "$folder/none/p" --name x
+says 2 'control character' "$dedloc" project create "$folder/two"$'\n'"lines" --name x
+says 2 'not UTF-8' "$dedloc" project create "$folder/"$'\xE9' --name x
+says 2 'a project.s has at most' "$dedloc" project create "$folder/$(printf 'x%.0s' {1..230})" \
+    --name x
+says 2 'name "  " is not one line' "$dedloc" project create "$p" --name '  '
+says 2 'name "a.b" is not one line' "$dedloc" project create "$p" --name $'a\nb'
+says 2 'is not one line of 1 to 255 bytes' "$dedloc" project create "$p" \
+    --name "$(printf 'x%.0s' {1..256})"
 says 2 'is not a DeDLOC project' "$dedloc" project start "$folder"
 says 2 'is not a DeDLOC project' "$dedloc" run status --project "$folder" --name r
 says 2 'No such file' "$dedloc" corpus build --text "$folder/none" --out "$folder/c"
@@ -42,21 +53,22 @@ says 1 "exists already" "$demo" --dir "$folder/full"
 [[ $(ls "$folder") == full ]] || fail_test "something was left: $(ls -A "$folder")"
 
 echo "a project is made whole"
-"$dedloc" project create "$folder/p" --name 'Test & <project>' >/dev/null
-says 2 'exists already' "$dedloc" project create "$folder/p" --name x
-url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$folder/p/config.xml")
+"$dedloc" project create "$p" --name "Test & <project>'\"\$(x);*ü%20" >/dev/null
+says 2 'exists already' "$dedloc" project create "$p" --name x
+url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$p/config.xml")
 port=${url##*:} port=${port%/}
-[[ $(stat -c %a "$folder/p" "$folder/p/keys/project.key" "$folder/p/config.xml") \
+[[ $(stat -c %a "$p" "$p/keys/project.key" "$p/config.xml") \
     == $'700\n600\n600' ]] \
     || fail_test "secrets can be read by others"
 
 echo "it runs, and a daemon that is killed comes back"
-"$dedloc" project start "$folder/p" >/dev/null
-says 2 'running already' "$dedloc" project start "$folder/p"
+"$dedloc" project start "$p" >/dev/null
+says 2 'running already' "$dedloc" project start "$p"
 says 2 'already in use' "$dedloc" project create "$folder/q" --name x \
     --listen "127.0.0.1:$port"
 says 1 'already in use' "$demo" --port "$port"
-curl -fsS "${url}get_project_config.php" | grep -q 'Test &amp; &lt;project&gt;' \
+curl -fsS "${url}get_project_config.php" \
+    | grep -qF "Test &amp; &lt;project&gt;&#39;&quot;\$(x);*ü%20" \
     || fail_test "the project's page does not know its name"
 # A project without runs accepts no peers, but the check-up measures the link all the same.
 "$programs/dedloc-peer" check "$url" >"$folder/check" 2>"$folder/check.err" && fail_test "no NO"
@@ -69,43 +81,56 @@ posted() {
 [[ $(posted 8388608 dedloc/bandwidth) == 200 ]] || fail_test "8 MiB are not taken"
 [[ $(posted 8388609 dedloc/bandwidth) == 413 ]] || fail_test "more than 8 MiB are taken"
 [[ $(posted 20000 dedloc/enrol) == 413 ]] || fail_test "an enrolment may be long"
-! grep 'buffered to a temporary file' "$folder/p/log/nginx.log" || fail_test "nginx's disk measured"
+! grep 'buffered to a temporary file' "$p/log/nginx.log" || fail_test "nginx's disk measured"
 for _ in {1..45}; do
     curl -s -o /dev/null -w '%{http_code}\n' "${url}dedloc/bandwidth?bytes=1"
 done >"$folder/often"
 grep -q 429 "$folder/often" || fail_test "an address may transfer without end"
-[[ -s $folder/p/pids/dedloc-evaluate.pid ]] || fail_test "nothing measures the runs"
+[[ -s $p/pids/dedloc-evaluate.pid ]] || fail_test "nothing measures the runs"
 [[ $(curl -fsS "$url") == *'<tbody id="runs">'* ]] || fail_test "the page has no table of runs"
-first=$(<"$folder/p/pids/nginx.pid")
+first=$(<"$p/pids/nginx.pid")
 kill -9 "$first"
-came_back() { [[ -s $folder/p/pids/nginx.pid && $(<"$folder/p/pids/nginx.pid") != "$first" ]]; }
+came_back() { [[ -s $p/pids/nginx.pid && $(<"$p/pids/nginx.pid") != "$first" ]]; }
 await 20 "nginx to come back" came_back
 answers() { curl -fsS -o /dev/null "$url" 2>/dev/null; }
 await 20 "the page to answer again" answers
 # No log has what a client sends to sign in, also while the server is down.
 secret='email_addr=secret@example.org&passwd_hash=0123456789abcdef0123456789abcdef'
 curl -s -o /dev/null "${url}lookup_account.php?$secret" || fail_test "no account page"
-kill -9 "$(<"$folder/p/pids/dedloc-server.pid")"
+kill -9 "$(<"$p/pids/dedloc-server.pid")"
 curl -s -o /dev/null "${url}lookup_account.php?$secret" || true
 await 20 "the server to come back" answers
-grep -q 'GET /lookup_account.php HTTP' "$folder/p/log/access.log" || fail_test "no access is logged"
-! grep -r 'secret@\|0123456789abcdef' "$folder/p/log" || fail_test "a log has a volunteer's secrets"
-says 0 'stopped' "$dedloc" project stop "$folder/p"
-says 0 'not running' "$dedloc" project stop "$folder/p"
+grep -q 'GET /lookup_account.php HTTP' "$p/log/access.log" || fail_test "no access is logged"
+! grep -r 'secret@\|0123456789abcdef' "$p/log" || fail_test "a log has a volunteer's secrets"
+says 0 'stopped' "$dedloc" project stop "$p"
+says 0 'not running' "$dedloc" project stop "$p"
 none_left "stopping a project"
+"$dedloc" project check "$p" >"$folder/check" 2>&1 || fail_test "$(<"$folder/check")"
+says 0 'is up to date already' "$dedloc" project upgrade "$p"
+
+echo "a daemon that cannot start says why"
+mv "$p/keys/upload_public" "$folder/key"
+mv "$p/db/data/ibdata1" "$folder"
+mkdir "$p/db/data/ibdata1"
+says 1 'mariadbd does not start: .*ibdata1. is not a regular file' "$dedloc" project start "$p"
+rmdir "$p/db/data/ibdata1"
+mv "$folder/ibdata1" "$p/db/data"
+says 1 'dedloc-server does not start: .*upload_public' "$dedloc" project start "$p"
+mv "$folder/key" "$p/keys/upload_public"
+none_left "a project that could not start"
 
 echo "killing the supervisor ends its daemons"
-"$dedloc" project start "$folder/p" >/dev/null
-kill -9 "$(<"$folder/p/pids/supervisor.pid")"
+"$dedloc" project start "$p" >/dev/null
+kill -9 "$(<"$p/pids/supervisor.pid")"
 is_quiet() { [[ -z $(marked) ]]; }
 await 20 "all daemons to end" is_quiet
 
 echo "a port that somebody took is one sentence"
-"$dedloc" project start "$folder/p" >/dev/null
+"$dedloc" project start "$p" >/dev/null
 "$dedloc" project create "$folder/q" --name x >/dev/null
 sed -i "s/\"127.0.0.1:[0-9]*\"/\"127.0.0.1:$port\"/" "$folder/q/dedloc.json"
 says 1 'already in use' "$dedloc" project start "$folder/q"
-"$dedloc" project stop "$folder/p" >/dev/null
+"$dedloc" project stop "$p" >/dev/null
 none_left "a project that could not start"
 
 echo "a corpus is made whole, the same twice, and a run from it"
@@ -116,18 +141,18 @@ done \
 "$dedloc" corpus build --text "$folder/text" --out "$folder/c1" --vocabulary 100 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/c2" --vocabulary 100 >/dev/null
 diff -r "$folder/c1" "$folder/c2" || fail_test "two builds of one corpus differ"
-make_run() { "$dedloc" run create --project "$folder/p" --corpus "$folder/c1" --steps 5 "$@"; }
+make_run() { "$dedloc" run create --project "$p" --corpus "$folder/c1" --steps 5 "$@"; }
 make_run --name r >/dev/null
 says 2 'has a run r already' make_run --name r
 says 2 'there is no model huge' make_run --name s --model huge
 says 2 'dropout' make_run --name s --dropout 0 0 1
 says 2 'evaluate-samples' make_run --name s --evaluate-samples 0
 make_run --name d --model xlarge --dropout 0 0 0.1 >/dev/null
-grep -q '"classifier_dropout":0.1' "$folder/p/runs/d/run.json" || fail_test "no dropout in run.json"
+grep -q '"classifier_dropout":0.1' "$p/runs/d/run.json" || fail_test "no dropout in run.json"
 says 2 'is not a corpus' \
-    "$dedloc" run create --project "$folder/p" --corpus "$folder" --steps 5 --name s
+    "$dedloc" run create --project "$p" --corpus "$folder" --steps 5 --name s
 cp -r "$folder/c1" "$folder/c3"
-damaged=("$dedloc" run create --project "$folder/p" --corpus "$folder/c3" --steps 5 --name s)
+damaged=("$dedloc" run create --project "$p" --corpus "$folder/c3" --steps 5 --name s)
 "$dedloc" corpus build --text "$folder/text" --out "$folder/c4" --vocabulary 104 >/dev/null
 cp "$folder/c4/tokenizer.model" "$folder/c3"
 says 2 'has 104 pieces and is not the tokenizer of this corpus' "${damaged[@]}"
@@ -135,20 +160,20 @@ cp "$folder/c1/tokenizer.model" "$folder/c3"
 shard=$(compgen -G "$folder/c3/shard-*" | head -n 1)
 truncate --size=-1 "$shard"
 says 2 'is cut off or altered' "${damaged[@]}"
-says 2 'has no run s' "$dedloc" run status --project "$folder/p" --name s
-says 0 'paused' "$dedloc" run pause --project "$folder/p" --name r
-says 0 'running' "$dedloc" run resume --project "$folder/p" --name r
-says 2 'required' "$dedloc" user ban --project "$folder/p"
-says 2 'has no user 7' "$dedloc" user ban --project "$folder/p" 7
-says 2 'has no host attic' "$dedloc" host show --project "$folder/p" attic
-says 2 '64 hex digits' "$dedloc" key ban --project "$folder/p" nobody
-says 2 'one line' "$dedloc" key ban --project "$folder/p" --reason $'two\nlines' nobody
+says 2 'has no run s' "$dedloc" run status --project "$p" --name s
+says 0 'paused' "$dedloc" run pause --project "$p" --name r
+says 0 'running' "$dedloc" run resume --project "$p" --name r
+says 2 'required' "$dedloc" user ban --project "$p"
+says 2 'has no user 7' "$dedloc" user ban --project "$p" 7
+says 2 'has no host attic' "$dedloc" host show --project "$p" attic
+says 2 '64 hex digits' "$dedloc" key ban --project "$p" nobody
+says 2 'one line' "$dedloc" key ban --project "$p" --reason $'two\nlines' nobody
 key=$(printf '%064d' 7)
-says 0 'banned: 0 backbones have acted' "$dedloc" key ban --project "$folder/p" --reason spam "$key"
-says 0 '"reason":"spam"' "$dedloc" key list --project "$folder/p" --json
-says 0 'not banned any more' "$dedloc" key unban --project "$folder/p" "$key"
-says 2 'nothing of this is banned' "$dedloc" key unban --project "$folder/p" "$key"
-[[ $(ls "$folder/p/runs" | xargs) == "d r" ]] || fail_test "a failed run left something"
+says 0 'banned: 0 backbones have acted' "$dedloc" key ban --project "$p" --reason spam "$key"
+says 0 '"reason":"spam"' "$dedloc" key list --project "$p" --json
+says 0 'not banned any more' "$dedloc" key unban --project "$p" "$key"
+says 2 'nothing of this is banned' "$dedloc" key unban --project "$p" "$key"
+[[ $(ls "$p/runs" | xargs) == "d r" ]] || fail_test "a failed run left something"
 
 echo "a run starts from a Hugging Face folder, and its model comes out with the same bits"
 fixture=$(dirname "${BASH_SOURCE[0]}")/../boinc_app/fixtures/albert_flat
@@ -157,7 +182,7 @@ cp "$fixture/config.json" "$fixture/model.safetensors" "$folder/hf"
 from() { make_run --name imported --from "$folder/hf"; }
 sed 's/"hidden_size": *[0-9]*/"hidden_size":64/' "$folder/hf/config.json" >"$folder/own.json"
 make_run --name own --model "$folder/own.json" >/dev/null
-grep -q '"hidden":64' "$folder/p/runs/own/run.json" || fail_test "not the model of the file"
+grep -q '"hidden":64' "$p/runs/own/run.json" || fail_test "not the model of the file"
 says 2 'none.json' make_run --name s --model "$folder/none.json"
 says 2 'has no spiece.model' from
 echo other >"$folder/hf/spiece.model"
@@ -166,13 +191,13 @@ cp "$folder/c1/tokenizer.model" "$folder/hf/spiece.model"
 sed -i 's/"gelu_new"/"relu"/' "$folder/hf/config.json"
 says 2 "hidden_act = 'gelu_new', not 'relu'" from
 cp "$fixture/config.json" "$folder/hf"
-[[ $(ls "$folder/p/runs" | xargs) == "d own r" ]] || fail_test "a failed import left something"
+[[ $(ls "$p/runs" | xargs) == "d own r" ]] || fail_test "a failed import left something"
 says 0 'run imported: [0-9]* parameters' from
-export_run() { "$dedloc" run export --project "$folder/p" --name "$@"; }
+export_run() { "$dedloc" run export --project "$p" --name "$@"; }
 says 2 'has no ledger yet' export_run imported "$folder/out"
-"$programs/dedloc-backbone" --project "$folder/p" --run imported --no-database 2>/dev/null &
+"$programs/dedloc-backbone" --project "$p" --run imported --no-database 2>/dev/null &
 backbone=$!
-has_ledger() { [[ -s $folder/p/runs/imported/ledger ]]; }
+has_ledger() { [[ -s $p/runs/imported/ledger ]]; }
 await 30 "a ledger of the run" has_ledger
 kill "$backbone"
 wait "$backbone" || fail_test "the backbone failed"
@@ -184,14 +209,14 @@ says 2 'exists already' export_run imported "$folder/out"
 # The last bytes are the tensors, which both files have in their own order: import it again.
 says 0 'run again' make_run --name again --from "$folder/out"
 for run in imported again; do
-    tail -c +105 "$folder/p/runs/$run/checkpoints/step_000000000.state" >"$folder/$run.state"
+    tail -c +105 "$p/runs/$run/checkpoints/step_000000000.state" >"$folder/$run.state"
 done
 cmp "$folder/imported.state" "$folder/again.state" || fail_test "an export has other parameters"
-verify() { "$dedloc" run checkpoint verify --project "$folder/p" --name imported "$@"; }
+verify() { "$dedloc" run checkpoint verify --project "$p" --name imported "$@"; }
 says 0 'the state of the run imported at step 0, proven' verify
-says 1 'a checkpoint of the run' verify "$folder/p/runs/again/checkpoints/step_000000000.state"
+says 1 'a checkpoint of the run' verify "$p/runs/again/checkpoints/step_000000000.state"
 says 1 'not a checkpoint' verify "$folder/text"
-list=$("$dedloc" run checkpoint list --project "$folder/p" --name imported)
+list=$("$dedloc" run checkpoint list --project "$p" --name imported)
 [[ $list =~ 1\ checkpoints.*step\ *0\ .*proven ]] || fail_test "a wrong list: $list"
 says 2 'name a run' "$dedloc" run checkpoint list
 mkdir "$folder/little"
@@ -200,22 +225,22 @@ full_export='mount -t tmpfs -o size=64k tmpfs "$1" && "$2" run export --project 
     [[ -z $(ls -A "$1") ]] || { echo "left: $(ls -A "$1")"; exit 99; }; exit $status'
 if unshare --mount --map-root-user true 2>/dev/null; then
     says 1 'No space left on device' unshare --mount --map-root-user \
-        bash -c "$full_export" _ "$folder/little" "$dedloc" "$folder/p"
+        bash -c "$full_export" _ "$folder/little" "$dedloc" "$p"
 fi
 
 echo "voters are appointed and dismissed"
-appoint() { "$dedloc" run appoint --project "$folder/p" --name r "$@"; }
-dismiss() { "$dedloc" run dismiss --project "$folder/p" --name r "$@"; }
-voters() { "$dedloc" run voters --project "$folder/p" --name r; }
+appoint() { "$dedloc" run appoint --project "$p" --name r "$@"; }
+dismiss() { "$dedloc" run dismiss --project "$p" --name r "$@"; }
+voters() { "$dedloc" run voters --project "$p" --name r; }
 own=$(voters | sed -n 's/^\([0-9a-f]*\)  votes.*own backbone$/\1/p')
 [[ ${#own} == 64 && $(voters | wc -l) == 2 ]] || fail_test "the backbone does not vote: $(voters)"
 says 2 'give --file' appoint
-says 2 'has no run s' "$dedloc" run appoint --project "$folder/p" --name s --file "$folder/v"
+says 2 'has no run s' "$dedloc" run appoint --project "$p" --name s --file "$folder/v"
 says 2 '64 hex digits' appoint --key nobody
 says 2 '--seed wants HOST:PORT' appoint --file "$folder/v" --seed nowhere
 says 1 'cannot write' appoint --file "$folder/none/v"
 says 2 'is the last voter' dismiss "$own"
-[[ ! -e $folder/v && ! -e $folder/p/runs/r/voters.json ]] || fail_test "a failure left something"
+[[ ! -e $folder/v && ! -e $p/runs/r/voters.json ]] || fail_test "a failure left something"
 says 0 'appointed .* 2 voters: an even number' appoint --file "$folder/v1" --seed 127.0.0.1:7
 says 2 'exists already' appoint --file "$folder/v1"
 says 0 'appointed .* 3 voters' appoint --file "$folder/v2" --backbone 127.0.0.1:8
@@ -228,22 +253,22 @@ says 2 "no voter's key begins with xyzw" dismiss xyzw
 says 0 'dismissed' dismiss "${second:0:12}"
 says 2 "no voter's key" dismiss "${second:0:12}"
 says 0 'appointed' appoint --key "$own"
-grep -q '"min_generation": 1' "$folder/p/runs/r/voters.json" || fail_test "not appointed again"
-cp "$folder/p/runs/r/voters.json" "$folder/voters.json"
-head -c 30 "$folder/voters.json" >"$folder/p/runs/r/voters.json"
+grep -q '"min_generation": 1' "$p/runs/r/voters.json" || fail_test "not appointed again"
+cp "$p/runs/r/voters.json" "$folder/voters.json"
+head -c 30 "$folder/voters.json" >"$p/runs/r/voters.json"
 says 2 'voters.json is not JSON' appoint --file "$folder/v3"
 [[ ! -e $folder/v3 ]] || fail_test "a voter that was not appointed has a file"
-cp "$folder/voters.json" "$folder/p/runs/r/voters.json"
+cp "$folder/voters.json" "$p/runs/r/voters.json"
 
 echo "the backbone's wrong arguments"
 backbone=$programs/dedloc-backbone
 says 2 '--project with --run, or --folder is required' "$backbone"
-says 2 'requires --run' "$backbone" --project "$folder/p"
+says 2 'requires --run' "$backbone" --project "$p"
 says 2 'requires --folder' "$backbone" --voter "$folder/v1"
-says 2 'excludes' "$backbone" --project "$folder/p" --run r --folder "$folder/w"
+says 2 'excludes' "$backbone" --project "$p" --run r --folder "$folder/w"
 says 2 'there is no folder' "$backbone" --folder "$folder/w"
 says 2 'there is no file' "$backbone" --folder "$folder/w" --voter "$folder/none"
-says 2 'neither empty nor a voter' "$backbone" --folder "$folder/p" --voter "$folder/v1"
+says 2 'neither empty nor a voter' "$backbone" --folder "$p" --voter "$folder/v1"
 says 2 'is not JSON' "$backbone" --folder "$folder/w" --voter "$folder/text"
 [[ -e $folder/v1 ]] || fail_test "a voter's file is gone before it was used"
 none_left "commands that start the database for a moment"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A project whose database is on an existing MariaDB server, with an account that has rights in one
-# database only and must use TLS: what cannot be used is refused in one sentence; the project works,
-# also after the server was killed and started again; its backup becomes a project with a MariaDB of
-# its own, or one in another database of the server, which it reaches by the socket.
+# database only and must use TLS, and defaults of latin1 without strict mode: what cannot be used is
+# refused in one sentence; the project works, with names in any script, also after the server was
+# killed and started again; its backup becomes a project with a MariaDB of its own, or one in
+# another database of the server, which it reaches by the socket.
 # Usage: external_database_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -33,6 +34,7 @@ serve() {
     /usr/sbin/mariadbd --no-defaults --user="$user" --datadir="$folder/data" \
         --socket="$folder/sock" --bind-address=127.0.0.1 --port="$port" --skip-log-bin \
         --pid-file="$folder/pid" --innodb-buffer-pool-size=32M --ssl-ca="$folder/ca.pem" \
+        --character-set-server=latin1 --collation-server=latin1_swedish_ci --sql-mode= \
         --ssl-cert="$folder/server.pem" --ssl-key="$folder/server.key" >>"$output" 2>&1 &
     server=$!
 }
@@ -59,6 +61,13 @@ printf 'wrong\n' >"$folder/wrong"
 chmod 600 "$folder/password" "$folder/wrong"
 url=mysql://d@127.0.0.1:$port
 
+prints() { # STATUS PATTERN COMMAND...: one of the lines that the command prints is such
+    local wanted=$1 pattern=$2 status=0
+    shift 2
+    "$@" >"$output.printed" 2>&1 </dev/null || status=$?
+    [[ $status == "$wanted" ]] && grep -Eq -- "$pattern" "$output.printed" \
+        || fail_test "$*: status $status, and not $wanted and $pattern: $(<"$output.printed")"
+}
 create() { # URL PASSWORD_FILE
     "$dedloc" project create "$project" --name External --database "$1" \
         --database-password-file "$2"
@@ -82,6 +91,14 @@ says 2 'Cannot connect.*(SSL|TLS|[Vv]alidation)' create \
 says 0 'project "External"' create "$secure?ssl-ca=$folder/ca.pem" "$folder/password"
 [[ ! -e $project/db/data ]] || fail_test "the project has a MariaDB of its own"
 [[ $(stat -c %a "$project/config.xml") == 600 ]] || fail_test "others can read the password"
+[[ $(stat -c %a "$project/db") == 700 ]] || fail_test "others can read db/"
+prints 0 '^0 bad' "$dedloc" project check "$project"
+sql "alter table boinc.team modify name varchar(254) character set latin1 not null default ''"
+prints 1 'bad +schema +the table team compares its text by latin1_swedish_ci.*: name' \
+    "$dedloc" project check "$project"
+prints 0 'the text of the table team is compared by bytes now' "$dedloc" project upgrade "$project"
+prints 0 'is up to date already' "$dedloc" project upgrade "$project"
+prints 0 '^0 bad' "$dedloc" project check "$project"
 for word in {1..400}; do
     echo "It was day $word. The people of town $((word % 7)) went home."
 done >"$folder/text"
@@ -93,18 +110,28 @@ sql "insert into boinc.app (name) values ('dedloc_train')" # so that there are j
 [[ ! -e $project/pids/mariadbd.pid ]] || fail_test "the project has started a MariaDB"
 
 web=$(config master_url)
-query="email_addr=v@example.org&user_name=v&passwd_hash=$(printf '%032d' 7)"
+hash=$(printf '%032d' 7)
+people=0
+for name in 王小明 Ольга José; do
+    people=$((people + 1))
+    curl -fs "${web}create_account.php" --data-urlencode "user_name=$name" --data \
+        "passwd_hash=$hash&email_addr=$people@example.org" | grep -q '<authenticator>' \
+        || fail_test "no account for $name"
+    prints 0 "$name" "$dedloc" user list --project "$project"
+done
+query="email_addr=v@example.org&user_name=v&passwd_hash=$hash"
 account=$(curl -fs "${web}create_account.php?$query" \
     | sed -n 's|.*<authenticator>\(.*\)</authenticator>.*|\1|p')
 host=$(curl -fs --data-binary @- "${web}cgi/scheduler" <<END | grep '<hostid>'
 <scheduler_request><authenticator>$account</authenticator><hostid>0</hostid>
 <rpc_seqno>1</rpc_seqno><platform_name>x86_64-pc-linux-gnu</platform_name>
-<host_info><domain_name>attic</domain_name><p_ncpus>2</p_ncpus></host_info></scheduler_request>
+<host_info><domain_name>компьютер</domain_name><p_ncpus>2</p_ncpus></host_info></scheduler_request>
 END
 ) || fail_test "the scheduler does not answer"
 [[ $host == *'<hostid>1</hostid>'* ]] || fail_test "$host"
+prints 0 'компьютер' "$dedloc" host list --project "$project"
 "$peer" ticket "$project/runs/r/run.json" --project-key "$project/keys/project.key" \
-    --key "$folder/key" --ticket "$folder/ticket" --user 1 --host 1 >/dev/null
+    --key "$folder/key" --ticket "$folder/ticket" --user 4 --host 1 >/dev/null
 "$peer" join "$project/runs/r/run.json" --key "$folder/key" --ticket "$folder/ticket" \
     --samples-per-second 20 --quiet >/dev/null 2>"$folder/peer.log" &
 member=$!

@@ -85,7 +85,13 @@ sql <<<"create table kept_run as select id, name, run_id, state, spec, target_ba
 sql <<<"select concat('drop table \`', table_name, '\`;') from information_schema.tables
     where table_schema = database() and table_name not in ('kept_run', 'app', 'app_version',
     'platform')" | sql
+sql <<<"alter database character set utf8mb4 collate utf8mb4_general_ci" # as it was made then
 sql <"$fixtures/earlier_schema.sql"
+other_text() { # columns
+    sql <<<"select count(*) from information_schema.columns where table_schema = database() and
+        collation_name <> 'utf8mb4_nopad_bin'"
+}
+[[ $(other_text) -gt 20 ]] || fail_test "the earlier tables compare text by bytes"
 sql <<<"drop table kept_run"
 "$dedloc" project stop "$project" >/dev/null
 finds 1 '^bad +schema +the table assignment is absent'
@@ -101,6 +107,7 @@ done
 "$dedloc" project upgrade "$project" >"$output" || fail_test "the upgrade failed after kills"
 says 0 'is up to date already' "$dedloc" project upgrade "$project"
 finds 0 '^0 bad'
+[[ $(other_text) == 0 ]] || fail_test "text is not compared by bytes"
 [[ -d $project/html && -s $project/nginx/nginx.conf ]] || fail_test "files were not written"
 "$dedloc" project start "$project" >/dev/null
 # dedloc-purge may have compacted the contribution, which is old.

@@ -1,7 +1,9 @@
-// Each attempt is one POST. Statuses 429 and 5xx, and failures without a status, are retried; any
-// other answer is final. A reply counts only if the ticket is for this run and key and the project
-// has signed it and the revocations. The clocks are compared here, since a peer whose clock is
-// wrong would have its ticket refused on every link.
+// Each attempt is one POST. An answer counts only if it is the gateway's: a ticket for this run and
+// key that the project has signed with the revocations, or a refusal in the gateway's own words.
+// Whatever else answers at the URL (a web server without the gateway's line, a proxy's error page,
+// a captive portal) says nothing about the job, so it is retried like a failure without an answer.
+// The clocks are compared here, since a peer whose clock is wrong would have its ticket refused on
+// every link.
 #include "peer/net/gateway/enrolment.hpp"
 
 #include <fmt/format.h>
@@ -25,44 +27,40 @@ constexpr milliseconds kTick{100};
 constexpr std::chrono::seconds kClocksDiffer{wire::kClockErrorSeconds - 60};
 
 constexpr long kOk = 200;
-constexpr long kTooMany = 429;
-constexpr long kServerErrors = 500;
-
-/// True if a retry may succeed.
-bool is_passing(const HttpAnswer& answer) {
-    return answer.status == 0 || answer.status == kTooMany || answer.status >= kServerErrors;
-}
 
 std::string sentence_of(const HttpAnswer& answer) {
     if (!answer.failure.empty()) return answer.failure;
     const std::string sentence = formats::parse_enrolment_error(answer.body);
-    return sentence.empty() ? fmt::format("it answers with HTTP status {}", answer.status)
-                            : sentence;
+    if (!sentence.empty()) return sentence;
+    return fmt::format(
+        "the answer there, with HTTP status {}, is not that of the project's gateway",
+        answer.status);
 }
 
-/// The valid reply of a final answer. Errors: EnrolmentRefused; IoError if the clocks differ.
-formats::EnrolmentReply checked(const HttpAnswer& answer, const EnrolmentOptions& options) {
-    if (answer.status != kOk) throw EnrolmentRefused(sentence_of(answer));
+/// The reply that an answer holds, if the project has signed it for this run and key.
+std::optional<formats::EnrolmentReply> reply_in(const HttpAnswer& answer,
+                                                const EnrolmentOptions& options) {
+    if (answer.status != kOk) return std::nullopt;
     try {
         formats::EnrolmentReply reply = formats::parse_enrolment_reply(answer.body);
         const formats::Ticket& ticket = reply.ticket.ticket;
-        if (ticket.run != options.run || ticket.peer != options.request.key ||
-            !formats::is_signed_by(options.project, reply.ticket) ||
-            !formats::is_signed_by(options.project, reply.revoked)) {
-            throw EnrolmentRefused("the gateway's ticket is not for this run and key");
-        }
-        const auto ahead = std::chrono::system_clock::now() - ticket.issued;
-        if (std::chrono::abs(ahead) > kClocksDiffer) {
-            throw IoError(fmt::format(
-                "this computer's clock is {} minutes {} the project's: peers would take no ticket",
-                std::chrono::round<std::chrono::minutes>(std::chrono::abs(ahead)).count(),
-                ahead.count() > 0 ? "ahead of" : "behind"));
-        }
-        return reply;
-    } catch (const InputError& error) {
-        throw EnrolmentRefused(
-            fmt::format("the reply of {} is not valid: {}", options.gateway, error.what()));
+        const bool is_ours = ticket.run == options.run && ticket.peer == options.request.key &&
+                             formats::is_signed_by(options.project, reply.ticket) &&
+                             formats::is_signed_by(options.project, reply.revoked);
+        return is_ours ? std::optional{std::move(reply)} : std::nullopt;
+    } catch (const InputError&) {
+        return std::nullopt;
     }
+}
+
+/// Errors: IoError.
+void compare_clocks(const formats::Ticket& ticket) {
+    const auto ahead = std::chrono::system_clock::now() - ticket.issued;
+    if (std::chrono::abs(ahead) <= kClocksDiffer) return;
+    throw IoError(fmt::format(
+        "this computer's clock is {} minutes {} the project's: peers would take no ticket",
+        std::chrono::round<std::chrono::minutes>(std::chrono::abs(ahead)).count(),
+        ahead.count() > 0 ? "ahead of" : "behind"));
 }
 
 /// Random between half of `pause` and all of it, so that peers do not retry at the same time.
@@ -94,9 +92,13 @@ std::optional<formats::EnrolmentReply> enrol(const EnrolmentOptions& options,
     for (milliseconds longest = options.first_pause;; longest = std::min(2 * longest, kMaxPause)) {
         if (is_unwanted()) return std::nullopt;
         const HttpAnswer answer = ask(request, is_unwanted);
-        if (!is_passing(answer)) return checked(answer, options);
+        if (auto reply = reply_in(answer, options)) {
+            compare_clocks(reply->ticket.ticket);
+            return reply;
+        }
         if (is_unwanted()) return std::nullopt;
         const std::string sentence = sentence_of(answer);
+        if (formats::is_enrolment_refusal(answer.body)) throw EnrolmentRefused(sentence);
         const milliseconds pause = part_of(longest);
         if (Clock::now() + pause >= end) {
             throw IoError(fmt::format("the gateway {} cannot be asked for a ticket: {}",

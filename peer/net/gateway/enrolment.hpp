@@ -11,7 +11,7 @@
 
 namespace dedloc::net {
 
-/// The gateway has refused, or its answer is not usable; what() is the reason. Do not retry.
+/// The project's gateway has refused for good; what() is its reason. Do not retry.
 class EnrolmentRefused : public Error {
   public:
     using Error::Error;
@@ -31,7 +31,8 @@ struct EnrolmentOptions {
     std::chrono::milliseconds timeout{600'000};  ///< for all attempts together
 };
 
-/// Asks for a ticket. Retries when there is no answer, on server errors and on "too many requests".
+/// Asks for a ticket. Retries unless the answer is a ticket or the gateway's own refusal: anything
+/// else at its URL, whatever its status, comes from a web server or network in front of it.
 /// Nothing when `is_unwanted`, polled about once a second or more often, returns true.
 ///
 /// Errors   EnrolmentRefused; IoError with the last failure after the timeout, or at once if this

@@ -7,6 +7,7 @@
 
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/scheduler/preferences.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -128,11 +129,13 @@ std::optional<PageData> team_data(Database& database, std::int64_t team, std::in
 
 PageData::List venue_choices(const std::string& chosen) {
     PageData::List list;
-    for (const char* const venue : {"", "home", "school", "work"}) {
+    const auto add = [&](const char* venue) {
         PageData choice;
         choice.set("value", venue).set("is_chosen", chosen == venue);
         list.push_back(std::move(choice));
-    }
+    };
+    add("");
+    for (const char* const venue : kVenues) add(venue);
     return list;
 }
 

@@ -152,12 +152,12 @@ std::string scalar(const PageData& data) {
     return {};
 }
 
-/// The fields of an object as elements, except the one named `skipped`.
+/// The fields of an object as elements, except those named in `skipped`.
 std::string elements(const PageData& object, const std::string& indent,
-                     std::string_view skipped = {}) {
+                     std::initializer_list<std::string_view> skipped = {}) {
     std::string text;
     for (const auto& [name, value] : std::get<PageData::Fields>(object.value())) {
-        if (name != skipped)
+        if (std::ranges::find(skipped, name) == skipped.end())
             text += fmt::format("{0}<{1}>{2}</{1}>\n", indent, name, scalar(value));
     }
     return text;
@@ -188,8 +188,11 @@ std::string status_xml(const PageData& status, const std::string& host) {
     }
     std::string apps;
     for (const PageData& app : std::get<PageData::List>(status.field("apps").value())) {
-        apps += "            <app>\n" + elements(app, "                ", "short_name") +
-                "            </app>\n";
+        // BOINC's servers call an app by its short name here.
+        apps += fmt::format(
+            "            <app>\n                <name>{}</name>\n{}            </app>\n",
+            scalar(app.field("short_name")),
+            elements(app, "                ", {"short_name", "name"}));
     }
     const std::string indent(8, ' ');
     return fmt::format(

@@ -16,6 +16,7 @@
 #include "project_server/database/badges.hpp"
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/xml/coprocessors.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -115,10 +116,9 @@ std::string devices(std::string_view serial) {
         const auto end = std::min(serial.find(']'), serial.size() - 1) + 1;
         const std::string part{serial.substr(0, end)};
         serial.remove_prefix(end);
-        if (part.starts_with("[BOINC|")) {
-            versions += element("boinc_version", part);
-        } else if (part.starts_with("[vbox|")) {
-            versions += element("vbox_version", part);
+        if (is_version_entry(part)) {
+            versions +=
+                element(part.starts_with("[BOINC|") ? "boinc_version" : "vbox_version", part);
         } else {
             coprocessors += part;
         }

@@ -49,10 +49,11 @@ const char* task_state(const Row& row) {
     switch (row.integer("validate_state")) {
         case 1:
             return "valid";
-        case 2:
-            return "not valid";
-        default:
+        case 0:
+        case 4:  // undecided
             return "waiting for validation";
+        default:
+            return "not valid";
     }
 }
 

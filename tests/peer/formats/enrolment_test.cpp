@@ -91,6 +91,15 @@ TEST_CASE("an enrolment that is cut off or has wrong fields is refused", "[wire]
     }
     CHECK_THROWS_AS(parse_enrolment_request(reply), InputError);
     CHECK_THROWS_AS(parse_enrolment_reply(request), InputError);
+    CHECK(is_enrolment_refusal(write_enrolment_refusal("the job is over")));
+    CHECK(parse_enrolment_error(write_enrolment_refusal("the job is over")) == "the job is over");
+    for (const std::string& other :
+         {write_enrolment_error("the job is over"), std::string{}, std::string{"null"},
+          std::string{R"({"refused":true})"}, std::string{R"({"error":"x","refused":1})"},
+          std::string{R"({"error":"x","refused":false})"}}) {
+        INFO(other);
+        CHECK_FALSE(is_enrolment_refusal(other));
+    }
     CHECK(parse_enrolment_error("{\"error\": \"a\\u001b[2J\"}").empty());
 }
 

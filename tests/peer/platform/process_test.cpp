@@ -1,5 +1,6 @@
 #include "peer/platform/process.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "tests/temporary_directory.hpp"
@@ -35,12 +37,52 @@ TEST_CASE("a child writes to its log, has its own process group and no blocked s
                               {.output = folder.path() / "log", .output_mode = kSecretFile});
     CHECK(wait_for_child(child) == 128 + SIGTERM);
     CHECK(read_text(folder.path() / "log") == "first\n");
-    CHECK(last_line(folder.path() / "log") == "first");
+    CHECK(failure_in(folder.path() / "log") == "first");
     const pid_t sleeper = spawn({"sleep", "600"}, {});
     CHECK(getpgid(sleeper) == sleeper);
     CHECK_FALSE(poll_child(sleeper));
     kill(sleeper, SIGKILL);
     CHECK(wait_for_child(sleeper) == 128 + SIGKILL);
+}
+
+TEST_CASE("a child runs in the folder that is named and reads what it is given", "[platform]") {
+    const TemporaryDirectory folder;
+    const auto odd = folder.path() / "My project'\"$(x);*ü%20";
+    std::filesystem::create_directory(odd);
+    replace_file(odd / "input", std::string_view{"given"});
+    const int input = open((odd / "input").c_str(), O_RDONLY | O_CLOEXEC);
+    const pid_t child = spawn({"sh", "-c", "cat; pwd"},
+                              {.output = odd / "log", .standard_input = input, .directory = odd});
+    close(input);
+    CHECK(wait_for_child(child) == 0);
+    CHECK(read_text(odd / "log") == "given" + odd.string() + "\n");
+    CHECK_THROWS_WITH(spawn({"true"}, {.output = {}, .directory = odd / "none"}),
+                      "cannot start true: No such file or directory");
+}
+
+TEST_CASE("the reason of a failure is the program's own error, not what follows it", "[platform]") {
+    const TemporaryDirectory folder;
+    const auto log = folder.path() / "log";
+    const auto reason = [&](const std::string& text, std::uintmax_t begin = 0) {
+        replace_file(log, text);
+        return failure_in(log, begin);
+    };
+    const std::string before = "2026-01-01 0 [ERROR] of an earlier start\n";
+    const std::string bind = "2026-01-01 0 [ERROR] Can't start server: Bind on TCP/IP port.";
+    const std::string text = "2026-01-01 0 [Note] Starting\n" + bind +
+                             "\n0 [ERROR] Do you already have another server running?\n" +
+                             "0 [ERROR] Aborting\n\nPlease report problems at example.org\n";
+    CHECK(reason(before + text, before.size()) == bind);
+    CHECK(reason(text, text.size() + 1) == bind);  // the log was rotated
+    CHECK(reason("0 [Warning] Can't create test file\n0 [ERROR] Aborting\n\n") ==
+          "0 [Warning] Can't create test file");
+    CHECK(reason("ERROR 1064 (42000) at line 1: You have an error\nBye\n") ==
+          "ERROR 1064 (42000) at line 1: You have an error");
+    CHECK(reason("nginx: [emerg] no \";\" in nginx.conf:3\nnginx: test failed\n") ==
+          "nginx: [emerg] no \";\" in nginx.conf:3");
+    CHECK(reason("nothing\nspecial\n \n") == "special");
+    CHECK(reason("").empty());
+    CHECK(failure_in(folder.path() / "none").empty());
 }
 
 TEST_CASE("stop signals can be polled and waited for", "[platform]") {

@@ -76,6 +76,102 @@ TEST_CASE("accounts, computers and teams are found by id, name and e-mail addres
     CHECK(admin::id_in("1234567890123456789") == 0);
 }
 
+TEST_CASE("people are found in the tables of an official server, whatever their collation is",
+          "[server][integration]") {
+    const std::string collation =
+        GENERATE("utf8mb4_unicode_ci", "utf8mb4_general_ci", "latin1_swedish_ci");
+    INFO(collation);
+    World world;
+    Database& database = world.database();
+    for (const std::string& table : all_tables()) {
+        if (table.starts_with("dedloc_")) continue;
+        database.execute(fmt::format("alter table {} convert to character set {} collate {}", table,
+                                     collation.substr(0, collation.find('_')), collation));
+    }
+    database.execute(
+        "update user set name = 'J\u00F6rg', email_addr = 'j\u00F6rg@x.org' where id = 2");
+    revoke(database, {.users = {2}, .hosts = {11}, .peers = {}}, kThen, "floods");
+    CHECK_THAT(world.text(admin::user_list(database, {})),
+               Contains("ann@x.org") && Contains("j\u00F6rg@x.org"));
+    CHECK_THAT(world.text(admin::user_list(database, {.is_banned = true})),
+               Contains("J\u00F6rg") && !Contains("Ann"));
+    CHECK_THAT(world.text(admin::user_list(database, {.found = "JORG"})), Contains("J\u00F6rg"));
+    CHECK_THAT(world.text(admin::host_list(database, {.is_banned = true})), Contains("attic"));
+    CHECK_THAT(world.text(admin::host_list(database, {.found = "DES"})), Contains("desk"));
+    CHECK_THAT(world.text(admin::user_facts(database, 2)), Contains("\"is_banned\":true"));
+    CHECK_THAT(world.text(admin::host_facts(database, 11)), Contains("\"is_banned\":true"));
+    CHECK_NOTHROW(admin::team_list(database, {.found = "x"}));
+    CHECK_NOTHROW(admin::suspicions(database, {.limit = 9}));
+    CHECK(admin::user_id(database, "J\u00F6rg") == 2);
+    CHECK(admin::user_id(database, "J\u00F6RG@X.org") == 2);
+    for (const char* const other : {"Jorg", "J\u00D6RG", "J\u00F6rg ", "jorg@x.org"}) {
+        CHECK_THROWS_WITH(admin::user_id(database, other), Contains("no user"));
+    }
+    CHECK_THROWS_WITH(admin::host_id(database, "ATTIC"), Contains("no host"));
+}
+
+TEST_CASE("what is only alike is never taken for what an administrator names",
+          "[server][integration]") {
+    const std::string collation =
+        GENERATE("utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_nopad_bin");
+    INFO(collation);
+    const bool is_exact = collation == "utf8mb4_nopad_bin";
+    World world;
+    Database& database = world.database();
+    for (const char* const table : {"user", "host", "team"}) {
+        database.execute("alter table " + std::string{table} +
+                         " convert to character set utf8mb4 collate " + collation);
+    }
+    database.execute(
+        "insert into user (id, name, email_addr, authenticator) values (4, 'Jos\u00E9', "
+        "'jos\u00E9@x.org', 'd'), (5, 'eve@x.org', 'other@x.org', 'e'), (6, 'J\u00F3se\u200B', "
+        "'Sixth@X.org', 'f'), (7, 'jos\u00E9', 'seventh@x.org', 'g')");
+    // A name.
+    CHECK(admin::user_id(database, "Jos\u00E9") == 4);
+    CHECK(admin::user_id(database, "jos\u00E9") == 7);
+    CHECK_THROWS_WITH(admin::user_id(database, "Jose"), Contains("has no user Jose"));
+    CHECK_THROWS_AS(admin::user_id(database, "JOS\u00C9"), InputError);
+    CHECK_THROWS_AS(admin::user_id(database, "Jos\u00E9 "), InputError);
+    CHECK_THROWS_AS(admin::user_id(database, "Jos\u00E9\u200B"), InputError);
+    // An address; the name of another account is none, but is mentioned.
+    CHECK(admin::user_id(database, "jos\u00E9@x.org") == 4);
+    CHECK(admin::user_id(database, " ANN@X.org") == 1);
+    CHECK_THROWS_WITH(admin::user_id(database, "jose@x.org"), Contains("has no user jose@x.org"));
+    CHECK_THROWS_AS(admin::user_id(database, "ann@x.org\u200B"), InputError);
+    CHECK_THROWS_WITH(admin::user_id(database, "eve@x.org"), Contains("5 (eve@x.org)"));
+    if (!is_exact) {
+        CHECK_THROWS_WITH(admin::user_id(database, "Jose"),
+                          Contains("4 (Jos\u00E9)") && Contains("7 (jos\u00E9)"));
+        CHECK_THROWS_WITH(admin::user_id(database, "jose@x.org"), Contains("4 (jos\u00E9@x.org)"));
+    }
+    // Exact ones come first, however many are alike.
+    database.execute(
+        "insert into user (name, email_addr, authenticator) select 'b\u00F2b', "
+        "concat('n', seq), concat('n', seq) from seq_1_to_30");
+    database.execute(
+        "insert into user (id, name, email_addr, authenticator) values (99, 'bob', "
+        "'last@x.org', 'z')");
+    CHECK(admin::user_id(database, "bob") == 99);
+    database.execute(
+        "insert into host (id, userid, domain_name) values (20, 1, 'Attic'), (21, 1, "
+        "'\u00E0ttic'), (22, 1, '')");
+    CHECK(admin::host_id(database, "attic") == 11);
+    CHECK(admin::host_id(database, "Attic") == 20);
+    CHECK_THROWS_AS(admin::host_id(database, "ATTIC"), InputError);
+    CHECK_THROWS_AS(admin::host_id(database, ""), InputError);
+    std::int64_t team = 0;
+    REQUIRE_FALSE(create_team(database, 1, {"\u00DCber", "", "", ""}, kNow, team));
+    CHECK(admin::team_id(database, "\u00DCBER") == team);
+    CHECK(admin::team_id(database, "\u00FCber") == team);
+    CHECK_THROWS_AS(admin::team_id(database, "uber"), InputError);
+    if (!is_exact) return;
+    std::int64_t second = 0;
+    REQUIRE_FALSE(create_team(database, 2, {"\u00FCber", "", "", ""}, kNow, second));
+    CHECK(admin::team_id(database, "\u00DCber") == team);
+    CHECK(admin::team_id(database, "\u00FCber") == second);
+    CHECK_THROWS_WITH(admin::team_id(database, "\u00DCBER"), Contains("several teams"));
+}
+
 TEST_CASE("a computer is shown with its work, quota, reliability and what is withheld",
           "[server][integration]") {
     World world;
@@ -192,7 +288,9 @@ TEST_CASE("an administrator renames and closes teams", "[server][integration]") 
     REQUIRE_FALSE(create_team(database, 1, {"Rude <b>", "", "", ""}, kNow, first));
     REQUIRE_FALSE(create_team(database, 2, {"Fine", "", "", ""}, kNow, second));
     CHECK(admin::team_id(database, "rude <b>") == first);
-    CHECK(rename_team(database, first, "fine"));
+    CHECK(rename_team(database, first, "Fine"));
+    CHECK_FALSE(rename_team(database, first, "fine"));
+    CHECK_THROWS_WITH(admin::team_id(database, "FINE"), Contains("several teams"));
     CHECK(rename_team(database, first, "  "));
     CHECK_FALSE(rename_team(database, first, "Polite"));
     CHECK_THAT(world.text(admin::team_list(database, {.found = "oli"})),

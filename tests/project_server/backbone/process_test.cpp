@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "peer/platform/files.hpp"
+#include "peer/platform/process.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger_proof.hpp"
 #include "tests/project_server/backbone/backbone_processes.hpp"
@@ -140,9 +140,8 @@ TEST_CASE("a second backbone of a run finds the folder locked and exits", "[serv
     Member member{world.run()};
     REQUIRE(member.host.await_updates(1));
     const std::string project = world.run_folder().parent_path().parent_path().string();
-    const std::string command = std::string{DEDLOC_BACKBONE_PROGRAM} + " --project " + project +
-                                " --run demo --no-database 2>" + project + "/second";
-    const int status = std::system(command.c_str());
-    CHECK(WEXITSTATUS(status) == 1);
-    CHECK_THAT(platform::read_text(project + "/second"), Catch::Contains("in use"));
+    const auto second = platform::run_to_end(
+        {DEDLOC_BACKBONE_PROGRAM, "--project", project, "--run", "demo", "--no-database"});
+    CHECK(second.status == 1);
+    CHECK_THAT(second.output, Catch::Contains("in use"));
 }

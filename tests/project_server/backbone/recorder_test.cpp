@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <thread>
 
 #include "project_server/backbone/run_recorder.hpp"
@@ -274,4 +275,31 @@ TEST_CASE("accusations are counted by kind and belong to the owner of the ticket
           "0:0:does not send: left out:3:1,5:50:claims # samples:3:3");
     CHECK(world.one("select detail x from dedloc_suspicion where userid = 5") ==
           "1 claims 30 samples");
+}
+
+TEST_CASE("a row with a value that the database refuses does not hold up the others",
+          "[server][integration]") {
+    World world;
+    world.project.database().execute(
+        "alter table dedloc_contribution modify samples tinyint not null");
+    world.commit({line(1, 10, 70.0), line(2, 30, 9.0), line(3, 300, 1.0)});
+    world.commit({line(1, 5, 20.0)});
+    SeatView odd = joining_seat(2);
+    odd.result_name = "\xFF" + std::string(300, 'x');
+    SeatView slow = working_seat(3);
+    slow.samples_per_second = std::numeric_limits<double>::infinity();
+    {
+        RunRecorder recorder{world.options(), world.store};
+        recorder.swarm_seen({odd, slow, working_seat(1)});
+        recorder.suspected({.key = peer(1), .what = "\xFF", .step = ~0ULL, .text = "\xFE"});
+        recorder.suspected({.key = peer(1), .what = "claims", .step = 1, .text = "more"});
+        recorder.run_is_finished(digest("end"));
+        recorder.stop();
+    }
+    CHECK(world.one("select group_concat(samples order by step, samples) x from "
+                    "dedloc_contribution") == "10,30,5");
+    CHECK(world.one("select count(*) x from dedloc_step") == "2");
+    CHECK(world.one("select count(*) x from dedloc_seat") == "2");
+    CHECK(world.one("select what x from dedloc_suspicion") == "claims");
+    CHECK(world.one("select state x from dedloc_run") == "finished");
 }

@@ -108,9 +108,9 @@ class Site {
                                         .server_port = server_->port(),
                                         .gateway_port = 1,
                                         .database_port = 1};
-        platform::replace_file(project_.root() / "nginx/nginx.conf",
-                               nginx_configuration(project_.root(), settings));
-        nginx_ = platform::spawn(nginx_command(project_.root()), {});
+        platform::replace_file(project_.root() / "nginx/nginx.conf", nginx_configuration(settings));
+        nginx_ = platform::spawn(nginx_command(),
+                                 {.output = {}, .directory = nginx_folder(project_.root())});
         const auto deadline = std::chrono::steady_clock::now() + 20s;
         while (!Connection{port_}.is_open()) {
             REQUIRE(std::chrono::steady_clock::now() < deadline);

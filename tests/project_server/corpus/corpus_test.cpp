@@ -110,7 +110,7 @@ TEST_CASE("a corpus has all sentences of its text, some of them held out", "[ser
     Encoder encoder{tokenizer, "en", 1};
     std::vector<EncodedDocument> expected;
     for (std::string document; reader.next(document);) {
-        expected.push_back(encoder.encode({&document, 1})[0]);
+        expected.push_back(encoder.encode({&document, 1})[0].document);
     }
     auto found = world.documents(corpus, false);
     const auto held_out = world.documents(corpus, true);
@@ -344,6 +344,111 @@ TEST_CASE("a damaged corpus.json is one sentence", "[server]") {
     CHECK_THROWS_AS(read_corpus(world.options.folder), InputError);
     fs::remove(file);
     CHECK_THROWS_WITH(read_corpus(world.options.folder), Catch::Contains("is not a corpus"));
+}
+
+/// A model's folder whose pieces have no capital and whose tokenizer changes to lower case.
+struct LowerCaseModel {
+    explicit LowerCaseModel(const fs::path& path) : folder(path) {
+        fs::create_directory(folder);
+        fs::copy_file(fs::path{DEDLOC_FIXTURES} / "spiece.model", folder / "spiece.model");
+        configure(R"({"tokenizer_class":"AlbertTokenizer","do_lower_case":true})");
+    }
+    void configure(const std::string& json) const {
+        platform::replace_file(folder / "tokenizer_config.json", json);
+    }
+    const fs::path folder;
+};
+
+constexpr const char* kLoudText = "THE SERVER SENDS A FILE. A FILE IS IN THE PROJECT.\n";
+
+TEST_CASE("a corpus has the ids of its model's own tokenizer, and says what that did", "[server]") {
+    World world{kLoudText};
+    const LowerCaseModel model{world.folder.path() / "model"};
+    world.options.held_out = 0;
+    world.options.tokenizer = model.folder;
+    const Corpus corpus = build_corpus(world.options);
+    REQUIRE(corpus.rules);
+    CHECK(corpus.rules->lower_case);
+    CHECK(corpus.rules->strips_accents);
+    CHECK(corpus.rules->tokenizer == blake2b(bytes_of(world.file("tokenizer.json"))));
+    CHECK(corpus.unknown == 0);
+    CHECK(read_corpus(world.options.folder) == corpus);
+    CHECK(world.file("tokenizer.model") == platform::read_text(model.folder / "spiece.model"));
+
+    // The same text in lower case has the same ids.
+    World quiet{"the server sends a file. A file is in the project.\n"};
+    quiet.options.held_out = 0;
+    quiet.options.tokenizer = model.folder / "spiece.model";
+    const Corpus other = build_corpus(quiet.options);
+    CHECK(quiet.documents(other, false) == world.documents(corpus, false));
+
+    // A corpus is a tokenizer's folder, too.
+    World again{kLoudText};
+    again.options.held_out = 0;
+    again.options.tokenizer = world.options.folder;
+    CHECK(build_corpus(again.options).rules == corpus.rules);
+    again.options.folder = again.folder.path() / "second";
+    again.options.tokenizer = world.options.folder / "tokenizer.model";
+    CHECK(build_corpus(again.options).shards == corpus.shards);
+}
+
+TEST_CASE("a text that its tokenizer does not know is refused, unless that is accepted",
+          "[server]") {
+    World world{kLoudText};
+    const LowerCaseModel model{world.folder.path() / "model"};
+    world.options.held_out = 0;
+    world.options.tokenizer = model.folder;
+    model.configure(R"({"tokenizer_class":"AlbertTokenizer","do_lower_case":false})");
+    CHECK_THROWS_WITH(build_corpus(world.options),
+                      Catch::Contains("are text that is in no piece of the tokenizer, such as") &&
+                          Catch::Contains(" T") && Catch::Contains("--max-unknown"));
+    CHECK(world.left() == std::vector<std::string>{"model"});
+    CHECK_FALSE(warning_of_tokenizer(world.options).empty());
+    // SentencePiece alone loses them as well.
+    fs::remove(model.folder / "tokenizer_config.json");
+    CHECK_THROWS_WITH(build_corpus(world.options), Catch::Contains("in no piece"));
+    CHECK_THAT(warning_of_tokenizer(world.options), Catch::Contains("no piece with a capital"));
+    world.options.max_unknown = 1;
+    const Corpus corpus = build_corpus(world.options);
+    CHECK(corpus.unknown > 5);
+    CHECK_FALSE(corpus.rules);
+    CHECK(unknown_share(corpus) > 0.1);
+    CHECK_FALSE(fs::exists(world.options.folder / "tokenizer.json"));
+    // As AlbertTokenizer would, on request.
+    world.options.folder = world.folder.path() / "lower";
+    world.options.rules = tokenizer::AlbertRules{};
+    world.options.max_unknown = 0.01;
+    CHECK(warning_of_tokenizer(world.options).empty());
+    CHECK(build_corpus(world.options).unknown == 0);
+}
+
+TEST_CASE("an unknown token that the text itself has does not count", "[server]") {
+    World world{"the <unk> server. The <unk> <unk> file.\n"};
+    const LowerCaseModel model{world.folder.path() / "model"};
+    world.options.held_out = 0;
+    world.options.tokenizer = model.folder;
+    const Corpus corpus = build_corpus(world.options);
+    CHECK(corpus.unknown == 0);
+    const auto documents = world.documents(corpus, false);
+    std::size_t written = 0;
+    for (const auto& sentence : documents.at(0)) {
+        written += static_cast<std::size_t>(std::ranges::count(sentence, 1));
+    }
+    CHECK(written == 3);
+}
+
+TEST_CASE("a corpus of an older version has no rules", "[server]") {
+    World world{some_text(3, 60)};
+    const Corpus corpus = build_corpus(world.options);
+    std::string json = world.file("corpus.json");
+    const auto at = json.find("\n    \"unknown\":");
+    REQUIRE(at != std::string::npos);
+    json.erase(at, json.find('\n', at + 1) - at);
+    platform::replace_file(world.options.folder / "corpus.json", json);
+    const Corpus old = read_corpus(world.options.folder);
+    CHECK_FALSE(old.rules);
+    CHECK(old.unknown == 0);
+    CHECK(old.shards == corpus.shards);
 }
 
 }  // namespace

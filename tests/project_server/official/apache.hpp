@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <httplib.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/privileges.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/official/apache.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc::tests {
@@ -50,11 +52,38 @@ inline std::string fetch(std::uint16_t port, const std::string& path,
     return answer;
 }
 
+/// A web server that gives every request the same answer, until destruction.
+class WebServer {
+  public:
+    WebServer(std::uint16_t port, int status, const std::string& body) {
+        const auto answer = [status, body](const httplib::Request&, httplib::Response& response) {
+            response.status = status;
+            response.set_content(body, "text/html");
+        };
+        http_.Get(".*", answer);
+        http_.Post(".*", answer);
+        REQUIRE(http_.bind_to_port("127.0.0.1", port));
+        thread_ = std::thread([this] { http_.listen_after_bind(); });
+    }
+    ~WebServer() {
+        while (!http_.is_running()) std::this_thread::yield();
+        http_.stop();
+        thread_.join();
+    }
+    WebServer(const WebServer&) = delete;
+    WebServer& operator=(const WebServer&) = delete;
+
+  private:
+    httplib::Server http_;
+    std::thread thread_;
+};
+
 /// Apache on 127.0.0.1 with the file of `dedloc install` in its <VirtualHost>, until destruction.
 class Apache {
   public:
-    /// `more`: further lines of its configuration.
-    Apache(const std::filesystem::path& project, std::uint16_t port, const std::string& more = "") {
+    /// `more`: further lines of its configuration. `line`: the one for our file.
+    Apache(const std::filesystem::path& project, std::uint16_t port, const std::string& more = "",
+           const std::string& line = "") {
         const std::string folder = directory_.path().string();
         std::string text = "ServerRoot \"" + folder + "\"\nDefaultRuntimeDir \"" + folder +
                            "\"\nServerName localhost\nListen 127.0.0.1:" + std::to_string(port) +
@@ -64,15 +93,15 @@ class Apache {
             text += "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n";
         }
         if (platform::is_root()) text += "User daemon\nGroup daemon\n";
-        text += more + "<VirtualHost *:" + std::to_string(port) + ">\nInclude \"" +
-                (project / "dedloc/dedloc.httpd.conf").string() + "\"\n</VirtualHost>\n";
+        text += more + "<VirtualHost *:" + std::to_string(port) + ">\n" +
+                (line.empty() ? official::apache_line(project) : line) + "\n</VirtualHost>\n";
         const auto file = directory_.path() / "apache.conf";
         platform::replace_file(file, text);
         process_ = platform::spawn({"/usr/sbin/apache2", "-D", "FOREGROUND", "-f", file.string()},
                                    {.output = directory_.path() / "output"});
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
         while (fetch(port, "/").empty()) {
-            INFO(platform::last_line(directory_.path() / "output"));
+            INFO(platform::failure_in(directory_.path() / "output"));
             REQUIRE(std::chrono::steady_clock::now() < deadline);
             REQUIRE_FALSE(platform::poll_child(process_));
             std::this_thread::sleep_for(std::chrono::milliseconds{20});

@@ -4,6 +4,7 @@
 #include "peer/formats/enrolment.hpp"
 #include "project_server/gateway/gateway_server.hpp"
 #include "project_server/official/install.hpp"
+#include "project_server/official/remove.hpp"
 #include "project_server/settings.hpp"
 #include "tests/project_server/official/apache.hpp"
 #include "tests/project_server/official/official_project.hpp"
@@ -83,4 +84,36 @@ TEST_CASE("an Apache on another machine is the only one that the gateway serves"
     CHECK_THAT(direct("127.0.0.1"), Catch::StartsWith("HTTP/1.1 403"));
     CHECK_THAT(direct("127.0.0.5"), Catch::StartsWith("HTTP/1.1 403"));
     CHECK(seen(direct("127.0.0.4")) == "203.0.113.9");
+}
+
+TEST_CASE("Apache starts before, during and after an installation, whatever was removed",
+          "[server][official]") {
+    tests::OfficialProject world;
+    const auto port = platform::free_port("127.0.0.1");
+    const auto answer = [&](const std::string& line = "") {
+        const tests::Apache apache{world.root(), port, "", line};  // fails if it does not start
+        return tests::fetch(port, kReport).substr(0, 12);
+    };
+    const auto install = [&] {
+        official::install({.project = world.root(), .programs = world.programs()},
+                          [](const auto&, const auto&) {});
+    };
+    const auto remove = [&](bool drops) {
+        official::remove({.project = world.root(), .drops_data = drops},
+                         [](const auto&, const auto&) {});
+    };
+    CHECK(answer() == "HTTP/1.1 404");
+    install();
+    CHECK(answer() == "HTTP/1.1 503");  // no gateway runs
+    // Data stay. A line as an earlier guide had it must do no harm either.
+    std::filesystem::create_directories(world.root() / "dedloc/runs/first");
+    remove(false);
+    CHECK(answer() == "HTTP/1.1 404");
+    CHECK(answer("Include " + (world.root() / "dedloc/dedloc.httpd.conf").string()) ==
+          "HTTP/1.1 404");
+    install();
+    CHECK(answer() == "HTTP/1.1 503");
+    remove(true);
+    CHECK_FALSE(std::filesystem::exists(world.root() / "dedloc"));
+    CHECK(answer() == "HTTP/1.1 404");
 }

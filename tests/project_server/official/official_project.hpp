@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -150,15 +151,20 @@ class OfficialProject {
                                                 .name = "official_test"};
         administrator.execute("drop database if exists official_test");
         server::create_database(administrator, settings);
+        // make_project creates the database so, and its tables have no collation of their own.
+        administrator.execute(
+            "alter database official_test character set utf8mb4 collate utf8mb4_unicode_ci");
         database_ = std::make_unique<server::Database>(settings);
-        server::apply_schema(*database_);
-        // BOINC's tables without what our own server adds.
-        for (const auto& name : server::own_tables()) database_->execute("drop table " + name);
-        for (const auto& row : database_->query(
-                 "select distinct table_name as name, index_name as its_index from "
-                 "information_schema.statistics where table_schema = 'official_test' and "
-                 "index_name like 'dedloc%'")) {
-            database_->execute("drop index " + row.text("its_index") + " on " + row.text("name"));
+        std::istringstream lines{std::string{server::schema_text()}};
+        std::string statement;
+        for (std::string line; std::getline(lines, line);) {
+            if (line.empty() || line.starts_with("--")) continue;
+            statement += line + '\n';
+            if (!line.ends_with(';')) continue;
+            statement = std::regex_replace(statement, std::regex{"default character set.*;"}, ";");
+            // BOINC's tables without what our own server adds.
+            if (statement.find("dedloc_") == std::string::npos) database_->execute(statement);
+            statement.clear();
         }
         database_->execute("alter table user add unique (name)");
     }

@@ -17,125 +17,19 @@
 #include "peer/net/gateway/enrolment.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/tool/files.hpp"
-#include "project_server/official/xml_file.hpp"
 #include "project_server/transitioner/transitioner.hpp"
 #include "project_server/xml/job_documents.hpp"
 #include "tests/project_server/official/apache.hpp"
-#include "tests/project_server/official/official_project.hpp"
+#include "tests/project_server/official/started_project.hpp"
 #include "validators/output_file.hpp"
 
 using namespace dedloc;
 using namespace std::chrono_literals;
+using tests::kHost;
+using tests::kUser;
+using tests::Started;
 
 namespace {
-
-constexpr int kUser = 5;
-constexpr int kHost = 6;
-
-/// The project with DeDLOC, a run and a volunteer, and the processes of bin/start.
-class Started : public tests::OfficialProject {
-  public:
-    explicit Started(std::uint16_t port) : OfficialProject(tests::kUsualLists, port) {
-        dedloc(DEDLOC_PROGRAMS "/dedloc", {"install", "--into", root().string()});
-        std::string text;
-        for (int i = 0; i < 400; ++i) {
-            text += fmt::format("It was day {}. The people of town {} went home.\n\n", i, i % 7);
-        }
-        platform::replace_file(files_.path() / "text", text);
-        const auto corpus = (files_.path() / "corpus").string();
-        own({"corpus", "build", "--text", (files_.path() / "text").string(), "--out", corpus,
-             "--vocabulary", "100"});
-        // As in the folder of an installation, the launcher is beside the program.
-        const auto program = files_.path() / "true";
-        std::filesystem::copy_file("/bin/true", program);
-        std::filesystem::copy_file(DEDLOC_PROGRAMS "/dedloc_launcher",
-                                   files_.path() / "dedloc_launcher");
-        own({"app", "add", "--project", root().string(), "--binary", program.string()});
-        own({"run", "create", "--project", root().string(), "--name", "first", "--corpus", corpus,
-             "--model", "tiny", "--target-batch", "4", "--steps", "100000"});
-        database().execute(
-            "insert into user (id, name, email_addr, authenticator) values (?, 'v', 'v@x', 'key')",
-            {kUser});
-        database().execute("insert into host (id, userid, p_ncpus, p_fpops) values (?, ?, 8, 1e12)",
-                           {kHost, kUser});
-    }
-    ~Started() {
-        for (const auto& [program, process] : processes_) {
-            kill(process, SIGKILL);
-            platform::wait_for_child(process);
-        }
-    }
-
-    /// bin/dedloc of the project.
-    std::string own(const std::vector<std::string>& arguments, int status = 0) {
-        return dedloc((root() / "bin/dedloc").string(), arguments, status);
-    }
-    /// As bin/start does: the words of a <cmd>, in the folder tmp_HOST, with bin/ first in PATH.
-    platform::Command command_of(const std::string& cmd) const {
-        platform::Command command{"env", "-C", (root() / "tmp_machine").string(),
-                                  "PATH=" + (root() / "bin").string() + ":/usr/bin:/bin"};
-        std::istringstream words{cmd};
-        for (std::string word; words >> word;) command.push_back(word);
-        return command;
-    }
-    std::vector<std::string> commands(const server::XmlPath& list) const {
-        const official::XmlFile xml{root(), official::kConfigFile, "boinc"};
-        std::vector<std::string> found;
-        for (const auto& entry : xml.text().children(list)) {
-            if (official::is_of_ours(entry)) found.push_back(entry.field("cmd"));
-        }
-        return found;
-    }
-    void start() {
-        for (const auto& cmd : commands(official::kDaemonsPath)) {
-            const auto program = official::program_of(cmd);
-            const auto log = root() / "log_machine" / (program + ".log");
-            processes_.emplace(program, platform::spawn(command_of(cmd), {.output = log}));
-        }
-    }
-    /// As bin/stop does.
-    void stop() {
-        for (const auto& [program, process] : processes_) kill(process, SIGHUP);
-        for (const auto& [program, process] : processes_) {
-            INFO(program << ": "
-                         << platform::read_text(root() / "log_machine" / (program + ".log")));
-            CHECK(platform::wait_for_child(process) == 0);
-        }
-        processes_.clear();
-    }
-    std::size_t running() const { return processes_.size(); }
-
-    std::string one(const std::string& sql) {
-        const auto row = database().query_one("select (" + sql + ") as x");
-        return row->is_null("x") ? "" : row->text("x");
-    }
-    void await(const std::string& sql, const std::string& wanted) {
-        const auto deadline = std::chrono::steady_clock::now() + 60s;
-        while (one(sql) != wanted) {
-            INFO(sql << " is " << one(sql) << ", not " << wanted);
-            for (const auto& [program, process] : processes_) {
-                INFO(program << ": "
-                             << platform::last_line(root() / "log_machine" / (program + ".log")));
-                REQUIRE_FALSE(platform::poll_child(process));
-            }
-            REQUIRE(std::chrono::steady_clock::now() < deadline);
-            std::this_thread::sleep_for(50ms);
-        }
-    }
-
-  private:
-    static std::string dedloc(const std::string& program, std::vector<std::string> arguments,
-                              int status = 0) {
-        arguments.insert(arguments.begin(), program);
-        const auto finished = platform::run_to_end(arguments);
-        INFO(fmt::format("{} {}: {}", arguments[1], arguments[2], finished.output));
-        REQUIRE(finished.status == status);
-        return finished.output;
-    }
-
-    TemporaryDirectory files_;
-    std::map<std::string, pid_t> processes_;
-};
 
 /// A peer in the seat of a result, with a ticket that it has got through Apache.
 class Seat {
@@ -216,6 +110,21 @@ void report(Started& world, const Seat& seat, const std::string& result) {
         {result});
 }
 
+/// A job of another app gets no ticket, although its workunit has a run's number in `opaque`.
+void check_other_app(Started& world, const std::string& result) {
+    const auto set_app = [&](const std::string& name) {
+        world.database().execute(
+            "update result set appid = (select id from app where name = ?) where name = ?",
+            {name, result});
+    };
+    world.database().execute(
+        "insert into app (create_time, name, user_friendly_name) values (0, 'another', 'x')");
+    set_app("another");
+    CHECK_THROWS_WITH((Seat{world, result}), Catch::Contains("is no job of DeDLOC"));
+    set_app("dedloc_train");
+    world.database().execute("delete from app where name = 'another'");
+}
+
 /// What would be removed, as JSON.
 void check_removal_json(Started& world) {
     const auto root = world.root().string();
@@ -232,7 +141,6 @@ TEST_CASE("the daemons do a job from its creation to its credit, end on SIGHUP, 
     Started world{port};
     const tests::Apache apache{world.root(), port};
     world.start();
-    CHECK(world.running() == 5);
     CHECK(world.commands(official::kTasksPath).size() == 1);
 
     // dedloc-work makes jobs; the transitioner makes their results, the scheduler sends one.
@@ -245,6 +153,7 @@ TEST_CASE("the daemons do a job from its creation to its credit, end on SIGHUP, 
         "update result set server_state = ?, hostid = ?, userid = ?, sent_time = ? where name = ?",
         {RESULT_SERVER_STATE_IN_PROGRESS, kHost, kUser, std::time(nullptr) - 60, result});
 
+    check_other_app(world, result);
     // dedloc-gateway gives the peer a ticket, and the backbone that dedloc-runs has started
     // coordinates it.
     Seat seat{world, result};

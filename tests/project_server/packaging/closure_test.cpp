@@ -19,8 +19,10 @@ TEST_CASE("the C library is left out of a program's closure", "[server]") {
         "\tlibc10.so => /x/libc10.so (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n");
     CHECK(closure == std::vector<Needed>{{"libc10.so", "/x/libc10.so"},
                                          {"libgomp.so.1", "/x/a b/libgomp.so.1"}});
-    CHECK_THROWS_WITH(parse_ldd("\tlibc10.so => not found\n"),
-                      "the library libc10.so, which the program needs, was not found");
+    CHECK_THROWS_WITH(
+        parse_ldd("\tlibc10.so => not found\n"),
+        Catch::StartsWith("the library libc10.so, which the program needs, was not found: ") &&
+            Catch::Contains("may not read"));
     CHECK_THROWS_AS(library_closure("/etc/passwd"), InputError);
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("a stock client's report is parsed", "[server][boinc]") {
     CHECK(report.output_files.find("b3ff3159e2f43d2de8483f55872c7a3f") != std::string::npos);
     CHECK(report.output_files.find("4f1ff6171610356f5f7886a43d7936af") != std::string::npos);
     CHECK(request->host.gpus == 1);
-    CHECK(request->host.coprocessors == "[CUDA|Fake RTX 4080|1|16384MB|0][BOINC|7.20.5]");
+    CHECK(request->host.serial == "[CUDA|Fake RTX 4080|1|16384MB|0|0][BOINC|7.20.5]");
 }
 
 TEST_CASE("an invalid or truncated request is refused", "[server]") {
@@ -58,6 +58,20 @@ TEST_CASE("an invalid or truncated request is refused", "[server]") {
         CHECK_FALSE(parse_scheduler_request(std::string_view{whole}.substr(0, size)));
     }
     CHECK_FALSE(parse_scheduler_request("<scheduler_request></scheduler_request>"));
+}
+
+TEST_CASE("a client's version is a number whatever it says", "[server]") {
+    const auto version_of = [](const std::string& number) {
+        const auto request = parse_scheduler_request(
+            "<scheduler_request><authenticator>key</authenticator><core_client_major_version>" +
+            number + "</core_client_major_version><core_client_minor_version>" + number +
+            "</core_client_minor_version></scheduler_request>");
+        REQUIRE(request);
+        return request->client_version();
+    };
+    CHECK(version_of("7") == 70'700);
+    CHECK(version_of("2147483647") >= version_of("7"));
+    CHECK(version_of("-2147483648") == 0);
 }
 
 TEST_CASE("a request cannot make the server store unbounded data", "[server]") {

@@ -134,13 +134,6 @@ TEST_CASE("a copied client folder becomes a new host", "[server][boinc]") {
                Catch::Contains("<hostid>2</hostid>"));
 }
 
-TEST_CASE("a client that lost its id gets its host back, and its old jobs end", "[server][boinc]") {
-    Office office{1};
-    office.ask(kWantTwo);
-    CHECK_THAT(office.ask("", 0, 1), Catch::Contains("<hostid>1</hostid>"));
-    CHECK(office.result("w0_0").integer("outcome") == RESULT_OUTCOME_CLIENT_DETACHED);
-}
-
 TEST_CASE("messages that ask for credit are stored, one for each result", "[server][boinc]") {
     Office office{2};
     office.ask(kWantTwo);

@@ -164,6 +164,20 @@ TEST_CASE("a wrong checksum starts the upload over", "[server][boinc]") {
     CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>0</file_size>"));
 }
 
+TEST_CASE("a damaged request is repeated, not given up", "[server][boinc]") {
+    const Desk desk;
+    const std::string whole = desk.request("f", "hello", 5, 0);
+    for (const std::string tag :
+         {"<nbytes>", "</nbytes>", "<offset>", "</offset>", "<name>", "</name>", "</xml_signature>",
+          "<file_info>", "</file_info>", "</max_nbytes>"}) {
+        INFO(tag);
+        std::string damaged = whole;
+        damaged.erase(damaged.find(tag), 1);
+        CHECK_THAT(desk.send(damaged), status(1));
+    }
+    CHECK_THAT(desk.send(whole), status(0));
+}
+
 TEST_CASE("an invalid request gets a reply", "[server][boinc]") {
     const Desk desk;
     CHECK_THAT(desk.send("hello"), status(1) && Catch::Contains("no command"));

@@ -285,6 +285,9 @@ TEST_CASE("a deleted account leaves no e-mail address and no computer", "[server
         "(1, 'k', 1, 1, 1, 4000000000)");
     ada.submit("/teams/create", "/teams/create", {{"name", "Riga"}, {"is_joinable", "1"}});
     eve.submit("/team/1", "/team/1/join", {});
+    database.execute(
+        "insert into dedloc_mail (purpose, userid, email, created, next_attempt) values ('reset', "
+        "1, 'ada@example.org', 1, 1), ('reset', 0, 'ada@example.org', 1, 1)");
     const auto exported = ada.get("/account/export.json");
     CHECK_THAT(exported.body, Contains("ada@example.org") && Contains("203.0.113.7") &&
                                   Contains("AdaModel") && !Contains("argon2"));

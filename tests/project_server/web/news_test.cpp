@@ -1,12 +1,11 @@
 // News, badges, the certificate; and that every page is valid, labelled HTML.
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "peer/platform/process.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/database/badges.hpp"
 #include "project_server/database/news.hpp"
@@ -34,13 +33,8 @@ std::string complaints(const std::string& html, const std::filesystem::path& fol
     known = std::regex_replace(known, std::regex{"</dd></div>"}, "</dd>");
     known = std::regex_replace(known, std::regex{"\\s+minlength=\"6\""}, "");
     std::ofstream{file} << known;
-    FILE* const pipe = popen(
-        ("tidy -quiet -errors -utf8 --drop-empty-elements no '" + file.string() + "' 2>&1").c_str(),
-        "r");
-    std::string text;
-    std::array<char, 512> line{};
-    while (fgets(line.data(), line.size(), pipe) != nullptr) text += line.data();
-    const int status = pclose(pipe);
+    const auto [status, text] = platform::run_to_end(
+        {"tidy", "-quiet", "-errors", "-utf8", "--drop-empty-elements", "no", file.string()});
     return status == 0 ? "" : text.empty() ? "tidy does not run" : text;
 }
 

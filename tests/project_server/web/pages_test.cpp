@@ -281,7 +281,7 @@ TEST_CASE("the server's status is there as HTML, JSON and BOINC's XML", "[server
                Contains("<server_status>") &&
                    Contains("<users_with_credit>1</users_with_credit>") &&
                    Contains("<name>T &lt;x&gt;</name>") && Contains("</database_file_states>"));
-    CHECK(site.get("/server_status.php").status == 302);
+    CHECK(site.get("/server_status.php").status == 303);
 }
 
 TEST_CASE("many viewers cost one computation", "[server]") {

@@ -2,14 +2,13 @@
 
 #include <rapidjson/document.h>
 
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
 
 #include "peer/platform/files.hpp"
+#include "peer/platform/process.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/web/data/stats_export.hpp"
@@ -22,19 +21,8 @@ namespace {
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-std::string output_of(const std::string& command) {
-    FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-    std::string text;
-    std::array<char, 4096> piece{};
-    while (const std::size_t count = fread(piece.data(), 1, piece.size(), pipe)) {
-        text.append(piece.data(), count);
-    }
-    pclose(pipe);
-    return text;
-}
-
 std::string unpacked(const fs::path& file) {
-    return output_of("gzip -dc '" + file.string() + "'");
+    return platform::run_to_end({"gzip", "-dc", file.string()}).output;
 }
 
 /// A key of add_user.
@@ -55,7 +43,7 @@ TEST_CASE("an account manager reads and changes an account by its key", "[server
     database.execute("insert into team (name, userid) values ('Riga', ?)", {other});
     const std::string key = key_of(database, user);
     const std::string get = "/am_get_info.php?account_key=" + key;
-    CHECK_THAT(site.page(get), Contains("<name>Ann%20%26%20Lee%20%3Cb%3E</name>") &&
+    CHECK_THAT(site.page(get), Contains("<name>Ann+%26+Lee+%3Cb%3E</name>") &&
                                    Contains("<success/>") && !Contains(key));
     for (const std::string& bad : {std::string{}, std::string(32, '0'), std::string{"' or 1=1"}}) {
         const auto reply = site.client().Get(
@@ -111,7 +99,7 @@ TEST_CASE("an account manager's new address is not confirmed, and old links are 
     };
     const std::string first = email();
     const auto confirmed = begin_by_mail(database, MailPurpose::kConfirm, first, unix_now());
-    REQUIRE_FALSE(confirm_email(database, *confirmed, unix_now()));
+    REQUIRE_FALSE(confirm_email(database, confirmed->text, unix_now()));
     const auto is_confirmed = [&] {
         return database.query_one("select * from user where id = ?", {user})
                    ->integer("email_validated") == 1;
@@ -130,7 +118,7 @@ TEST_CASE("an account manager's new address is not confirmed, and old links are 
     const auto reset = begin_by_mail(database, MailPurpose::kReset, first, unix_now());
     set("ceo@corp.example");
     CHECK_FALSE(is_confirmed());
-    CHECK(reset_password(database, *reset, "much longer", unix_now()).refusal);
+    CHECK(reset_password(database, reset->text, "much longer", unix_now()).refusal);
     CHECK(database.query_one("select * from user where id = ?", {user})
               ->real("email_addr_change_time") > 0);
 }
@@ -144,9 +132,10 @@ TEST_CASE("show_user.php names computers to the owner only", "[server][integrati
                Contains("<total_credit>50.000000</total_credit>") && !Contains("<script>") &&
                    !Contains("HiddenModel") && !Contains("@example.org"));
     CHECK_THAT(site.page("/show_user.php?format=xml&auth=" + key_of(database, user)),
-               Contains("HiddenModel") && !Contains("203.0.113.7") && !Contains("secret-domain"));
+               Contains("HiddenModel") && Contains("<domain_name>secret-domain</domain_name>") &&
+                   !Contains("203.0.113.7"));
     CHECK_THAT(site.page("/show_user.php?format=xml&userid=99"), Contains("-136"));
-    CHECK(site.get("/show_user.php?userid=1").status == 302);
+    CHECK(site.get("/show_user.php?userid=1").status == 303);
 }
 
 TEST_CASE("the statistics are complete, private and replaced as a whole", "[server][integration]") {

@@ -21,6 +21,7 @@
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "tests/project_server/project_fixture.hpp"
+#include "tests/shell_word.hpp"
 
 namespace dedloc::server {
 
@@ -161,12 +162,24 @@ inline void publish_small_app(Database& database, const ProjectConfig& project,
 class StockClient {
   public:
     /// `libraries` is a folder where the client looks for libcuda.so first; empty: it uses no GPU.
-    StockClient(const fs::path& log, const fs::path& libraries, const std::string& preferences = "")
+    /// A client with a `cpid` says that it is the only one of a computer of that name; `copied` is
+    /// another client's folder that it begins with.
+    StockClient(const fs::path& log, const fs::path& libraries, const std::string& preferences = "",
+                const std::string& cpid = "", const fs::path& copied = {})
         : log_(log) {
+        if (!copied.empty()) {
+            fs::copy(copied, home_.path(),
+                     fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+        }
         write_client_settings(home_.path(), preferences);
-        std::vector<std::string> command{
-            "boinc",          "--dir", home_.path().string(), "--allow_multiple_clients",
-            "--gui_rpc_port", port_};
+        std::vector<std::string> command{"boinc", "--dir", home_.path().string(), "--gui_rpc_port",
+                                         port_};
+        if (cpid.empty()) command.emplace_back("--allow_multiple_clients");
+        if (!cpid.empty() && copied.empty()) {
+            std::ofstream{home_.path() / "client_state.xml"}
+                << "<client_state>\n<host_info>\n    <host_cpid>" << cpid
+                << "</host_cpid>\n</host_info>\n</client_state>\n";
+        }
         if (libraries.empty()) {
             command.emplace_back("--no_gpus");
         } else {
@@ -180,8 +193,9 @@ class StockClient {
 
     /// Runs boinccmd and returns what it prints.
     std::string tell(const std::string& arguments) const {
-        return output_of("cd " + home_.path().string() + " && boinccmd --host 127.0.0.1:" + port_ +
-                         " --passwd secret " + arguments);
+        return output_of("cd " + tests::shell_word(home_.path()) +
+                         " && boinccmd --host 127.0.0.1:" + port_ + " --passwd secret " +
+                         arguments);
     }
     std::string log() const { return contents(log_); }
     /// What the client has been told about the project and has stored.

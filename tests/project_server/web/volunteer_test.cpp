@@ -80,7 +80,12 @@ void create_account_and_attach(Story& story) {
     CHECK_THAT(made, Contains(story.key));
     CHECK_THAT(story.client.tell("--lookup_account " + url + " ada@example.org secret-ada"),
                Contains(story.key));
-    story.client.tell("--project_attach " + url + " " + story.key);
+    // As account managers do: the scheduler and the gateway take the weak account key.
+    const std::string weak_key =
+        story.project
+            .row("select concat(id, '_', md5(concat(authenticator, passwd_hash))) as k from user")
+            .text("k");
+    story.client.tell("--project_attach " + url + " " + weak_key);
     // The volunteer wants the project to be told often of what the trainer has done.
     story.set_arguments("--message-seconds 5");
 }
@@ -186,7 +191,7 @@ void change_preferences(Story& story) {
     create_job(story.project.config(), "unwanted", "text");
     const bool known = story.updated_within(120s, [&] {
         const std::string account =
-            output_of("cat " + story.client.home().string() + "/account_*.xml");
+            output_of("cat " + tests::shell_word(story.client.home()) + "/account_*.xml");
         return contents(story.client.home() / "global_prefs.xml").find("max_ncpus_pct>50") !=
                    std::string::npos &&
                account.find("<no_cpu>1</no_cpu>") != std::string::npos &&
@@ -239,8 +244,8 @@ void finish_the_job(Story& story) {
 /// again. The client accepts the key and gets the job.
 void change_the_key(Story& story) {
     const std::string said =
-        output_of(std::string{DEDLOC_PROGRAMS} + "/dedloc app rekey --project " +
-                  story.project.root().string());
+        output_of(tests::shell_word(DEDLOC_PROGRAMS "/dedloc") + " app rekey --project " +
+                  tests::shell_word(story.project.root()));
     CHECK_THAT(said, Contains("app versions are signed by the new key"));
     const std::string key =
         read_public_key_text(story.project.config().key_directory / "code_sign_public");

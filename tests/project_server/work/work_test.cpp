@@ -106,6 +106,8 @@ TEST_CASE("the output template of a trainer has an optional file for its state",
     CHECK(at("<open_name>receipt</open_name>") < at("<open_name>checkpoint</open_name>"));
     CHECK(at("<optional/>") > at("<open_name>checkpoint</open_name>"));
     CHECK(text.find("<optional/>") == text.rfind("<optional/>"));
+    // BOINC's file_deleter takes a file that a job need not have for one that is missing.
+    CHECK(at("<no_delete/>") > at("<OUTFILE_1/>"));
     CHECK_THROWS_AS(output_template_for("<output_template/>", 2), InputError);
 }
 
@@ -144,7 +146,7 @@ TEST_CASE("a run may have its own number of ready jobs and its own lease",
         "update dedloc_run set seats_ready = 3, lease_hours = 5 where id = 3");
     CHECK(world.generator.pass().created == 1);
     CHECK(world.one("select sum(xml_doc like '%--hours 12%') x from workunit") == "2");
-    CHECK(world.one("select concat(xml_doc like '%--hours 5%', ' ', rsc_fpops_est = 5 * 3600e10) x "
+    CHECK(world.one("select concat(xml_doc like '%--hours 5%', ' ', rsc_fpops_est = 5 * 3600e9) x "
                     "from workunit order by id desc limit 1") == "1 1");
     world.project.database().execute("update dedloc_run set seats_ready = 1 where id = 3");
     CHECK(world.generator.pass().created == 0);
@@ -184,7 +186,7 @@ TEST_CASE("a job's limits follow from the model of its run", "[server][integrati
     const auto disk = std::to_string(200'000'010 + formats::trainer_disk_bytes(run));
     CHECK(formats::trainer_disk_bytes(run) >= 9 * sizeof(float) * formats::parameter_count(run));
     CHECK(world.one("select concat_ws(' ', rsc_memory_bound, rsc_disk_bound, rsc_fpops_est) x "
-                    "from workunit where id = 1") == memory + " " + disk + " 432000000000000");
+                    "from workunit where id = 1") == memory + " " + disk + " 43200000000000");
     CHECK(world.one("select gpu_memory x from dedloc_run") == gpu);
 }
 
@@ -210,6 +212,7 @@ TEST_CASE("a run has as many open jobs that only average as it may have aggregat
     CHECK(world.one("select concat_ws(' ', rsc_memory_bound, rsc_disk_bound, opaque) x from "
                     "workunit where appid = 8 limit 1") ==
           std::to_string(formats::aggregator_bytes(run_file())) + " 200000000 3");
+    CHECK(world.one("select max(rsc_fpops_est) x from workunit where appid = 8") == "1000000");
     CHECK(world.one("select jobs x from dedloc_run") == "2");  // jobs that take turns with shards
 
     // Those in progress count, so there are never more.
@@ -288,6 +291,16 @@ TEST_CASE("finished jobs are closed", "[server][integration]") {
     CHECK(world.generator.pass().assimilated == 0);
     CHECK(world.one("select concat_ws(' ', assimilate_state, transition_time <= "
                     "unix_timestamp()) x from workunit where id = 1") == "2 1");
+}
+
+TEST_CASE("a run whose files or rows are damaged does not stop the others",
+          "[server][integration]") {
+    World world;
+    world.project.database().execute(
+        "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, flops_per_sample, "
+        "credit_per_sample, created) values (1, 'damaged', '', '{}', 1, 1, 1, 1, 0)");
+    CHECK_THROWS_WITH(world.generator.pass(), Catch::Contains("damaged"));
+    CHECK(world.one("select count(*) x from workunit where opaque = 3") == "2");
 }
 
 TEST_CASE("a run whose files are missing is reported in one sentence", "[server][integration]") {

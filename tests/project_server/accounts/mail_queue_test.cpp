@@ -2,15 +2,11 @@
 // twice unless SMTP makes it inevitable.
 #include "project_server/accounts/mail_queue.hpp"
 
-#include <arpa/inet.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <deque>
-
 #include "peer/platform/process.hpp"
+#include "tests/project_server/accounts/played_relay.hpp"
 #include "tests/project_server/web/browser.hpp"
 
 namespace dedloc::server {
@@ -19,113 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 using Catch::Contains;
 
-/// What the relay does with one connection.
-enum class Act {
-    kTake,
-    kGreeting554,    ///< refuses the connection
-    kRecipient451,   ///< refuses the recipient for now
-    kRecipient550,   ///< refuses the recipient for good
-    kText554,        ///< refuses the message for good
-    kText452,        ///< refuses the message for now
-    kBreakInText,    ///< closes the connection within the message
-    kBreakAfterText  ///< takes the message and closes the connection without an answer
-};
-
-/// A relay that follows a script, one act for each connection, and then takes everything.
-class ScriptedRelay {
-  public:
-    explicit ScriptedRelay(std::deque<Act> script) : script_(std::move(script)) {
-        listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        REQUIRE(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-        REQUIRE(listen(listener_, 16) == 0);
-        socklen_t size = sizeof address;
-        getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-        port_ = ntohs(address.sin_port);
-        thread_ = std::thread{[this] {
-            for (int link = 0; (link = accept(listener_, nullptr, nullptr)) >= 0; close(link)) {
-                serve(link);
-                ++connections;
-            }
-        }};
-    }
-    ~ScriptedRelay() {
-        shutdown(listener_, SHUT_RDWR);
-        thread_.join();
-        close(listener_);
-    }
-    MailSettings settings() const {
-        return {.from = "project@example.org",
-                .relay = "smtp://127.0.0.1:" + std::to_string(port_),
-                .first_pause = 0s};
-    }
-    /// Messages whose text has come to its end, in order.
-    std::vector<std::string> texts() {
-        const std::lock_guard lock{mutex_};
-        return texts_;
-    }
-    std::atomic<int> connections{0};  ///< that have ended
-    std::atomic<bool> is_in_text{false};
-
-  private:
-    void serve(int link) {
-        Act act = Act::kTake;
-        if (!script_.empty()) {
-            act = script_.front();
-            script_.pop_front();
-        }
-        const auto say = [&](const std::string& line) {
-            send(link, (line + "\r\n").c_str(), line.size() + 2, MSG_NOSIGNAL);
-        };
-        say(act == Act::kGreeting554 ? "554 no service" : "220 played");
-        std::string line;
-        std::string text;
-        bool is_text = false;
-        char c = 0;
-        while (read(link, &c, 1) == 1) {
-            line += c;
-            if (c != '\n') continue;
-            if (is_text && line == ".\r\n") {
-                const bool is_refused = act == Act::kText554 || act == Act::kText452;
-                if (!is_refused) {
-                    const std::lock_guard lock{mutex_};
-                    texts_.push_back(text);
-                }
-                if (act == Act::kBreakAfterText) return;
-                say(act == Act::kText554   ? "554 no"
-                    : act == Act::kText452 ? "452 later"
-                                           : "250 ok");
-                is_text = false;
-            } else if (is_text) {
-                text += line;
-                is_in_text = true;
-                if (act == Act::kBreakInText) return;
-            } else if (line.starts_with("RCPT") && act == Act::kRecipient451) {
-                say("451 later <ada@example.org>");
-            } else if (line.starts_with("RCPT") && act == Act::kRecipient550) {
-                say("550 no such user <ada@example.org>");
-            } else if (line.starts_with("DATA")) {
-                say("354 go on");
-                is_text = true;
-            } else if (line.starts_with("QUIT")) {
-                return;
-            } else {
-                say("250 played");
-            }
-            line.clear();
-        }
-    }
-
-    std::deque<Act> script_;
-    int listener_ = -1;
-    std::uint16_t port_ = 0;
-    std::mutex mutex_;
-    std::vector<std::string> texts_;
-    std::thread thread_;
-};
-
 /// A project with the account ada@example.org.
 struct Accounts {
     TestProject project;
@@ -133,9 +22,8 @@ struct Accounts {
     Database& database() { return project.database(); }
     std::unique_ptr<Mailer> mailer(const MailSettings& settings) {
         return std::make_unique<Mailer>(
-            settings, project.config().database,
-            [](MailPurpose, const std::string& email, const std::string& secret) {
-                return MailMessage{.to = email, .subject = "s", .text = "secret " + secret + "\n"};
+            settings, project.config().database, [](MailPurpose, const std::string& secret) {
+                return MailMessage{.to = {}, .subject = "s", .text = "secret " + secret + "\n"};
             });
     }
     void ask(Mailer& mailer, MailPurpose purpose = MailPurpose::kReset) {
@@ -165,7 +53,7 @@ std::string secret_of(const std::string& text) {
 TEST_CASE("a message that the relay does not take waits, and is taken once",
           "[server][integration]") {
     Accounts accounts;
-    ScriptedRelay relay{{Act::kGreeting554, Act::kRecipient451, Act::kBreakInText, Act::kText452}};
+    PlayedRelay relay{{Act::kGreeting554, Act::kRecipient451, Act::kBreakInText, Act::kText452}};
     const auto mailer = accounts.mailer(relay.settings());
     accounts.ask(*mailer);
     accounts.await_empty_queue();
@@ -181,7 +69,7 @@ TEST_CASE("a message that the relay does not take waits, and is taken once",
 TEST_CASE("a message whose fate is unknown is sent again, with a link that works",
           "[server][integration]") {
     Accounts accounts;
-    ScriptedRelay relay{{Act::kBreakAfterText}};
+    PlayedRelay relay{{Act::kBreakAfterText}};
     const auto mailer = accounts.mailer(relay.settings());
     accounts.ask(*mailer, MailPurpose::kConfirm);
     accounts.await_empty_queue();
@@ -189,10 +77,71 @@ TEST_CASE("a message whose fate is unknown is sent again, with a link that works
     CHECK_FALSE(confirm_email(accounts.database(), secret_of(relay.texts().back()), unix_now()));
 }
 
+TEST_CASE("a request ends when its account has another address", "[server][integration]") {
+    Accounts accounts;
+    Database& database = accounts.database();
+    const auto away = [&] {
+        auto settings = PlayedRelay{}.settings();  // gone when the mailer asks for it
+        settings.first_pause = 600s;
+        return settings;
+    };
+    {
+        const auto mailer = accounts.mailer(away());
+        accounts.ask(*mailer);
+        accounts.ask(*mailer, MailPurpose::kConfirm);
+    }
+    CHECK(accounts.count("dedloc_mail where userid = 1") == 2);
+    database.execute("update user set email_addr = 'new@example.org'");
+    // Another account has the address now, and has asked for nothing.
+    database.execute("insert into user (name, email_addr, authenticator) values ('Eve', ?, 'eve')",
+                     {Accounts::kAda});
+    database.execute("update dedloc_mail set next_attempt = 0");
+    PlayedRelay relay;
+    const auto mailer = accounts.mailer(relay.settings());
+    accounts.await_empty_queue();
+    CHECK(relay.recipients().empty());
+    CHECK(accounts.count("token") == 0);
+    mailer->request(database, MailPurpose::kReset, "New@example.org");
+    accounts.await_empty_queue();
+    CHECK(relay.recipients() == std::vector<std::string>{"new@example.org"});
+}
+
+TEST_CASE("what a former release has left waiting goes to the account's row or nowhere",
+          "[server][integration]") {
+    const std::string collation = GENERATE("utf8mb4_general_ci", "utf8mb4_nopad_bin");
+    Accounts accounts;
+    Database& database = accounts.database();
+    for (const char* const table : {"user", "dedloc_mail"}) {
+        database.execute("alter table " + std::string{table} +
+                         " convert to character set utf8mb4 collate " + collation);
+    }
+    // Its table, with what visitors had typed: an account's address, a look-alike, a stranger's.
+    database.execute(
+        "alter table dedloc_mail drop index dedloc_mail_request, drop column userid, modify column "
+        "email varchar(191) not null, add unique key dedloc_mail_same (purpose, email)");
+    database.execute(
+        "insert into dedloc_mail (purpose, email, created, next_attempt) values ('reset', ?, 1, "
+        "1), "
+        "('confirm', 'm\u00E0il-of-1.000000@example.org', 1, 1), ('reset', 'eve@example.org', 1, "
+        "1)",
+        {Accounts::kAda});
+    upgrade_schema(database);
+    upgrade_schema(database);
+    CHECK(accounts.count("dedloc_mail where userid = 0") == 3);
+    PlayedRelay relay;
+    const auto mailer = accounts.mailer(relay.settings());
+    accounts.await_empty_queue();
+    CHECK(relay.recipients() == std::vector<std::string>{Accounts::kAda});
+    REQUIRE(relay.texts().size() == 1);
+    CHECK_FALSE(
+        reset_password(database, secret_of(relay.texts().front()), "much longer", unix_now())
+            .refusal);
+}
+
 TEST_CASE("a message that is refused for good is not sent again", "[server][integration]") {
     const auto act = GENERATE(Act::kRecipient550, Act::kText554);
     Accounts accounts;
-    ScriptedRelay relay{{act}};
+    PlayedRelay relay{{act}};
     const auto mailer = accounts.mailer(relay.settings());
     accounts.ask(*mailer);
     accounts.await_empty_queue();
@@ -203,7 +152,7 @@ TEST_CASE("a message that is refused for good is not sent again", "[server][inte
     }
     CHECK(accounts.count("token") == 0);
     try {
-        deliver(ScriptedRelay{{act}}.settings(),
+        deliver(PlayedRelay{{act}}.settings(),
                 {.to = "ada@example.org", .subject = "s", .text = "t"});
         FAIL("it was taken");
     } catch (const IoError& error) {
@@ -214,7 +163,7 @@ TEST_CASE("a message that is refused for good is not sent again", "[server][inte
 TEST_CASE("a relay that never takes a message is asked a bounded number of times",
           "[server][integration]") {
     Accounts accounts;
-    ScriptedRelay relay{std::deque<Act>(100, Act::kRecipient451)};
+    PlayedRelay relay{std::deque<Act>(100, Act::kRecipient451)};
     const auto mailer = accounts.mailer(relay.settings());
     accounts.ask(*mailer);
     // The table's times are whole seconds: make each attempt due.
@@ -233,7 +182,7 @@ TEST_CASE("a relay that never takes a message is asked a bounded number of times
 
 TEST_CASE("a kill within a message loses nothing", "[server][integration]") {
     Accounts accounts;
-    ScriptedRelay relay{{}};
+    PlayedRelay relay{{}};
     auto settings = relay.settings();
     const auto ask = [&] {
         const auto mailer =
@@ -248,10 +197,10 @@ TEST_CASE("a kill within a message loses nothing", "[server][integration]") {
     const pid_t child = fork();
     if (child == 0) {
         const Mailer mailer{settings, accounts.project.config().database,
-                            [&](MailPurpose, const std::string& email, const std::string&) {
+                            [&](MailPurpose, const std::string&) {
                                 (void)!write(pipe[1], "x", 1);
                                 pause();
-                                return MailMessage{.to = email, .subject = "s", .text = "t"};
+                                return MailMessage{.to = {}, .subject = "s", .text = "t"};
                             }};
         pause();
         _exit(0);
@@ -271,7 +220,7 @@ TEST_CASE("a kill within a message loses nothing", "[server][integration]") {
 TEST_CASE("a bounded number of requests waits, one for each address and purpose",
           "[server][integration]") {
     Accounts accounts;
-    ScriptedRelay relay{{}};
+    PlayedRelay relay{{}};
     {
         auto settings = relay.settings();
         settings.relay = "smtp://127.0.0.1:1";  // away

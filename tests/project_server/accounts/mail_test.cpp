@@ -1,19 +1,17 @@
 // E-mail through a played sendmail program and a played relay.
 #include "project_server/accounts/mail.hpp"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <thread>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
+#include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/throttle.hpp"
+#include "tests/project_server/accounts/played_relay.hpp"
 #include "tests/project_server/web/browser.hpp"
 
 namespace dedloc::server {
@@ -71,71 +69,6 @@ std::string secret_in(const std::string& mail) {
     REQUIRE(at != mail.npos);
     return mail.substr(at + 8, 64);
 }
-
-/// A relay that takes one message and keeps what it was told.
-class Relay {
-  public:
-    Relay() {
-        listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        REQUIRE(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-        REQUIRE(listen(listener_, 1) == 0);
-        socklen_t size = sizeof address;
-        getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-        port_ = ntohs(address.sin_port);
-        thread_ = std::thread{[this] { serve(); }};
-    }
-    ~Relay() {
-        end();
-        close(listener_);
-    }
-    std::string url() const { return "smtp://127.0.0.1:" + std::to_string(port_); }
-    /// What came until the sender left, which may be after `deliver` has returned. Takes no more.
-    std::string heard() {
-        end();
-        return heard_;
-    }
-
-  private:
-    void end() {
-        if (!thread_.joinable()) return;
-        shutdown(listener_, SHUT_RDWR);
-        thread_.join();
-    }
-    void serve() {
-        const int link = accept(listener_, nullptr, nullptr);
-        if (link < 0) return;
-        const auto say = [&](const std::string& line) {
-            return send(link, (line + "\r\n").c_str(), line.size() + 2, MSG_NOSIGNAL) > 0;
-        };
-        say("220 played");
-        std::string line;
-        bool is_text = false;
-        char c = 0;
-        while (read(link, &c, 1) == 1) {
-            line += c;
-            if (c != '\n') continue;
-            heard_ += line;
-            if (is_text && line == ".\r\n")
-                is_text = !say("250 taken");
-            else if (line.starts_with("DATA"))
-                is_text = say("354 go on");
-            else if (line.starts_with("QUIT"))
-                break;
-            else if (!is_text)
-                say("250 played");
-            line.clear();
-        }
-        close(link);
-    }
-
-    int listener_ = -1;
-    std::uint16_t port_ = 0;
-    std::string heard_;
-    std::thread thread_;
-};
 
 }  // namespace
 
@@ -216,8 +149,8 @@ TEST_CASE("a reset takes an account from a stranger who made it with another's a
         REQUIRE(secret);
         Browser owner{site};
         return owner
-            .submit("/account/reset?secret=" + *secret, "/account/reset",
-                    {{"secret", *secret}, {"next", next}})
+            .submit("/account/reset?secret=" + secret->text, "/account/reset",
+                    {{"secret", secret->text}, {"next", next}})
             .body;
     };
     const std::string strangers_key = key();
@@ -241,17 +174,91 @@ TEST_CASE("secrets expire, differ by purpose and are few", "[server][integration
     };
     const auto secret = begin(MailPurpose::kReset, 1'000);
     REQUIRE(secret);
-    CHECK(confirm_email(database, *secret, 1'001));
-    CHECK(reset_password(database, *secret, "much longer", 1'000 + 3'600).refusal);
+    CHECK(confirm_email(database, secret->text, 1'001));
+    CHECK(reset_password(database, secret->text, "much longer", 1'000 + 3'600).refusal);
     for (int more = 1; more < kMaxMailTokens; ++more) CHECK(begin(MailPurpose::kReset, 1'000));
     CHECK_FALSE(begin(MailPurpose::kReset, 1'000));
     CHECK(begin(MailPurpose::kConfirm, 1'000));
     CHECK(begin(MailPurpose::kReset, 1'000 + 3'601));
     CHECK_FALSE(
-        reset_password(database, *begin(MailPurpose::kReset, 9'000), "much longer", 9'001).refusal);
+        reset_password(database, begin(MailPurpose::kReset, 9'000)->text, "much longer", 9'001)
+            .refusal);
     CHECK(database.query_one("select count(*) as n from token where type <> 'S'")->integer("n") ==
           0);
     CHECK_FALSE(begin_by_mail(database, MailPurpose::kReset, "nobody@example.org", 9'002));
+}
+
+TEST_CASE("a secret belongs to the address to which it was sent", "[server][integration]") {
+    TestSite site;
+    Browser ada{site};
+    register_as(ada, "Ada");
+    Database& database = site.database();
+    const auto begin = [&](MailPurpose purpose) {
+        const auto secret = begin_by_mail(database, purpose, "ADA@example.org", 1'000);
+        REQUIRE(secret);
+        CHECK(secret->address == "ada@example.org");
+        CHECK(secret->text.size() == 64);
+        return secret->text;
+    };
+    const auto is_confirmed = [&] {
+        return database.query_one("select email_validated as n from user")->integer("n") == 1;
+    };
+    const std::string reset = begin(MailPurpose::kReset);
+    const std::string confirm = begin(MailPurpose::kConfirm);
+    // Also when another program changes the address and voids nothing.
+    for (const char* const other :
+         {"new@example.org", "ad\u00E0@example.org", "ada@example.org "}) {
+        INFO(other);
+        database.execute("update user set email_addr = ?", {other});
+        CHECK(reset_password(database, reset, "much longer", 1'001).refusal);
+        CHECK(confirm_email(database, confirm, 1'001));
+        CHECK_FALSE(is_confirmed());
+    }
+    // A secret of an account is none of another one that has the address later.
+    database.execute("update user set email_addr = 'away@example.org'");
+    database.execute(
+        "insert into user (name, email_addr, authenticator) values ('Eve', 'ada@example.org', "
+        "'eve')");
+    CHECK(reset_password(database, reset, "much longer", 1'001).refusal);
+    CHECK(confirm_email(database, confirm, 1'001));
+    database.execute("delete from user where name = 'Eve'");
+    database.execute("update user set email_addr = 'ada@example.org'");
+    for (const std::string& wrong :
+         {std::string(64, '0'), std::string(64, 'f'), reset.substr(1), reset + '0',
+          "-" + reset.substr(1), std::string(63, '0') + '1', std::string{}}) {
+        CHECK(reset_password(database, wrong, "much longer", 1'001).refusal);
+    }
+    CHECK_FALSE(confirm_email(database, confirm, 1'001));
+    CHECK(is_confirmed());
+    CHECK_FALSE(reset_password(database, reset, "much longer", 1'001).refusal);
+}
+
+TEST_CASE("links to an address end with it, whatever changes it", "[server][integration]") {
+    TestSite site;
+    Browser ada{site};
+    register_as(ada, "Ada");
+    Database& database = site.database();
+    const auto begin = [&](const char* email) {
+        const auto secret = begin_by_mail(database, MailPurpose::kReset, email, 1'000);
+        REQUIRE(secret);
+        return secret->text;
+    };
+    const auto set_info = [&](const std::string& email) {
+        const auto key = database.query_one("select authenticator as k from user")->text("k");
+        return site.page("/am_set_info.php?account_key=" + key + "&email_addr=" + email +
+                         "&password_hash=" + boinc_password_hash("secret-Ada", email));
+    };
+    std::string secret = begin("ada@example.org");
+    CHECK_THAT(set_info("second@example.org"), Contains("<success/>"));
+    CHECK(reset_password(database, secret, "much longer", 1'001).refusal);
+    secret = begin("second@example.org");
+    CHECK_FALSE(change_email(database, 1, "secret-Ada", "third@example.org", 1'001));
+    CHECK(reset_password(database, secret, "much longer", 1'002).refusal);
+    // Back at the first address, the old links stay void.
+    CHECK_FALSE(change_email(database, 1, "secret-Ada", "second@example.org", 1'003));
+    CHECK(reset_password(database, secret, "much longer", 1'004).refusal);
+    CHECK(database.query_one("select count(*) as n from token where type = 'R'")->integer("n") ==
+          0);
 }
 
 TEST_CASE("too many requests for e-mail are refused", "[server][integration]") {
@@ -328,8 +335,8 @@ TEST_CASE("a sendmail that does not end is ended", "[server]") {
 TEST_CASE("a relay gets the message by SMTP", "[server][integration]") {
     MailSettings settings{.from = "project@example.org", .sender_name = "Zoë's \"project\""};
     {
-        Relay relay;
-        settings.relay = relay.url();
+        PlayedRelay relay;
+        settings.relay = relay.settings().relay;
         deliver(settings,
                 {.to = "ada@example.org", .subject = "a\r\nBcc: x", .text = "Hi\n.\nö\n"});
         CHECK_THAT(relay.heard(),

@@ -1,0 +1,144 @@
+// Which of a folder's files count, and what is refused.
+#include <catch2/catch.hpp>
+
+#include "peer/base/error.hpp"
+#include "project_server/huggingface/tokenizer_reader.hpp"
+#include "project_server/tokenizer/model_tokenizer.hpp"
+#include "tests/project_server/tokenizer/tokenizer_folder.hpp"
+
+namespace dedloc::tokenizer {
+namespace {
+
+namespace fs = std::filesystem;
+using huggingface::has_step;
+using huggingface::Lowercase;
+using huggingface::StripAccents;
+
+/// tokenizer.json of the fixtures with one text replaced by another.
+std::string json_with(const std::string& from, const std::string& to) {
+    std::string json = platform::read_text(TokenizerFolder::fixture("tokenizer.json"));
+    const auto at = json.find(from);
+    REQUIRE(at != std::string::npos);
+    return json.replace(at, from.size(), to);
+}
+
+TEST_CASE("a spiece.model alone means SentencePiece alone, unless rules are given", "[server]") {
+    const TokenizerFolder folder;
+    CHECK_FALSE(read_model_tokenizer(folder.file("spiece.model")).spec);
+    CHECK_FALSE(read_model_tokenizer(folder.path).spec);
+    const auto lower = read_model_tokenizer(folder.path, AlbertRules{}).spec;
+    REQUIRE(lower);
+    CHECK(has_step<Lowercase>(*lower));
+    CHECK(has_step<StripAccents>(*lower));
+    const auto cased =
+        read_model_tokenizer(folder.path, AlbertRules{.lower_case = false, .keep_accents = true});
+    CHECK_FALSE(has_step<Lowercase>(*cased.spec));
+}
+
+TEST_CASE("the files beside a spiece.model count, as the folder's do", "[server]") {
+    const TokenizerFolder folder;
+    SECTION("its configuration") {
+        folder.configure("");
+    }
+    SECTION("a model of ALBERT") {
+        folder.write("config.json", R"({"model_type":"albert"})");
+    }
+    SECTION("its tokenizer.json") {
+        folder.write("tokenizer.json", json_with("\"", "\""));
+    }
+    const auto of_folder = read_model_tokenizer(folder.path);
+    REQUIRE(of_folder.spec);
+    CHECK(has_step<Lowercase>(*of_folder.spec));
+    CHECK(read_model_tokenizer(folder.file("spiece.model")).spec == of_folder.spec);
+    // They are not those of another model in the same folder.
+    fs::copy_file(folder.file("spiece.model"), folder.file("other.model"));
+    CHECK_FALSE(read_model_tokenizer(folder.file("other.model")).spec);
+    CHECK_THROWS_WITH(read_model_tokenizer(folder.path, AlbertRules{}),
+                      Catch::Contains("says itself what its tokenizer does"));
+}
+
+TEST_CASE("tokens of the configuration change those of tokenizer.json", "[server]") {
+    const TokenizerFolder folder;
+    folder.write("tokenizer.json", json_with("\"", "\""));
+    const auto mask_takes_space = [&] {
+        const auto found = read_model_tokenizer(folder.path);
+        return found.spec.value().added.at(4).takes_space_before;
+    };
+    CHECK(mask_takes_space());
+    folder.configure(R"("added_tokens_decoder":{"4":{"content":"[MASK]","lstrip":false}})");
+    CHECK_FALSE(mask_takes_space());
+    folder.configure(R"("mask_token":{"content":"[MASK]","lstrip":false})");
+    CHECK(mask_takes_space());
+}
+
+TEST_CASE("what a tokenizer asks for and is not implemented is refused by its name", "[server]") {
+    const TokenizerFolder folder;
+    const auto refuses = [&](const std::string& reason) {
+        CHECK_THROWS_WITH(read_model_tokenizer(folder.path), Catch::Contains(reason));
+        CHECK_THROWS_AS(read_model_tokenizer(folder.path), InputError);
+    };
+    SECTION("fields of the configuration") {
+        const auto refuses_field = [&](const char* fields, const char* reason) {
+            CAPTURE(fields);
+            folder.configure(fields);
+            refuses(reason);
+        };
+        refuses_field(R"("add_prefix_space":false)", "add_prefix_space");
+        refuses_field(R"("sp_model_kwargs":{"enable_sampling":true})", "sp_model_kwargs");
+        refuses_field(R"("split_special_tokens":true)", "split_special_tokens");
+        refuses_field(R"("auto_map":{"AutoTokenizer":["x.T",null]})", "auto_map");
+        refuses_field(R"("do_lower_case":"yes")", "do_lower_case");
+        refuses_field(R"("additional_special_tokens":["<new>"])", "'<new>' is no piece");
+        refuses_field(R"("added_tokens_decoder":{"x":{"content":"a"}})", "the id 'x'");
+        refuses_field(R"("mask_token":"[GONE]")", "'[GONE]' is no piece");
+        refuses_field(R"("mask_token":"[SEP]")", "two special meanings");
+        folder.write("tokenizer_config.json", R"({"tokenizer_class":"T5Tokenizer"})");
+        refuses("'T5Tokenizer' is not implemented");
+        folder.write("tokenizer_config.json", R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
+        refuses("needs a tokenizer.json");
+        folder.write("tokenizer_config.json", "[]");
+        refuses("must be an object");
+    }
+    SECTION("parts of tokenizer.json") {
+        const auto refuses_part = [&](const char* from, const char* to, const char* reason) {
+            CAPTURE(from, to);
+            folder.write("tokenizer.json", json_with(from, to));
+            refuses(reason);
+        };
+        refuses_part(R"("type":"NFKD")", R"("type":"Nmt")", "the normalizer 'Nmt'");
+        refuses_part(R"( {2,})", R"(\\s+)", R"(the regular expression '\s+')");
+        refuses_part(R"("type":"Metaspace")", R"("type":"ByteLevel")", "pre_tokenizer 'ByteLevel'");
+        refuses_part(R"("type":"Unigram")", R"("type":"BPE")", "the model 'BPE'");
+        refuses_part(R"("byte_fallback":false)", R"("byte_fallback":true)", "byte_fallback");
+        refuses_part(R"("type":"TemplateProcessing")", R"("type":"RobertaProcessing")",
+                     "post_processor 'RobertaProcessing'");
+        refuses_part(R"("version":)", R"("dropout":)", "the field 'dropout'");
+        refuses_part(R"(["<unk>",)", R"(["<unknown>",)", "<unk>");
+        refuses_part(R"("unk_id":1)", R"("unk_id":2)", "unk_token");
+        refuses_part(R"({)", "", "is not JSON");
+    }
+    SECTION("files that contradict one another") {
+        folder.write("tokenizer.json", json_with("\"", "\""));
+        folder.configure(R"("do_lower_case":false)");
+        refuses("do_lower_case is false, but");
+        folder.configure(R"("keep_accents":true)");
+        refuses("keep_accents is true, but");
+        folder.write("tokenizer_config.json",
+                     R"({"tokenizer_class":"PreTrainedTokenizerFast","do_lower_case":false})");
+        CHECK(read_model_tokenizer(folder.path).spec);
+    }
+    SECTION("a tokenizer.json without its SentencePiece model") {
+        fs::remove(folder.file("spiece.model"));
+        refuses("has no spiece.model");
+        folder.write("tokenizer.json", json_with("\"", "\""));
+        refuses("tokenizer.json without it is not implemented");
+    }
+    SECTION("a damaged SentencePiece model") {
+        folder.configure("");
+        folder.write("spiece.model", "nonsense");
+        refuses("not a SentencePiece model");
+    }
+}
+
+}  // namespace
+}  // namespace dedloc::tokenizer
