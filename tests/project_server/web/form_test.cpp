@@ -18,7 +18,7 @@ TEST_CASE("forms and cookies of strangers are bounded and decoded", "[server]") 
     CHECK(form->value("none").empty());
     // boinccmd sends words of a command line in the code page of Windows.
     CHECK(Form::parse("a=%CE%EB%FC%E3%E0&b=M%FCller")->value("a") == "Ольга");
-    CHECK(Form::parse("a=%FF%01")->value("a") == "ÿ?");
+    CHECK(Form::parse("a=caf%E9%01")->value("a") == "café?");
     CHECK(Form::parse(""));
     for (const char* const bad : {"a=%", "a=%1", "a=%zz", "%=1"}) CHECK_FALSE(Form::parse(bad));
     CHECK_FALSE(Form::parse(std::string(kMaxFormBytes + 1, 'a')));

@@ -163,9 +163,9 @@ TEST_CASE("am_get_info.php has BOINC's elements in BOINC's order and escapes",
     Database& database = manager.site.database();
     const std::string key = manager.create();
     database.execute(
-        "update user set country = 'Ivory Coast', url = 'https://a.example/~x?y=1&z=2', "
-        "postal_code = 'LV-1001', venue = 'home', "
-        "global_prefs = '<global_preferences>\n<a>1</a>\n</global_preferences>'");
+        "update user set country = 'Ivory Coast', url = ?, postal_code = 'LV-1001', "
+        "venue = 'home', global_prefs = ?",
+        {"https://a.example/~x?y=1&z=2", "<global_preferences>\n<a>1</a>\n</global_preferences>"});
     const Names all{"success",    "id",          "name",        "country",      "weak_auth",
                     "cpid",       "has_profile", "create_time", "global_prefs", "project_prefs",
                     "url",        "send_email",  "show_hosts",  "teamid",       "venue",
@@ -237,13 +237,13 @@ TEST_CASE("keys that look like a weak account key belong to no account", "[serve
     const std::string hash = weak.substr(2);
     database.execute(
         "insert into user (name, email_addr, authenticator, passwd_hash) values ('Bob', 'bob@x.y', "
-        "md5('bob'), 'x'), ('Gone', 'gone@x.y', '', ''), ('Null', 'null@x.y', null, '')");
+        "md5('bob'), 'x'), ('Gone', 'gone@x.y', '', '')");
     const std::string of_empty = "d41d8cd98f00b204e9800998ecf8427e";  // MD5 of nothing
     for (const std::string& bad :
          {"2_" + hash, "0_" + hash, "01_" + hash, "+1_" + hash, "-1_" + hash, "1__" + hash,
           "1_" + hash + "_", "1_" + hash + "0", "1_" + hash.substr(1), std::string{"1_"},
           std::string{"_"}, "_" + hash, "x_" + hash, "99999999999999999999_" + hash, "1_" + key,
-          "3_" + of_empty, "4_" + of_empty, "1_" + std::string(32, '0')}) {
+          "3_" + of_empty, "1_" + std::string(32, '0')}) {
         INFO(bad);
         CHECK_THAT(manager.contact(bad, kWork), Contains(kInvalid) && !Contains("<userid>"));
     }
@@ -311,8 +311,8 @@ TEST_CASE("teams are found by id, by ids and by a part of their name", "[server]
     Database& database = manager.site.database();
     database.execute(
         "insert into team (name, userid, url, type, expavg_credit) values "
-        "('Team 100% Riga', 1, 'https://riga.example/?a=1&b=2', 3, 1), ('riga_two', 2, '', 0, 9), "
-        "('Other', 3, '', 0, 5)");
+        "('Team 100% Riga', 1, ?, 3, 1), ('riga_two', 2, '', 0, 9), ('Other', 3, '', 0, 5)",
+        {"https://riga.example/?a=1&b=2"});
     const std::string one = manager.ask("/team_lookup.php", {{"team_id", "1"}});
     CHECK(elements_of(one, "team") == Names{"id", "create_time", "userid", "name", "url", "type",
                                             "country", "total_credit", "expavg_credit",
