@@ -188,6 +188,10 @@ says 2 'has no spiece.model' from
 echo other >"$folder/hf/spiece.model"
 says 2 'is not the tokenizer that made the corpus' from
 cp "$folder/c1/tokenizer.model" "$folder/hf/spiece.model"
+says 2 'was tokenised with SentencePiece alone' from
+"$dedloc" corpus build --text "$folder/text" --out "$folder/c5" --tokenizer "$folder/hf" >/dev/null
+import_run() { "$dedloc" run create --project "$p" --corpus "$folder/c5" --steps 5 "$@"; }
+from() { import_run --name imported --from "$folder/hf"; }
 sed -i 's/"gelu_new"/"relu"/' "$folder/hf/config.json"
 says 2 "hidden_act = 'gelu_new', not 'relu'" from
 cp "$fixture/config.json" "$folder/hf"
@@ -207,7 +211,7 @@ says 2 'no checkpoint of step 3' export_run imported --step 3 "$folder/out"
 says 0 'exported step 0 of imported' export_run imported "$folder/out"
 says 2 'exists already' export_run imported "$folder/out"
 # The last bytes are the tensors, which both files have in their own order: import it again.
-says 0 'run again' make_run --name again --from "$folder/out"
+says 0 'run again' import_run --name again --from "$folder/out"
 for run in imported again; do
     tail -c +105 "$p/runs/$run/checkpoints/step_000000000.state" >"$folder/$run.state"
 done

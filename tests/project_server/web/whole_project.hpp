@@ -34,10 +34,10 @@ class WholeProject {
         // The run lasts longer than any test.
         run("run create --project " + project + " --name story --corpus " + corpus +
             " --model tiny --target-batch 32 --evaluate-every 0 --steps 1000000");
-        supervisor_ =
-            std::make_unique<Child>(std::vector<std::string>{programs_ + "/dedloc", "project",
-                                                             "start", project, "--foreground"},
-                                    log_);
+        supervisor_ = std::make_unique<Child>(
+            std::vector<std::string>{programs_ + "/dedloc", "project", "start", root().string(),
+                                     "--foreground"},
+            log_);
         const bool is_running =
             within(60s, [&] { return contents(log_).find("running at") != std::string::npos; });
         INFO(contents(log_));
