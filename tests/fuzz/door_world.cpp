@@ -207,7 +207,8 @@ void DoorProject::add_jobs() {
         "credit_per_sample, created) values ('first', ?, ?, 1, 1, 1, 1, 0)",
         {std::string(64, 'a'), run_document()});
     const std::int64_t run = database.insert_id();
-    std::array<Person*, 6> owners{&honest_, &odd_};
+    // More are unsent than odd requests can get, each of which may be asked several times.
+    std::array<Person*, 22> owners{&honest_, &odd_};
     for (std::size_t i = 0; i < owners.size(); ++i) {
         const std::string name = fmt::format("first_{}", i + 1);
         database.execute(
