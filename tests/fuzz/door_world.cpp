@@ -197,7 +197,7 @@ Person DoorProject::add_person(const std::string& name) {
 
 void DoorProject::add_jobs() {
     Database& database = *database_;
-    database.execute("insert into app (name, user_friendly_name) values ('train', 'T')");
+    database.execute("insert into app (name, user_friendly_name) values ('dedloc_train', 'T')");
     database.execute(
         "insert into app_version (appid, version_num, platformid, xml_doc) select 1, 100, id, "
         "'<app_version>\n</app_version>\n' from platform where name = ?",
