@@ -283,9 +283,20 @@ void XmlText::append(const XmlPath& path, const std::string& source) {
         }
     }
     at = parsed.outside(at);
-    if (!parsed.is_self_closing(parent)) return replace(at, at, lines);
-    const auto slash = parsed.outside(parsed.end_of_tag(parent)) - 2;
-    replace(slash, slash + 2, fmt::format(">{}</{}>", lines, path.back()));
+    const std::string before = text_;
+    const auto siblings = children(path).size();
+    if (parsed.is_self_closing(parent)) {
+        const auto slash = parsed.outside(parsed.end_of_tag(parent)) - 2;
+        replace(slash, slash + 2, fmt::format(">{}</{}>", lines, path.back()));
+    } else {
+        replace(at, at, lines);
+    }
+    // Which tags lack their slash is guessed by their neighbours, which have changed.
+    if (children(path).size() == siblings + 1) return;
+    text_ = before;
+    throw InputError(fmt::format(
+        "nothing can be added to <{}> of {}: a tag that closes an element lacks its slash",
+        path.back(), file_));
 }
 
 std::size_t XmlText::remove(const XmlPath& path,

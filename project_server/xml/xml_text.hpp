@@ -49,7 +49,8 @@ class XmlText {
 
     /// Adds an element behind the last one inside the element at `path`, on lines of its own,
     /// indented like its neighbours. `source` has its own lines indented relative to its first one.
-    /// Requires the element at `path`.
+    /// Requires the element at `path`. Errors: InputError, and nothing is changed, if a tag that
+    /// closes that element or its neighbour lacks its slash.
     void append(const XmlPath& path, const std::string& source);
     /// Removes the elements directly inside the one at `path` for which `is_chosen` holds, with the
     /// white space and the line end before each: the reverse of append(). Returns their number.

@@ -48,7 +48,13 @@ void add_and_remove(XmlText& xml, const XmlPath& path) {
     const std::string before = xml.text();
     const std::string form = xml.empty_form(path);
     const auto children = xml.children(path).size();
-    xml.append(path, fmt::format("<{0}>\n    <a>1 &amp; 2</a>\n</{0}>", kOurs));
+    try {
+        xml.append(path, fmt::format("<{0}>\n    <a>1 &amp; 2</a>\n</{0}>", kOurs));
+    } catch (const InputError&) {
+        // The element is closed by a tag without its slash.
+        DEDLOC_CHECK(xml.text() == before, "what cannot be added changes nothing", xml.text());
+        return;
+    }
     const auto more = xml.children(path);
     DEDLOC_CHECK(more.size() == children + 1 && is_ours(more.back()), "an entry is the last one");
     DEDLOC_CHECK(more.back().field("a") == "1 & 2", "an entry is read as it was written");
