@@ -56,7 +56,7 @@ bool is_label(std::string_view text) {
            std::ranges::all_of(text, [](char c) { return is_letter_or_digit(c) || c == '-'; });
 }
 
-/// At least two labels, of which the last is no number: 192.0.2.1 is no domain.
+/// A domain has at least two labels, and its last label is no number: 192.0.2.1 is an address.
 bool is_domain(std::string_view text) {
     const auto last = text.rfind('.');
     if (last == text.npos || std::ranges::all_of(text.substr(last + 1), is_digit)) return false;

@@ -74,7 +74,7 @@ void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
                 fmt::format("{} is not the one that made this corpus", rules.string()));
         }
     }
-    // With rules, tokenizer.json names the special tokens.
+    // A corpus with rules has its special tokens in tokenizer.json.
     if (tokenizer.vocabulary() != corpus.vocabulary ||
         (!corpus.rules && tokenizer.special_tokens() != corpus.special_tokens)) {
         throw InputError(fmt::format("{} has {} pieces and is not the tokenizer of this corpus",

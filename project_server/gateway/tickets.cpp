@@ -28,8 +28,8 @@ constexpr const char* kJobs =
     "f.id = r.hostid), 0)) as max_results_day, "
     "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
     "d.id as run, d.run_id, d.name, d.flops_per_sample, "
-    "coalesce((select a.non_cpu_intensive from app a where a.id = r.appid), 0) as only_averages "
-    "from result r "
+    "a.name as app, coalesce(a.non_cpu_intensive, 0) as only_averages "
+    "from result r left join app a on a.id = r.appid "
     "join user u on u.id = r.userid join host h on h.id = ? and h.userid = r.userid "
     "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque where ";
 
@@ -51,11 +51,9 @@ Row find_job(Database& database, const formats::EnrolmentRequest& request) {
 }
 
 /// Under an official server another app's workunit may have a run's number in `opaque`.
-void require_our_app(Database& database, const Row& job, const std::string& name) {
-    const auto app = database.query_one(
-        "select a.name from app a join result r on r.appid = a.id where r.id = ?",
-        {job.integer("result")});
-    if (!app || std::ranges::find(server::kApps, app->text("name")) != server::kApps.end()) return;
+void require_our_app(const Row& job, const std::string& name) {
+    if (job.is_null("app")) return;
+    if (std::ranges::find(server::kApps, job.text("app")) != server::kApps.end()) return;
     throw Refused(fmt::format("{} is no job of DeDLOC", name));
 }
 
@@ -167,7 +165,7 @@ bool wants_checkpoint(Database& database, const KeyPair& project, const Row& job
 Issued issue_ticket(Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now) {
     const Row job = find_job(database, request);
-    require_our_app(database, job, request.result);
+    require_our_app(job, request.result);
     require_seat(job, request);
     const formats::Ticket ticket{
         .run = run_id_of(job),

@@ -78,7 +78,7 @@ std::string_view inner_name(const char* name) {
 
 }  // namespace
 
-/// Where the bytes of storages are.
+/// The storages of a file: finds the bytes of each by its key.
 class TorchFile::Storages {
   public:
     virtual ~Storages() = default;

@@ -140,7 +140,7 @@ void add_registration(Site& site) {
         });
 }
 
-/// Where a BOINC client keeps a project's account, in its data folder.
+/// The file in a BOINC client's data folder that holds the account of a project.
 std::string account_file(const std::string& master_url) {
     const auto scheme = master_url.find("://");
     std::string name = scheme == std::string::npos ? master_url : master_url.substr(scheme + 3);
