@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr int kMaxConnections = 4;
 constexpr auto kLimit = 2s;                ///< a connection ends after this time
-constexpr auto kAfterFailure = 1s;         ///< pause after a failed accept
+constexpr auto kAfterFailedAccept = 1s;    ///< pause after a failed accept
 constexpr std::uint32_t kMaxHead = 8'192;  ///< bytes of a request's head
 
 using Answer = http::response<http::string_body>;
@@ -127,7 +127,7 @@ class StatusPage::Impl {
     void accept() {
         acceptor_.async_accept([this](error_code error, tcp::socket socket) {
             if (error) {
-                retry_.expires_after(kAfterFailure);
+                retry_.expires_after(kAfterFailedAccept);
                 retry_.async_wait([this](error_code stopped) {
                     if (!stopped) accept();
                 });

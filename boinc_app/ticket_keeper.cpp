@@ -12,7 +12,7 @@
 namespace dedloc {
 namespace {
 
-constexpr std::chrono::minutes kAfterFailure{1};
+constexpr std::chrono::minutes kAfterFailedRequest{1};
 /// Longest single wait. Tickets expire in UTC, but waits use a clock that stands still while the
 /// machine sleeps.
 constexpr std::chrono::minutes kLook{1};
@@ -109,7 +109,7 @@ bool TicketKeeper::ask() {
         return false;
     } catch (const std::exception& error) {
         const std::lock_guard lock(mutex_);
-        next_ = platform::utc_now() + kAfterFailure;
+        next_ = platform::utc_now() + kAfterFailedRequest;
         if (news_.first) {
             log_warning("no new ticket: {}", error.what());
             return true;

@@ -168,14 +168,25 @@ struct ListeningPortChanged {
 
 }  // namespace event
 
-/// Everything that a Peer can be told.
-using Event =
+/// The kinds of events.
+using EventKinds =
     std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
                  event::DialFailed, event::FrameWritten, event::FrameReceived, event::Progressed,
                  event::ContributionFrozen, event::StateReached, event::StateRefused,
                  event::SnapshotTaken, event::GenerationSigned, event::VotersWanted,
                  event::PauseSigned, event::RevocationsSigned, event::HistoryRead,
                  event::LeaveRequested, event::ReturnRequested, event::ListeningPortChanged>;
+/// Everything that a Peer can be told. Its special members are compiled once, as those of wire::Body.
+struct Event : EventKinds {
+    using EventKinds::EventKinds;
+    using EventKinds::operator=;
+    Event();
+    Event(const Event& other);
+    Event(Event&& other) noexcept;
+    Event& operator=(const Event& other);
+    Event& operator=(Event&& other) noexcept;
+    ~Event();
+};
 
 /// What a Peer asks of its driver. Actions are carried out in the order of the list.
 namespace action {
@@ -318,14 +329,25 @@ struct Note {
 
 }  // namespace action
 
-/// Everything that a Peer can ask for.
-using Action =
+/// The kinds of actions.
+using ActionKinds =
     std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
                  action::Apply, action::TakeSnapshot, action::Load, action::Pause, action::Voted,
                  action::Committed, action::GenerationBegun, action::GenerationWanted,
                  action::PauseChanged, action::RevocationsHeard, action::ReadHistory,
                  action::Settled, action::SwarmSeen, action::Finished, action::Refused,
                  action::Left, action::Note, action::Overlap, action::TurnChanged>;
+/// Everything that a Peer can ask for. Its special members are compiled once, as those of wire::Body.
+struct Action : ActionKinds {
+    using ActionKinds::ActionKinds;
+    using ActionKinds::operator=;
+    Action();
+    Action(const Action& other);
+    Action(Action&& other) noexcept;
+    Action& operator=(const Action& other);
+    Action& operator=(Action&& other) noexcept;
+    ~Action();
+};
 /// Actions in the order in which the driver carries them out.
 using Actions = std::vector<Action>;
 

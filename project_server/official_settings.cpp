@@ -14,12 +14,12 @@
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kMaxBytes = 1 << 20;
+constexpr std::size_t kMaxConfigBytes = 1 << 20;
 
 class Elements {
   public:
     explicit Elements(const std::filesystem::path& file) : file_(file.string()) {
-        const XmlText text{platform::read_text(file, kMaxBytes), file_, "boinc"};
+        const XmlText text{platform::read_text(file, kMaxConfigBytes), file_, "boinc"};
         auto config = text.find({"boinc", "config"});
         if (!config) throw InputError(fmt::format("{} has no <boinc> with a <config>", file_));
         config_ = std::move(*config);

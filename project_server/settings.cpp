@@ -23,7 +23,7 @@ using formats::JsonFields;
 
 constexpr const char* kFile = "dedloc.json";
 constexpr const char* kOfficialFolder = "dedloc";
-constexpr std::size_t kMaxBytes = 64 << 10;
+constexpr std::size_t kMaxSettingsBytes = 64 << 10;
 constexpr std::size_t kMaxText = 4'096;
 constexpr std::size_t kMaxEntries = 64;
 constexpr std::size_t kMaxHost = wire::kMaxHostBytes;  // run files refuse a longer one
@@ -229,7 +229,8 @@ Settings read_settings(const std::filesystem::path& project) {
         throw InputError(
             fmt::format("{} is not a DeDLOC project (it has no dedloc.json)", project.string()));
     }
-    const auto document = formats::parse_json(file.string(), platform::read_text(file), kMaxBytes);
+    const auto document =
+        formats::parse_json(file.string(), platform::read_text(file), kMaxSettingsBytes);
     JsonFields fields{document, "", file.string()};
     Settings settings{.name = fields.text("name", kMaxText),
                       .url = fields.text("url", kMaxText),

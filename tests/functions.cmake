@@ -1,14 +1,19 @@
 # dedloc_test(name LABEL unit SOURCES ... LINKS ... ARGUMENTS ...): a Catch2 program; an empty
 # selection is a failure. Labels are those of tests/run; target tests_LABEL builds all of one.
 # THREADS adds the label threads: processes of ours that have several, for the thread sanitizer.
+# ALONE lists sources that cannot share a batch: other sources have local helpers of the same name.
+# Tests themselves gain nothing from -O3 and take a quarter longer to compile with it.
 foreach(label tidy unit sim integration threads pages net gpu bench fuzz)
     add_custom_target(tests_${label})
 endforeach()
 function(dedloc_test name)
-    cmake_parse_arguments(A "THREADS" "LABEL;TIMEOUT" "SOURCES;LINKS;ARGUMENTS" ${ARGN})
+    cmake_parse_arguments(A "THREADS" "LABEL;TIMEOUT" "SOURCES;ALONE;LINKS;ARGUMENTS" ${ARGN})
+    set_source_files_properties(${A_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    list(APPEND A_SOURCES ${A_ALONE})
     add_executable(${name} ${A_SOURCES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PRIVATE ${A_LINKS} dedloc_catch_main dedloc_warnings)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     add_test(NAME ${name} COMMAND ${name} -w NoTests ${A_ARGUMENTS})
     if(NOT A_TIMEOUT)
         set(A_TIMEOUT 120)

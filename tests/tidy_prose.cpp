@@ -37,17 +37,6 @@ const std::regex& bare_preposition() {
 bool is_header(std::string_view path) {
     return path.ends_with(".hpp");
 }
-bool is_code(std::string_view path) {
-    return is_header(path) || path.ends_with(".cpp") || path.ends_with(".cu");
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream{text};
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
-
 std::string trimmed(std::string line) {
     line.erase(0, line.find_first_not_of(' '));
     while (!line.empty() && line.back() == ' ') line.pop_back();

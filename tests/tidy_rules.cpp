@@ -20,10 +20,6 @@ constexpr std::size_t kMaxFunctionLines = 70;
 constexpr std::size_t kMaxRootCmakeLines = 150;
 constexpr std::size_t kMaxCmakeLines = 40;
 
-bool is_code(std::string_view path) {
-    return path.ends_with(".hpp") || path.ends_with(".cpp") || path.ends_with(".cu");
-}
-
 bool is_script(const SourceFile& file) {
     return file.text.starts_with("#!");
 }
@@ -35,13 +31,6 @@ bool is_cmake(std::string_view path) {
 std::string folder_of(const std::string& path) {
     const auto slash = path.rfind('/');
     return slash == std::string::npos ? "" : path.substr(0, slash);
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream{text};
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
 }
 
 /// Characters, not bytes: continuation bytes of UTF-8 do not count.
@@ -65,6 +54,17 @@ bool is_standard_header(std::string_view name) {
 }
 
 }  // namespace
+
+bool is_code(std::string_view path) {
+    return path.ends_with(".hpp") || path.ends_with(".cpp") || path.ends_with(".cu");
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream{text};
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
 
 std::vector<SourceFile> read_tree(const std::filesystem::path& root) {
     std::vector<SourceFile> files;

@@ -29,6 +29,11 @@ using Findings = std::vector<Finding>;
 /// path.
 std::vector<SourceFile> read_tree(const std::filesystem::path& root);
 
+/// Whether the file is C++ or CUDA.
+bool is_code(std::string_view path);
+/// The lines of a text, without their ends.
+std::vector<std::string> lines_of(const std::string& text);
+
 /// `text` of the same shape with comments, and the contents of string and character literals,
 /// blanked out.
 std::string code_only(std::string_view text);

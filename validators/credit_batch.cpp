@@ -11,7 +11,7 @@
 namespace dedloc::validation {
 namespace {
 
-std::uint64_t count(const server::Row& row, std::string_view column) {
+std::uint64_t count_in(const server::Row& row, std::string_view column) {
     return static_cast<std::uint64_t>(row.integer(column));
 }
 int number(CreditState state) {
@@ -90,9 +90,9 @@ CreditBatch::Contributions CreditBatch::lock_contributions() {
              "select step, samples, committed_at, reduced_bytes from dedloc_contribution where "
              "credit_state = ? and runid = ? and peer_key = ? order by step limit ? for update",
              {number(CreditState::kPending), run_, key_, options_.batch})) {
-        contributions.push_back({.step = count(row, "step"),
-                                 .samples = count(row, "samples"),
-                                 .reduced_bytes = count(row, "reduced_bytes"),
+        contributions.push_back({.step = count_in(row, "step"),
+                                 .samples = count_in(row, "samples"),
+                                 .reduced_bytes = count_in(row, "reduced_bytes"),
                                  .committed_at = row.real("committed_at")});
     }
     return contributions;

@@ -11,7 +11,7 @@
 namespace dedloc::formats {
 namespace {
 
-constexpr std::string_view kMagic = "DEDLOCST";
+constexpr std::string_view kCheckpointMagic = "DEDLOCST";
 constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kSealBytes = 8;
 
@@ -23,7 +23,7 @@ constexpr std::size_t kSealBytes = 8;
 
 Buffer encode_checkpoint_head(const RunId& run, const CheckpointHead& head) {
     ByteWriter writer;
-    writer.append(bytes_of(kMagic));
+    writer.append(bytes_of(kCheckpointMagic));
     writer.write(kVersion);
     writer.write(head.vectors);
     writer.write(run.bytes);
@@ -39,8 +39,9 @@ Buffer encode_checkpoint_head(const RunId& run, const CheckpointHead& head) {
 CheckpointHead decode_checkpoint_head(std::span<const std::byte> bytes, const RunId& run,
                                       const std::string& name) {
     ByteReader reader{bytes};
-    const auto magic = reader.take(kMagic.size());
-    if (!magic || !std::ranges::equal(*magic, bytes_of(kMagic))) refuse(name, "not a checkpoint");
+    const auto magic = reader.take(kCheckpointMagic.size());
+    if (!magic || !std::ranges::equal(*magic, bytes_of(kCheckpointMagic)))
+        refuse(name, "not a checkpoint");
     const auto version = reader.read<std::uint32_t>();
     const auto vectors = reader.read<std::uint32_t>();
     const auto owner = reader.read<RunId>();

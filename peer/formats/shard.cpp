@@ -16,7 +16,7 @@
 namespace dedloc::formats {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31534C44;  // "DLS1"
+constexpr std::uint32_t kShardMagic = 0x31534C44;  // "DLS1"
 constexpr std::uint32_t kMaxVocabulary = 65'536;
 
 template <class T>
@@ -106,7 +106,7 @@ void ShardBuilder::end_document() {
 Shard ShardBuilder::finish() && {
     end_document();
     ByteWriter out;
-    out.write(kMagic);
+    out.write(kShardMagic);
     out.write(vocabulary_);
     out.write(std::uint64_t{tokens_.size()});
     out.write(std::uint64_t{sentence_ends_.size()});
@@ -129,7 +129,7 @@ Result<Shard, ShardError> decode_shard(std::span<const std::byte> bytes,
     const auto tokens = in.read<std::uint64_t>();
     const auto sentences = in.read<std::uint64_t>();
     const auto documents = in.read<std::uint64_t>();
-    if (magic && *magic != kMagic) return Failure{ShardError::kNotAShard};
+    if (magic && *magic != kShardMagic) return Failure{ShardError::kNotAShard};
     if (!documents) return Failure{ShardError::kTooShort};
     const auto sentence_ends = take_list<std::uint32_t>(in, *sentences);
     if (!sentence_ends) return Failure{ShardError::kTooShort};

@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTimeout{5};
-constexpr std::chrono::milliseconds kTick{200};
+constexpr std::chrono::milliseconds kMappingTick{200};
 
 }  // namespace
 
@@ -22,7 +22,7 @@ std::uint16_t map_port(const TcpTransport& transport, DhtDirectory& directory, b
     directory.unmap_port(is_elsewhere);
     const auto end = Clock::now() + kTimeout;
     while (Clock::now() < end && !is_unwanted()) {
-        const auto mapped = directory.map_port(port, kTick);
+        const auto mapped = directory.map_port(port, kMappingTick);
         if (!mapped) continue;
         log_info("the router forwards its port {} to our port {}", *mapped, port);
         return *mapped;

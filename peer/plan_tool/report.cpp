@@ -10,7 +10,7 @@
 namespace dedloc::plan {
 namespace {
 
-constexpr std::uint64_t kBytesPerMegabit = 125'000;
+constexpr std::uint64_t kWholeBytesPerMegabit = 125'000;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Report report_on(const Fleet& fleet) {
                   .simulated = std::nullopt};
     if (round.members.size() < wire::kMaxMembers) {
         for (const std::uint64_t mbit : {100u, 1'000u, 10'000u}) {
-            const Bandwidth bandwidth{mbit * kBytesPerMegabit};
+            const Bandwidth bandwidth{mbit * kWholeBytesPerMegabit};
             const planning::LinkSpeed link{.upload = bandwidth, .download = bandwidth};
             report.aggregators.push_back({mbit, planning::optimum_with_aggregator(round, link)});
         }

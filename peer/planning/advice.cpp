@@ -1,4 +1,4 @@
-// Every candidate is one plan_shares() of the request without some trainers. Search keeps the best
+// Every candidate is one plan_shares() of the request without some trainers. AdviceSearch keeps the best
 // candidate seen. The three drop orders cover the three causes of a long round; single changes
 // afterwards repair the choices that no order hits.
 #include "peer/planning/advice.hpp"
@@ -49,9 +49,9 @@ std::vector<std::uint32_t> trainers_by(DropOrder order, const TrainingRequest& r
 }
 
 /// Tries choices and keeps the best one.
-class Search {
+class AdviceSearch {
   public:
-    Search(const TrainingRequest& request, const Pace& all)
+    AdviceSearch(const TrainingRequest& request, const Pace& all)
         : request_(request), best_is_dropped_(request.round.members.size()), best_pace_(all) {}
 
     /// Drops the first k trainers, for every k.
@@ -130,7 +130,7 @@ std::optional<Pace> pace_of(const TrainingRequest& request) {
 std::optional<TrainerChoice> choose_trainers(const TrainingRequest& request) {
     const auto all = pace_of(request);
     if (!all) return std::nullopt;
-    Search search{request, *all};
+    AdviceSearch search{request, *all};
     for (const DropOrder order :
          {DropOrder::kByBandwidth, DropOrder::kByBandwidthPerSample, DropOrder::kBySamples}) {
         search.try_without_first(trainers_by(order, request));

@@ -14,7 +14,7 @@
 namespace dedloc::planning {
 namespace {
 
-double seconds(Duration time) {
+double seconds_of(Duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
@@ -32,7 +32,7 @@ std::optional<double> round_seconds(const PlanRequest& request) {
     const auto plan = plan_shares(request);
     if (!plan) return std::nullopt;
     const Duration ways = plan->optimum.count() > 0 ? 2 * request.latency : Duration{0};
-    return seconds(plan->optimum + ways);
+    return seconds_of(plan->optimum + ways);
 }
 
 /// The round with the members of these turns; with those of some rounds, or without them.
@@ -181,9 +181,9 @@ std::optional<Prediction> Model::predict(std::vector<Turn>& turns, const Rounds&
 }
 
 /// Tries choices and keeps the best one.
-class Search {
+class ChoiceSearch {
   public:
-    Search(const FleetRequest& request, const Model& model, Participation all)
+    ChoiceSearch(const FleetRequest& request, const Model& model, Participation all)
         : request_(request),
           model_(model),
           long_(model.twice_median([&](std::uint32_t k) { return model.micro_batch(k); })),
@@ -325,7 +325,7 @@ std::optional<Participation> choose_participation(const FleetRequest& request) {
     for (std::uint32_t k = 0; k < model.count(); ++k) {
         if (model.is_trainer(k)) trainers.push_back(k);
     }
-    Search search{request, model, {.turns = everyone, .chosen = *all, .all = *all}};
+    ChoiceSearch search{request, model, {.turns = everyone, .chosen = *all, .all = *all}};
     std::ranges::stable_sort(trainers, std::greater{},
                              [&](std::uint32_t k) { return model.own_traffic(k); });
     const double slow = model.twice_median([&](std::uint32_t k) { return model.own_traffic(k); });

@@ -14,13 +14,13 @@ namespace {
 
 using planning::Turn;
 
-constexpr std::size_t kMaxRecords = 4'096;
+constexpr std::size_t kMaxAttendances = 4'096;
 /// Decay of the longest wait per round. Waits vary from nothing to a whole micro-batch.
 constexpr double kDecay = 0.95;
 /// Steps in which a peer that is asked again must join.
 constexpr std::uint64_t kAskedSteps = 8;
 /// Latency of one message, as the plan maker assumes it.
-constexpr Duration kLatency = std::chrono::milliseconds{20};
+constexpr Duration kAttendanceLatency = std::chrono::milliseconds{20};
 constexpr std::uint32_t kMaxJoins = 1'000;
 /// Trainers that one choice tries to take back.
 constexpr std::size_t kMaxTakenBack = 8;
@@ -72,7 +72,7 @@ const Attendances::Record* Attendances::find(const PeerKey& peer) const {
 }
 
 Attendances::Record& Attendances::record(const PeerKey& peer) {
-    if (records_.size() >= kMaxRecords && !records_.contains(peer)) {
+    if (records_.size() >= kMaxAttendances && !records_.contains(peer)) {
         records_.erase(std::ranges::min_element(
             records_, {}, [](const auto& entry) { return entry.second.last_called; }));
     }
@@ -299,7 +299,7 @@ planning::FleetRequest Attendances::request_for(const std::vector<FleetMember>& 
                                              .elements = rules_.elements,
                                              .contribution = codec,
                                              .average = codec,
-                                             .latency = kLatency},
+                                             .latency = kAttendanceLatency},
                                    .samples_per_second = {},
                                    .micro_batch_seconds = {},
                                    .target_batch = rules_.target_batch.value(),

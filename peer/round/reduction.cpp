@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kChunkOverhead = 64;
 /// Upper bound of a plan's chunks for vectors so short that the overhead matters
 /// (planning/request.hpp).
-constexpr std::uint64_t kMaxChunks = 16'384;
+constexpr std::uint64_t kChunksOfPart = 16'384;
 
 std::uint64_t cost_of(const wire::Chunk& chunk) {
     return count_of(chunk.elements) + kChunkOverhead;
@@ -34,7 +34,7 @@ bool is_ours_alone(const std::shared_ptr<FloatVector>& values) {
 }
 
 std::uint64_t max_early(std::uint64_t elements) {
-    return 2 * (elements + kMaxChunks * kChunkOverhead);
+    return 2 * (elements + kChunksOfPart * kChunkOverhead);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 /// Chunks in a window at least: one arrives while another one is averaged.
 constexpr std::uint64_t kMinChunks = 2;
 /// More than a plan has.
-constexpr std::uint64_t kMaxChunks = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxWindowChunks = std::uint64_t{1} << 31;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::uint32_t Reduction::window_of(const wire::Plan& plan, Codec codec, std::uin
     const std::uint64_t chunk = planning::on_the_wire(codec).bytes_of(plan.chunk_elements);
     const std::uint64_t share = kept_bytes / std::max<std::uint64_t>(contributors, 1);
     const std::uint64_t chunks = std::max(min_window, share) / std::max<std::uint64_t>(chunk, 1);
-    return static_cast<std::uint32_t>(std::clamp(chunks, kMinChunks, kMaxChunks));
+    return static_cast<std::uint32_t>(std::clamp(chunks, kMinChunks, kMaxWindowChunks));
 }
 
 /// After owner_ has been set.

@@ -8,9 +8,9 @@
 namespace dedloc::round {
 namespace {
 
-constexpr std::size_t kMaxRecords = 4'096;
+constexpr std::size_t kMaxSeenLinks = 4'096;
 constexpr std::uint32_t kMaxRounds = 512;
-constexpr double kAnyLink = 1e11;  ///< bytes per second that no link has
+constexpr double kFastestLink = 1e11;  ///< bytes per second that no link has
 
 double rate_of(std::uint64_t bytes, Duration time) {
     const std::chrono::duration<double> took = std::max(time, Duration{1'000'000});
@@ -53,7 +53,7 @@ void SeenLinks::decided() {
         seen.download *= 2;
     }
     std::erase_if(seen_, [](const auto& entry) {
-        return std::max(entry.second.upload, entry.second.download) > kAnyLink;
+        return std::max(entry.second.upload, entry.second.download) > kFastestLink;
     });
     if (judged_ && !seen_.contains(*judged_)) judged_.reset();
 }
@@ -65,7 +65,7 @@ void SeenLinks::forget(const PeerKey& peer) {
 
 /// The peer's record, to be written; null: there are too many.
 SeenLinks::Seen* SeenLinks::doubt(const PeerKey& peer) {
-    if (seen_.size() >= kMaxRecords && !seen_.contains(peer)) return nullptr;
+    if (seen_.size() >= kMaxSeenLinks && !seen_.contains(peer)) return nullptr;
     if (!judged_) judged_ = peer;
     const auto [entry, is_new] = seen_.try_emplace(peer);
     Seen& seen = entry->second;

@@ -34,7 +34,7 @@ constexpr std::array kEventNames{"Tick",
                                  "LeaveRequested",
                                  "ReturnRequested",
                                  "ListeningPortChanged"};
-static_assert(kEventNames.size() == std::variant_size_v<Event>);
+static_assert(kEventNames.size() == std::variant_size_v<EventKinds>);
 
 constexpr std::array kActionNames{"Dial",
                                   "Send",
@@ -60,7 +60,7 @@ constexpr std::array kActionNames{"Dial",
                                   "Note",
                                   "Overlap",
                                   "TurnChanged"};
-static_assert(kActionNames.size() == std::variant_size_v<Action>);
+static_assert(kActionNames.size() == std::variant_size_v<ActionKinds>);
 
 constexpr std::array kBodyNames{
     "Challenge",   "Hello",      "Leave",       "Refusal",    "Heartbeat",      "Generation",
@@ -69,7 +69,7 @@ constexpr std::array kBodyNames{
     "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer",     "RoundOffer",
     "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList", "Assignment",
     "PlanChange",  "PlanQuery",  "SliceQuery"};
-static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
+static_assert(kBodyNames.size() == std::variant_size_v<wire::BodyKinds>);
 
 /// One line about a frame; empty for a heartbeat.
 std::string describe(const SharedBytes& frame) {
@@ -90,7 +90,7 @@ std::string describe(const SharedBytes& frame) {
 }
 
 template <class... Handlers>
-struct Overloaded : Handlers... {
+struct TraceHandlers : Handlers... {
     using Handlers::operator()...;
 };
 
@@ -119,7 +119,7 @@ void Trace::event(TimePoint when, std::uint32_t node, const Event& event) {
     std::uint64_t size = 0;
     Line line{.when = when, .node = node, .is_sent = false, .link = {}, .frame = {}, .text = {}};
     bool is_worth_reading = true;
-    std::visit(Overloaded{
+    std::visit(TraceHandlers{
                    [&](const event::Tick&) { is_worth_reading = false; },
                    [&](const event::FrameWritten& e) {
                        size = e.link.value();

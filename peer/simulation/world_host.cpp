@@ -21,7 +21,7 @@ constexpr Duration kSigningTime = std::chrono::milliseconds{500};
 constexpr std::uint64_t kControlBytes = 2 * wire::kMaxFrameBytes;
 
 template <class... Handlers>
-struct Overloaded : Handlers... {
+struct ActionHandlers : Handlers... {
     using Handlers::operator()...;
 };
 
@@ -33,7 +33,7 @@ void World::perform(Id id, const Action& action) {
     Node& host = node(id);
     if (writes(host, action)) do_write(id, action);
     if (!host.is_alive) return;
-    std::visit(Overloaded{
+    std::visit(ActionHandlers{
                    [&](const action::Dial& a) { do_dial(id, a); },
                    [&](const action::Send& a) { do_send(id, a); },
                    [&](const action::Close& a) { network_.close(a.link); },

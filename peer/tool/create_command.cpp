@@ -18,7 +18,7 @@
 namespace dedloc::tool {
 namespace {
 
-struct Arguments {
+struct CreateArguments {
     std::filesystem::path run;
     std::filesystem::path key;
     std::uint64_t bytes = 0;
@@ -31,7 +31,7 @@ struct Arguments {
     std::vector<std::string> seeds;
 };
 
-void create(const Arguments& arguments) {
+void create(const CreateArguments& arguments) {
     SyntheticRun synthetic{.bytes = arguments.bytes,
                            .steps = arguments.steps,
                            .target_batch = arguments.target_batch,
@@ -59,7 +59,7 @@ void create(const Arguments& arguments) {
 }  // namespace
 
 void add_create_command(CLI::App& app) {
-    const auto arguments = std::make_shared<Arguments>();
+    const auto arguments = std::make_shared<CreateArguments>();
     CLI::App* command =
         app.add_subcommand("create", "Write a run file without a model, with a vector of any size");
     command->add_option("RUNFILE", arguments->run, "Run file to write")->required();

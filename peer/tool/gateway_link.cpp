@@ -26,7 +26,7 @@ constexpr Seconds kMinTime{1e-6};
 constexpr double kGrowth = 4;
 constexpr int kMaxTransfers = 5;
 
-constexpr long kOk = 200;
+constexpr long kHttpOk = 200;
 constexpr long kNotFound = 404;
 constexpr long kTooMany = 429;
 
@@ -95,7 +95,7 @@ class Transfers {
   private:
     net::HttpAnswer ask(const net::HttpRequest& request) {
         net::HttpAnswer answer = client_.ask(request, [] { return false; });
-        if (answer.status != kOk) give_up(answer);
+        if (answer.status != kHttpOk) give_up(answer);
         return answer;
     }
 

@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kPoll{100};
 
-struct Arguments {
+struct JoinArguments {
     MemberArguments member;
     bool is_backbone = false;
     bool is_aggregator = false;
 };
 
-Role role_of(const Arguments& arguments) {
+Role role_of(const JoinArguments& arguments) {
     if (arguments.is_backbone) return Role::kBackbone;
     return arguments.is_aggregator ? Role::kAggregator : Role::kTrainer;
 }
@@ -28,7 +28,7 @@ std::vector<std::string> misbehaviours() {
     return {hostile::kMisbehaviourNames.begin(), hostile::kMisbehaviourNames.end()};
 }
 
-void join(const Arguments& arguments, platform::StopSignals& signals) {
+void join(const JoinArguments& arguments, platform::StopSignals& signals) {
     if (arguments.is_aggregator && arguments.member.samples_per_second > 0) {
         throw InputError("an aggregator computes nothing: no --samples-per-second");
     }
@@ -44,7 +44,7 @@ void join(const Arguments& arguments, platform::StopSignals& signals) {
 }  // namespace
 
 void add_join_command(CLI::App& app, platform::StopSignals& signals) {
-    const auto arguments = std::make_shared<Arguments>();
+    const auto arguments = std::make_shared<JoinArguments>();
     MemberArguments& member = arguments->member;
     CLI::App* command =
         app.add_subcommand("join", "Join a run's swarm with a synthetic gradient until it is over");

@@ -25,7 +25,7 @@ constexpr std::size_t kMaxMembers = 128;
 
 template <class Kind, std::size_t I = 0>
 constexpr std::size_t index_of() {
-    if constexpr (std::is_same_v<std::variant_alternative_t<I, wire::Body>, Kind>) {
+    if constexpr (std::is_same_v<std::variant_alternative_t<I, wire::BodyKinds>, Kind>) {
         return I;
     } else {
         return index_of<Kind, I + 1>();

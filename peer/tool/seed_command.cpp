@@ -23,9 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPoll{100};
+constexpr std::chrono::milliseconds kSeedPoll{100};
 
-struct Arguments {
+struct SeedArguments {
     MemberArguments member;
     std::string address;
     std::filesystem::path nodes;
@@ -49,7 +49,7 @@ class Keeper {
     Clock::time_point next_;
 };
 
-void seed(Arguments& arguments, platform::StopSignals& signals) {
+void seed(SeedArguments& arguments, platform::StopSignals& signals) {
     const auto endpoint = net::parse_endpoint(arguments.address);
     if (!endpoint) {
         throw InputError("the seed wants a numeric HOST:PORT, not '" + arguments.address + "'");
@@ -63,7 +63,7 @@ void seed(Arguments& arguments, platform::StopSignals& signals) {
     Keeper keeper(node, std::chrono::seconds{arguments.save_every});
     const auto pause = [&] {
         keeper.look();
-        return signals.wait(kPoll);
+        return signals.wait(kSeedPoll);
     };
     if (run) {
         arguments.member.seeds = {address};
@@ -78,7 +78,7 @@ void seed(Arguments& arguments, platform::StopSignals& signals) {
 }  // namespace
 
 void add_seed_command(CLI::App& app, platform::StopSignals& signals) {
-    const auto arguments = std::make_shared<Arguments>();
+    const auto arguments = std::make_shared<SeedArguments>();
     CLI::App* command = app.add_subcommand(
         "seed", "Be the seed of a DHT and, with --run, also the backbone of that run");
     command->add_option("HOST:PORT", arguments->address, "UDP address to listen on; port 0: any")

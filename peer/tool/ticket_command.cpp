@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kDay = 86'400;
 
-struct Arguments {
+struct TicketArguments {
     std::filesystem::path run;
     std::filesystem::path project_key;
     std::filesystem::path key;
@@ -25,7 +25,7 @@ struct Arguments {
     std::int64_t seconds = kDay;
 };
 
-void issue(const Arguments& arguments) {
+void issue(const TicketArguments& arguments) {
     const formats::RunFile run = read_run(arguments.run);
     if (!std::filesystem::exists(arguments.project_key)) {
         throw InputError("there is no key file " + arguments.project_key.string());
@@ -47,7 +47,7 @@ void issue(const Arguments& arguments) {
 }  // namespace
 
 void add_ticket_command(CLI::App& app) {
-    const auto arguments = std::make_shared<Arguments>();
+    const auto arguments = std::make_shared<TicketArguments>();
     CLI::App* command = app.add_subcommand(
         "ticket", "Sign a ticket for a member, as a project's gateway does for volunteers");
     command->add_option("RUNFILE", arguments->run, "Run file")->required();

@@ -232,4 +232,11 @@ std::optional<std::size_t> body_index(std::span<const std::byte> frame) {
     return packed_body_index(payload_of(frame));
 }
 
+Body::Body() = default;
+Body::Body(const Body& other) = default;
+Body::Body(Body&& other) noexcept = default;
+Body& Body::operator=(const Body& other) = default;
+Body& Body::operator=(Body&& other) noexcept = default;
+Body::~Body() = default;
+
 }  // namespace dedloc::wire

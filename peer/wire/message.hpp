@@ -414,12 +414,24 @@ struct Relay {
     bool operator==(const Relay&) const = default;
 };
 
-/// Every message. The order is that of the union in messages.fbs.
-using Body =
+/// The kinds of messages, in the order of the union in messages.fbs.
+using BodyKinds =
     std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise, Call,
                  Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept, Commit,
                  StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf,
                  Relay, Pause, RevocationList, Assignment, PlanChange, PlanQuery, SliceQuery>;
+/// Every message. What copies, moves and destroys the 33 alternatives is compiled once, and not in
+/// each source that includes this: it was a third of the time of each.
+struct Body : BodyKinds {
+    using BodyKinds::BodyKinds;
+    using BodyKinds::operator=;
+    Body();
+    Body(const Body& other);
+    Body(Body&& other) noexcept;
+    Body& operator=(const Body& other);
+    Body& operator=(Body&& other) noexcept;
+    ~Body();
+};
 
 /// Whether this message is bulk (Chunk, LeafRequest, Leaf). Bulk frames may arrive out of order or
 /// twice, because their contents name them: a replay changes nothing.

@@ -378,7 +378,7 @@ Packed packed(const FlatBufferBuilder& out, const Bulk& bulk, std::size_t head_b
     return {.around = std::move(bytes), .bulk_at = head_bytes + before.size(), .bulk = bulk.shared};
 }
 
-Buffer bytes_of(const FlatBufferBuilder& out) {
+Buffer built_bytes(const FlatBufferBuilder& out) {
     return packed(out, {}, 0).around;
 }
 
@@ -402,7 +402,7 @@ Packed pack(const Message& message, std::size_t head_bytes) {
     const auto run = packed(message.run);
     const auto sender = packed(message.sender);
     // The union has the variant's alternatives in the same order, after NONE.
-    static_assert(static_cast<std::size_t>(fb::Body::MAX) == std::variant_size_v<Body>);
+    static_assert(static_cast<std::size_t>(fb::Body::MAX) == std::variant_size_v<BodyKinds>);
     const auto tag = static_cast<fb::Body>(message.body.index() + 1);
     out.Finish(fb::CreateMessage(out, &run, message.generation, message.step.value(),
                                  message.sequence, &sender, tag, body));
@@ -413,7 +413,7 @@ Buffer pack(const Plan& plan) {
     FlatBufferBuilder out(1'024);
     Bulk none;
     out.Finish(Packer{out, none}.plan(plan));
-    return bytes_of(out);
+    return built_bytes(out);
 }
 
 Buffer pack(const VoterState& state) {
@@ -427,7 +427,7 @@ Buffer pack(const VoterState& state) {
         fb::CreateVoterState(out, state.generation, state.step.value(), state.may_vote, &promised,
                              &accepted_in, accepted, state.state ? &signed_state : nullptr),
         kVoterStateIdentifier);
-    return bytes_of(out);
+    return built_bytes(out);
 }
 
 Buffer pack(const SignedGeneration& generation) {
@@ -435,7 +435,7 @@ Buffer pack(const SignedGeneration& generation) {
     Bulk none;
     const auto record = Packer{out, none}.generation(generation);
     out.Finish(fb::CreateGeneration(out, record), kGenerationIdentifier);
-    return bytes_of(out);
+    return built_bytes(out);
 }
 
 Buffer pack(const Decision& decision) {
@@ -445,7 +445,7 @@ Buffer pack(const Decision& decision) {
     const auto record = packer.record(decision.record);
     const auto certificate = packer.certificate(decision.certificate);
     out.Finish(fb::CreateDecision(out, record, certificate), kDecisionIdentifier);
-    return bytes_of(out);
+    return built_bytes(out);
 }
 
 }  // namespace dedloc::wire

@@ -453,7 +453,7 @@ std::optional<std::size_t> packed_body_index(std::span<const std::byte> payload)
     if (table == nullptr) return std::nullopt;
     // Value 0 of the union is NONE.
     const auto type = static_cast<std::size_t>(table->body_type());
-    if (type == 0 || type > std::variant_size_v<Body>) return std::nullopt;
+    if (type == 0 || type > std::variant_size_v<BodyKinds>) return std::nullopt;
     return type - 1;
 }
 

@@ -13,7 +13,7 @@
 namespace dedloc::server {
 namespace {
 
-constexpr const char* kRoot = "global_preferences";
+constexpr const char* kComputingRoot = "global_preferences";
 constexpr const char* kModified = "mod_time";
 constexpr double kLatest = 4e9;  ///< a later <mod_time> is not believed
 
@@ -71,7 +71,7 @@ ComputingValues usual_computing() {
 }
 
 ComputingChoices parse_computing_choices(std::string_view text) {
-    const PreferenceText parts = split_preferences(text, kRoot);
+    const PreferenceText parts = split_preferences(text, kComputingRoot);
     ComputingChoices choices{.general = values_of(parts.general), .venues = {}};
     for (const auto& [venue, elements] : parts.venues) choices.venues[venue] = values_of(elements);
     return choices;
@@ -79,7 +79,7 @@ ComputingChoices parse_computing_choices(std::string_view text) {
 
 std::string with_computing(std::string_view text, const std::string& venue,
                            const std::optional<ComputingValues>& values, std::int64_t now) {
-    PreferenceText parts = split_preferences(text, kRoot);
+    PreferenceText parts = split_preferences(text, kComputingRoot);
     const double before = parse_computing_preferences(text).modified;
     const double next = before <= kLatest ? std::floor(before) + 1 : 0;
     const auto changed = [&](const std::string& part) {
@@ -89,14 +89,14 @@ std::string with_computing(std::string_view text, const std::string& venue,
     if (values && !venue.empty()) parts.venues.try_emplace(venue);
     if (!values) parts.venues.erase(venue);
     std::string out =
-        fmt::format("<{0}>\n<{1}>{2:.0f}</{1}>\n{3}", kRoot, kModified,
+        fmt::format("<{0}>\n<{1}>{2:.0f}</{1}>\n{3}", kComputingRoot, kModified,
                     std::max(static_cast<double>(now), next), text_of(parts.general, changed("")));
     // Last, because clients read no further than the venue of their computer.
     for (const auto& [name, elements] : parts.venues) {
         out += fmt::format("<venue name=\"{}\">\n{}</venue>\n", name,
                            text_of(elements, changed(name)));
     }
-    return out + fmt::format("</{}>\n", kRoot);
+    return out + fmt::format("</{}>\n", kComputingRoot);
 }
 
 }  // namespace dedloc::server

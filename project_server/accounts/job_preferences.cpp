@@ -8,7 +8,7 @@
 namespace dedloc::server {
 namespace {
 
-constexpr const char* kRoot = "project_preferences";
+constexpr const char* kJobRoot = "project_preferences";
 
 /// The elements of the general part or of a venue: ours as values, the others rewritten.
 struct Part {
@@ -42,7 +42,7 @@ std::string text_of(const JobPreferences& jobs, const std::string& others) {
 }  // namespace
 
 ProjectChoices parse_choices(std::string_view text) {
-    const PreferenceText parts = split_preferences(text, kRoot);
+    const PreferenceText parts = split_preferences(text, kJobRoot);
     ProjectChoices choices{.general = part_of(parts.general).jobs, .venues = {}};
     for (const auto& [venue, elements] : parts.venues) {
         choices.venues[venue] = part_of(elements).jobs;
@@ -51,9 +51,9 @@ ProjectChoices parse_choices(std::string_view text) {
 }
 
 std::string with_choices(std::string_view text, const ProjectChoices& choices) {
-    const PreferenceText parts = split_preferences(text, kRoot);
+    const PreferenceText parts = split_preferences(text, kJobRoot);
     const std::string general = part_of(parts.general).others;
-    std::string out = fmt::format("<{}>\n{}", kRoot, text_of(choices.general, general));
+    std::string out = fmt::format("<{}>\n{}", kJobRoot, text_of(choices.general, general));
     for (const auto& [venue, jobs] : choices.venues) {
         // A new venue begins with what the app's own preferences are in general.
         const auto old = parts.venues.find(venue);
@@ -61,7 +61,7 @@ std::string with_choices(std::string_view text, const ProjectChoices& choices) {
         out += fmt::format("<venue name=\"{}\">\n{}</venue>\n", venue,
                            text_of(jobs, is_new ? general : part_of(old->second).others));
     }
-    return out + fmt::format("</{}>", kRoot);
+    return out + fmt::format("</{}>", kJobRoot);
 }
 
 }  // namespace dedloc::server

@@ -8,15 +8,15 @@ namespace dedloc::server {
 namespace {
 
 constexpr std::size_t kMaxName = 100;
-constexpr std::size_t kMaxUrl = 200;
-constexpr std::size_t kMaxCountry = 60;
+constexpr std::size_t kMaxTeamUrl = 200;
+constexpr std::size_t kMaxTeamCountry = 60;
 constexpr std::size_t kMaxDescription = 4000;
 constexpr const char* kTaken = "There is a team with this name already.";
 
 TeamText cleaned(const TeamText& text) {
     return {.name = clean_text(text.name, kMaxName),
-            .url = clean_text(text.url, kMaxUrl),
-            .country = clean_text(text.country, kMaxCountry),
+            .url = clean_text(text.url, kMaxTeamUrl),
+            .country = clean_text(text.country, kMaxTeamCountry),
             .description = clean_text(text.description, kMaxDescription),
             .is_joinable = text.is_joinable};
 }

@@ -12,7 +12,7 @@
 namespace dedloc::backbone {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 4'096;
+constexpr std::size_t kMaxPauseBytes = 4'096;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ std::optional<SignedPause> read_pause(const std::filesystem::path& file, const R
                                       const PeerKey& project) {
     if (!std::filesystem::exists(file)) return std::nullopt;
     const std::string document = file.string();
-    const auto json = formats::parse_json(document, platform::read_text(file), kMaxFileBytes);
+    const auto json = formats::parse_json(document, platform::read_text(file), kMaxPauseBytes);
     formats::JsonFields fields(json, "", document);
     SignedPause pause;
     pause.count = fields.integer("pause_count", 1, wire::kMaxPauseCount);

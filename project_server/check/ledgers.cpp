@@ -149,9 +149,9 @@ LedgerSums read_ledger(const RunFolder& folder, std::uint64_t compacted, std::ui
     return sums;
 }
 
-class Comparison {
+class LedgerComparison {
   public:
-    Comparison(std::string run, bool may_repeat, Findings& findings)
+    LedgerComparison(std::string run, bool may_repeat, Findings& findings)
         : run_(std::move(run)), may_repeat_(may_repeat), findings_(findings) {}
 
     void contributions(const Contributed& rows, const Contributed& ledger) {
@@ -221,8 +221,8 @@ void check_run(const RunFolder& folder, const std::optional<RunRows>& rows, Find
     }
     bool is_good = true;
     const auto before = findings.count(Level::kBad);
-    Comparison{name, ledger.has_void_steps, findings}.contributions(rows->contributed,
-                                                                    ledger.contributed);
+    LedgerComparison{name, ledger.has_void_steps, findings}.contributions(rows->contributed,
+                                                                          ledger.contributed);
     if (rows->steps != last) {
         findings.bad(fmt::format("the run {} has {} rows of steps in the database up to step {}",
                                  name, rows->steps, last),

@@ -54,9 +54,9 @@ void check_text(server::Database& database, const std::vector<std::string>& tabl
     }
 }
 
-class Comparison {
+class SchemaComparison {
   public:
-    Comparison(std::string upgrade, Findings& findings)
+    SchemaComparison(std::string upgrade, Findings& findings)
         : findings_(findings), upgrade_(std::move(upgrade)) {}
 
     void absent_table(const std::string& table) {
@@ -130,7 +130,7 @@ void check_schema(const Subject& subject, Findings& findings) {
     const std::string upgrade =
         fmt::format("dedloc {} {}", subject.is_official() ? "install --into" : "project upgrade",
                     subject.project.string());
-    Comparison comparison{upgrade, findings};
+    SchemaComparison comparison{upgrade, findings};
     const auto tables = subject.is_official() ? server::own_tables() : server::all_tables();
     for (const std::string& table : tables) {
         if (!present.contains(table)) {

@@ -83,7 +83,7 @@ void collect(const fs::path& project, const fs::path& path, std::vector<Source>&
     for (const auto& item : inside) collect(project, item, sources);
 }
 
-std::vector<fs::path> run_folders(const fs::path& project) {
+std::vector<fs::path> folders_to_back_up(const fs::path& project) {
     std::vector<fs::path> folders;
     for (const auto& entry : fs::directory_iterator{project / "runs"}) {
         if (fs::exists(entry.path() / "run.json")) folders.push_back(entry.path());
@@ -131,7 +131,7 @@ class BackupRun {
                    [this](std::uint64_t bytes) { advance(bytes); }) {}
 
     Backup run() {
-        const auto runs = run_folders(project_);
+        const auto runs = folders_to_back_up(project_);
         archive_.add_text(kBackupFactsName, facts(project_, settings_, created_at_));
         archive_.add_text(kBackupReadmeName, kReadme);
         // What a backbone keeps for the database while that is away is removed once it is in there.

@@ -22,7 +22,7 @@ namespace {
 using server::PageData;
 
 /// The options of all of these commands.
-struct Chosen : BanOptions {
+struct BanChoice : BanOptions {
     admin::ListChoice list{};
     std::string user{};  ///< name of the account list.user
     bool prints_json = false;
@@ -30,9 +30,9 @@ struct Chosen : BanOptions {
     const std::string& name() const { return names.front(); }
 };
 
-using Work = void (*)(const Chosen&);
+using Work = void (*)(const BanChoice&);
 
-void print_outcome(const Chosen& chosen, const char* what, const BanOutcome& outcome) {
+void print_outcome(const BanChoice& chosen, const char* what, const BanOutcome& outcome) {
     if (chosen.prints_json) {
         PageData::List subjects;
         for (const auto& subject : outcome.subjects) subjects.emplace_back(subject);
@@ -50,28 +50,28 @@ void print_outcome(const Chosen& chosen, const char* what, const BanOutcome& out
             : "; the database is away and gets the ban, without its reason, when it is back");
 }
 
-void ban_named(const Chosen& chosen) {
+void ban_named(const BanChoice& chosen) {
     print_outcome(chosen, "banned", ban(chosen));
 }
 
-void unban_named(const Chosen& chosen) {
+void unban_named(const BanChoice& chosen) {
     print_outcome(chosen, "not banned any more", unban(chosen));
 }
 
-void show_user(const Chosen& chosen) {
+void show_user(const BanChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     auto& database = access.database();
     print(admin::user_facts(database, admin::user_id(database, chosen.name())), chosen.prints_json);
 }
 
-void show_host(const Chosen& chosen) {
+void show_host(const BanChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     auto& database = access.database();
     print(admin::host_facts(database, admin::host_id(database, chosen.name())), chosen.prints_json);
 }
 
 /// A random password, because nothing that is typed here should stay in a shell's history.
-void replace_password(const Chosen& chosen) {
+void replace_password(const BanChoice& chosen) {
     constexpr std::size_t kDigits = 20;  // 80 bits
     ProjectDatabase access{existing_project(chosen.project)};
     auto& database = access.database();
@@ -84,19 +84,19 @@ void replace_password(const Chosen& chosen) {
     print(data.set("id", user).set("password", password), chosen.prints_json);
 }
 
-void list_users(const Chosen& chosen) {
+void list_users(const BanChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     print(admin::user_list(access.database(), chosen.list), chosen.prints_json);
 }
 
-void list_hosts(const Chosen& chosen) {
+void list_hosts(const BanChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     admin::ListChoice choice = chosen.list;
     if (!chosen.user.empty()) choice.user = admin::user_id(access.database(), chosen.user);
     print(admin::host_list(access.database(), choice), chosen.prints_json);
 }
 
-void list_keys(const Chosen& chosen) {
+void list_keys(const BanChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     print(admin::key_list(access.database(), chosen.list.limit), chosen.prints_json);
 }
@@ -105,7 +105,7 @@ void list_keys(const Chosen& chosen) {
 class Group {
   public:
     Group(CLI::App& dedloc, BanKind kind, const char* name, const char* what)
-        : group_(*dedloc.add_subcommand(name, what)), chosen_(std::make_shared<Chosen>()) {
+        : group_(*dedloc.add_subcommand(name, what)), chosen_(std::make_shared<BanChoice>()) {
         group_.require_subcommand(1);
         chosen_->kind = kind;
     }
@@ -144,11 +144,11 @@ class Group {
             .add_option("names", chosen_->names, name)
             ->required();
     }
-    Chosen& chosen() { return *chosen_; }
+    BanChoice& chosen() { return *chosen_; }
 
   private:
     CLI::App& group_;
-    std::shared_ptr<Chosen> chosen_;  // shared by parser and callbacks
+    std::shared_ptr<BanChoice> chosen_;  // shared by parser and callbacks
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Chosen {
+struct InstallChoice {
     official::InstallOptions options;
     bool is_removal = false;
     bool drops_data = false;
@@ -39,7 +39,7 @@ class Steps {
         server::PageData step;
         steps_.push_back(std::move(step.set("outcome", outcome).set("what", what)));
     }
-    void print_json(const Chosen& chosen, std::size_t count) {
+    void print_json(const InstallChoice& chosen, std::size_t count) {
         server::PageData data;
         data.set("project", chosen.options.project.string())
             .set("is_dry", chosen.options.is_dry)
@@ -77,7 +77,7 @@ void say_apache_line(const fs::path& folder) {
         official::apache_line(project));
 }
 
-void install(Chosen chosen) {
+void install(InstallChoice chosen) {
     auto& options = chosen.options;
     const std::string project = options.project.string();
     options.programs = fs::read_symlink("/proc/self/exe").parent_path();
@@ -95,7 +95,7 @@ void install(Chosen chosen) {
     }
 }
 
-void remove(const Chosen& chosen) {
+void remove(const InstallChoice& chosen) {
     Steps steps{chosen.prints_json};
     const auto count = official::remove({.project = chosen.options.project,
                                          .drops_data = chosen.drops_data,
@@ -112,7 +112,7 @@ void remove(const Chosen& chosen) {
 }  // namespace
 
 void add_install_commands(CLI::App& dedloc) {
-    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    const auto chosen = std::make_shared<InstallChoice>();  // shared by parser and callback
     auto* const command = dedloc.add_subcommand(
         "install", "Put DeDLOC into the project of an official BOINC server, or take it out");
     command->add_option("--into", chosen->options.project, "The project's folder")->required();

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kSignalsEvery = 200ms;
 constexpr auto kHeldOutEvery = 5s;
 
-struct Chosen {
+struct LiveChoice {
     std::filesystem::path project;
     std::string run;
     std::filesystem::path folder;
@@ -48,7 +48,7 @@ std::size_t terminal_columns() {
 }
 
 /// The figures on held-out text, if the database answers.
-std::vector<server::EvaluationRow> held_out_of(const Chosen& chosen) {
+std::vector<server::EvaluationRow> held_out_of(const LiveChoice& chosen) {
     if (chosen.project.empty()) return {};
     try {
         server::Database database{server::load_project_config(chosen.project).database};
@@ -64,7 +64,7 @@ std::vector<server::EvaluationRow> held_out_of(const Chosen& chosen) {
 /// On a terminal, prints over its earlier output; elsewhere adds lines.
 class Progress final {
   public:
-    explicit Progress(const Chosen& chosen) : chosen_(chosen) {}
+    explicit Progress(const LiveChoice& chosen) : chosen_(chosen) {}
 
     void show(RunStatus status) {
         for (const auto& step : reported_steps(status)) {
@@ -95,7 +95,7 @@ class Progress final {
         height_ = std::max(height_, lines.size());
     }
 
-    const Chosen& chosen_;
+    const LiveChoice& chosen_;
     const bool is_terminal_ = isatty(STDOUT_FILENO) != 0;
     std::size_t height_ = 0;
     std::uint64_t shown_ = 0;
@@ -104,7 +104,7 @@ class Progress final {
 };
 
 /// Shows the run until it is finished: through restarts of its backbone and of the database.
-void follow(const Chosen& chosen) {
+void follow(const LiveChoice& chosen) {
     using Change = control::Subscriber::Change;
     const platform::StopSignals signals;
     RunHistory history{chosen.files()};
@@ -126,7 +126,7 @@ void follow(const Chosen& chosen) {
     }
 }
 
-void status(const Chosen& chosen) {
+void status(const LiveChoice& chosen) {
     if (chosen.follows) return follow(chosen);
     auto now = present_status(chosen.files());
     now.held_out = held_out_of(chosen);
@@ -139,7 +139,7 @@ void status(const Chosen& chosen) {
     }
 }
 
-void change_pause(const Chosen& chosen, bool is_paused) {
+void change_pause(const LiveChoice& chosen, bool is_paused) {
     const PauseOutcome outcome = set_paused(chosen.project, chosen.run, is_paused);
     const char* const state = is_paused ? "paused" : "running";
     if (chosen.prints_json) {
@@ -162,7 +162,7 @@ void change_pause(const Chosen& chosen, bool is_paused) {
 }
 
 void add_pause_command(CLI::App& run, const char* name, const char* what, bool is_paused) {
-    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    const auto chosen = std::make_shared<LiveChoice>();  // shared by parser and callback
     auto* const command = run.add_subcommand(name, what);
     command->add_option("--project", chosen->project, "The project's folder")->required();
     command->add_option("--name", chosen->run, "The run's name")->required();
@@ -171,7 +171,7 @@ void add_pause_command(CLI::App& run, const char* name, const char* what, bool i
 }
 
 void add_status_command(CLI::App& run) {
-    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    const auto chosen = std::make_shared<LiveChoice>();  // shared by parser and callback
     auto* const command = run.add_subcommand("status", "Print the progress");
     auto* const project = command->add_option("--project", chosen->project, "The project's folder");
     auto* const name = command->add_option("--name", chosen->run, "The run's name")->needs(project);

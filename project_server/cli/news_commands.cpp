@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMaxFile = 64 * 1024;
 constexpr int kListed = 100;
 
-struct Choice {
+struct NewsChoice {
     std::filesystem::path project;
     std::string title;
     std::string text;
@@ -30,7 +30,7 @@ struct Choice {
     bool prints_json = false;
 };
 
-std::string text_of(const Choice& choice) {
+std::string text_of(const NewsChoice& choice) {
     if (choice.file.empty()) return choice.text;
     if (choice.file == "-") {
         return {std::istreambuf_iterator<char>{std::cin}, std::istreambuf_iterator<char>{}};
@@ -38,7 +38,7 @@ std::string text_of(const Choice& choice) {
     return platform::read_text(choice.file, kMaxFile);
 }
 
-void add(const Choice& choice) {
+void add(const NewsChoice& choice) {
     ProjectDatabase access{own_project(choice.project,
                                        "its home page shows the threads of its news forum, so "
                                        "begin one there; {} shows no other news")};
@@ -51,7 +51,7 @@ void add(const Choice& choice) {
     fmt::print("news {} is on the project's home page\n", id);
 }
 
-void list(const Choice& choice) {
+void list(const NewsChoice& choice) {
     ProjectDatabase access{existing_project(choice.project)};
     const auto news = server::read_news(access.database(), kListed);
     if (choice.prints_json) {
@@ -70,7 +70,7 @@ void list(const Choice& choice) {
     }
 }
 
-void remove(const Choice& choice) {
+void remove(const NewsChoice& choice) {
     ProjectDatabase access{existing_project(choice.project)};
     if (!server::remove_news(access.database(), choice.id)) {
         throw InputError(fmt::format("the project has no news {}", choice.id));
@@ -87,8 +87,8 @@ void remove(const Choice& choice) {
 void add_news_commands(CLI::App& dedloc) {
     auto* const news = dedloc.add_subcommand("news", "News on the project's web page");
     news->require_subcommand(1);
-    const auto choice = std::make_shared<Choice>();  // shared by parser and callbacks
-    const auto command = [&](const char* name, const char* what, void (*work)(const Choice&)) {
+    const auto choice = std::make_shared<NewsChoice>();  // shared by parser and callbacks
+    const auto command = [&](const char* name, const char* what, void (*work)(const NewsChoice&)) {
         auto* const added = news->add_subcommand(name, what);
         added->add_option("--project", choice->project, "The project's folder")->required();
         added->add_flag("--json", choice->prints_json, "Print JSON");

@@ -39,7 +39,7 @@ constexpr std::size_t kMaxPathBytes = 230;
 constexpr std::size_t kMaxNameBytes = 255;
 
 /// Config.xml and BOINC's clients must be able to hold the name.
-void check_name(const std::string& name) {
+void check_project_name(const std::string& name) {
     if (printable_text(valid_text(name)) != name ||
         name.find_first_not_of(' ') == std::string::npos || name.size() > kMaxNameBytes) {
         throw InputError(
@@ -195,7 +195,7 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     const fs::path target = fs::absolute(options.folder).lexically_normal();
     const fs::path project = target.has_filename() ? target : target.parent_path();
     check_path(project);
-    check_name(options.settings.name);
+    check_project_name(options.settings.name);
     const platform::StopSignals signals;
     const auto go_on = [&] {
         if (signals.arrived()) throw IoError("interrupted; nothing was created");

@@ -30,7 +30,7 @@ constexpr auto kRefresh = 500ms;
 constexpr std::size_t kLossWindow = 10;  // steps over which "loss at the end" is averaged
 
 /// Options that several subcommands share.
-struct Chosen {
+struct ReportChoice {
     fs::path project;
     std::string run;
     bool waits_for_evaluation = false;
@@ -70,7 +70,7 @@ bool is_evaluated(const RunStatus& status) {
     return !status.held_out.empty() && status.held_out.back().step == status.steps;
 }
 
-void wait(const Chosen& chosen) {
+void wait(const ReportChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     const auto deadline = Clock::now() + std::chrono::seconds(chosen.seconds);
     RunStatus status;
@@ -95,7 +95,7 @@ void wait(const Chosen& chosen) {
     print(data, true);
 }
 
-void print_leaderboard(const Chosen& chosen) {
+void print_leaderboard(const ReportChoice& chosen) {
     const auto project = existing_project(chosen.project);
     ProjectDatabase access{project};
     const auto lines = leaderboard(access.database(), chosen.count, server::is_official(project));
@@ -116,7 +116,7 @@ void print_leaderboard(const Chosen& chosen) {
     }
 }
 
-void list(const Chosen& chosen) {
+void list(const ReportChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     print(run_list(access.database()), chosen.prints_json);
 }
@@ -237,7 +237,7 @@ Facts facts_of(server::Database& database, const fs::path& project, const std::s
 }
 
 /// Prints losses, digests and credit. Errors: Error when credit or digests do not agree.
-void report(const Chosen& chosen) {
+void report(const ReportChoice& chosen) {
     const auto project = existing_project(chosen.project);
     ProjectDatabase access{project};
     const Facts facts = [&] {
@@ -254,7 +254,7 @@ void report(const Chosen& chosen) {
     }
 }
 
-void print_suspicions(const Chosen& chosen) {
+void print_suspicions(const ReportChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     auto& database = access.database();
     PageData data;
@@ -269,21 +269,21 @@ void print_suspicions(const Chosen& chosen) {
 }
 
 CLI::App* add_command(CLI::App& group, const char* name, const char* what,
-                      const std::shared_ptr<Chosen>& chosen) {
+                      const std::shared_ptr<ReportChoice>& chosen) {
     auto* const command = group.add_subcommand(name, what);
     command->add_option("--project", chosen->project, "The project's folder")->required();
     command->add_option("--name", chosen->run, "The run's name")->required();
     return command;
 }
 
-void add_json(CLI::App* command, const std::shared_ptr<Chosen>& chosen) {
+void add_json(CLI::App* command, const std::shared_ptr<ReportChoice>& chosen) {
     command->add_flag("--json", chosen->prints_json, "Print JSON");
 }
 
 }  // namespace
 
 void add_report_commands(CLI::App& dedloc, CLI::App& run) {
-    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
+    const auto chosen = std::make_shared<ReportChoice>();  // shared by parser and callbacks
 
     auto* const list_command = run.add_subcommand("list", "List the project's runs");
     list_command->add_option("--project", chosen->project, "The project's folder")->required();

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 /// How often a run is evaluated while it trains, unless its options say otherwise.
 constexpr std::uint64_t kUsualEvaluations = 50;
 
-void check_name(const std::string& name) {
+void check_run_name(const std::string& name) {
     const bool is_plain = std::ranges::all_of(name, [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
     });
@@ -210,7 +210,7 @@ server::Row run_row(server::Database& database, const std::string& name) {
 }  // namespace
 
 CreatedRun create_run(const RunOptions& options, const Begins& begins) {
-    check_name(options.name);
+    check_run_name(options.name);
     const auto project = existing_project(options.project);
     const auto state = server::state_folder(project);
     const auto corpus = corpus::read_corpus(options.corpus);

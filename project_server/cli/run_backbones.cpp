@@ -18,9 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kTick = 200ms;
-constexpr auto kLookAtRuns = 2s;
-constexpr auto kLookAtLogs = 30s;
+constexpr auto kBackboneTick = 200ms;
+constexpr auto kLookAtBackbones = 2s;
+constexpr auto kLookAtBackboneLogs = 30s;
 
 void rotate_logs(const std::filesystem::path& folder) {
     std::error_code unreadable;
@@ -83,15 +83,15 @@ void serve_backbones(const std::filesystem::path& folder) {
     auto next_look = Supervisor::Clock::now();
     auto next_rotation = Supervisor::Clock::now();
     log_info("Running the backbones of {}", project.string());
-    while (!signals.wait(kTick)) {
+    while (!signals.wait(kBackboneTick)) {
         const auto now = Supervisor::Clock::now();
         supervisor.advance(now);
         if (now >= next_rotation) {
-            next_rotation = now + kLookAtLogs;
+            next_rotation = now + kLookAtBackboneLogs;
             rotate_logs(state / "log");
         }
         if (now < next_look) continue;
-        next_look = now + kLookAtRuns;
+        next_look = now + kLookAtBackbones;
         try {
             if (!database) database = std::make_unique<server::Database>(config.database);
         } catch (const server::DatabaseError& error) {

@@ -16,7 +16,7 @@
 namespace dedloc::cli {
 namespace {
 
-struct Chosen {
+struct TeamChoice {
     std::filesystem::path project;
     std::string team;
     std::string name;
@@ -24,12 +24,12 @@ struct Chosen {
     bool prints_json = false;
 };
 
-void list(const Chosen& chosen) {
+void list(const TeamChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     print(admin::team_list(access.database(), chosen.list), chosen.prints_json);
 }
 
-void rename(const Chosen& chosen) {
+void rename(const TeamChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     const auto team = admin::team_id(access.database(), chosen.team);
     const auto refusal = server::rename_team(access.database(), team, chosen.name);
@@ -41,7 +41,7 @@ void rename(const Chosen& chosen) {
     fmt::print("team {} is renamed\n", team);
 }
 
-void close(const Chosen& chosen) {
+void close(const TeamChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     const auto team = admin::team_id(access.database(), chosen.team);
     server::close_team(access.database(), team);
@@ -58,8 +58,8 @@ void add_team_commands(CLI::App& dedloc) {
     constexpr const char* kName = "The team's id or name";
     auto* const team = dedloc.add_subcommand("team", "Show volunteers' teams, rename or close one");
     team->require_subcommand(1);
-    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
-    const auto add = [&](const char* name, const char* what, void (*work)(const Chosen&)) {
+    const auto chosen = std::make_shared<TeamChoice>();  // shared by parser and callbacks
+    const auto add = [&](const char* name, const char* what, void (*work)(const TeamChoice&)) {
         auto* const command = team->add_subcommand(name, what);
         command->add_option("--project", chosen->project, "The project's folder")->required();
         command->add_flag("--json", chosen->prints_json, "Print JSON");

@@ -13,7 +13,7 @@
 namespace dedloc::cli {
 namespace {
 
-struct Chosen : AppointOptions {
+struct VoterChoice : AppointOptions {
     bool prints_json = false;
 };
 
@@ -33,7 +33,7 @@ std::string count_of_voters(std::size_t voters) {
     return text;
 }
 
-void print_appointment(const Chosen& options) {
+void print_appointment(const VoterChoice& options) {
     const VotersChange change = appoint(options);
     if (options.prints_json) return print_json(change);
     const std::string where = options.file.empty()
@@ -46,7 +46,7 @@ void print_appointment(const Chosen& options) {
                count_of_voters(change.voters));
 }
 
-void print_dismissal(const Chosen& options) {
+void print_dismissal(const VoterChoice& options) {
     const VotersChange change = dismiss(options.project, options.run, options.key);
     if (options.prints_json) return print_json(change);
     fmt::print("dismissed {}; {}\n", change.key.hex(), count_of_voters(change.voters));
@@ -74,7 +74,7 @@ void print_voters_json(const VotersView& view) {
     print(data, true);
 }
 
-void print_voters(const Chosen& options) {
+void print_voters(const VoterChoice& options) {
     const VotersView view = voters_of(options.project, options.run);
     if (options.prints_json) return print_voters_json(view);
     fmt::print("generation {}\n", view.generation);
@@ -89,7 +89,7 @@ void print_voters(const Chosen& options) {
 }
 
 CLI::App* add_command(CLI::App& run, const char* name, const char* what,
-                      const std::shared_ptr<Chosen>& options) {
+                      const std::shared_ptr<VoterChoice>& options) {
     auto* const command = run.add_subcommand(name, what);
     command->add_option("--project", options->project, "The project's folder")->required();
     command->add_option("--name", options->run, "The run's name")->required();
@@ -100,7 +100,7 @@ CLI::App* add_command(CLI::App& run, const char* name, const char* what,
 }  // namespace
 
 void add_voter_commands(CLI::App& run) {
-    const auto options = std::make_shared<Chosen>();  // shared by parser and callbacks
+    const auto options = std::make_shared<VoterChoice>();  // shared by parser and callbacks
     auto* const appointing =
         add_command(run, "appoint", "Appoint one more voter of the run", options);
     auto* const file = appointing->add_option(

@@ -20,7 +20,7 @@ using CurveKey = std::array<unsigned char, 32>;
 static_assert(CurveKey{}.size() == crypto_scalarmult_curve25519_BYTES);
 
 constexpr int kQueued = 64;
-constexpr int kBacklog = 1'024;          ///< connections that ZeroMQ's thread has not seen yet
+constexpr int kCurveBacklog = 1'024;     ///< connections that ZeroMQ's thread has not seen yet
 constexpr int kHeartbeatEvery = 2'000;   ///< ms
 constexpr int kHeartbeatLimit = 10'000;  ///< ms without an answer after which a connection is lost
 
@@ -102,7 +102,7 @@ void serve_curve(void* socket, const RemoteAccess& access) {
     be_asked();
     (void)curve_key(access.client);
     watch_liveness(socket);
-    set(socket, ZMQ_BACKLOG, kBacklog);
+    set(socket, ZMQ_BACKLOG, kCurveBacklog);
     set(socket, ZMQ_CURVE_SERVER, 1);
     set(socket, ZMQ_CURVE_SECRETKEY, text(CurveSecret{access.own}.key()));
     set(socket, ZMQ_ZAP_DOMAIN, access.client.hex());

@@ -32,10 +32,10 @@ struct FreeAnswer {
 };
 using Answer = std::unique_ptr<MYSQL_RES, FreeAnswer>;
 
-struct Close {
+struct CloseConnection {
     void operator()(MYSQL* handle) const { mysql_close(handle); }
 };
-using Handle = std::unique_ptr<MYSQL, Close>;
+using Handle = std::unique_ptr<MYSQL, CloseConnection>;
 
 Rows rows_of(MYSQL_RES* answer) {
     const unsigned columns = mysql_num_fields(answer);

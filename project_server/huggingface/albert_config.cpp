@@ -12,26 +12,26 @@
 namespace dedloc::huggingface {
 namespace {
 
-constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxModelConfigBytes = std::size_t{1} << 20;
 constexpr const char* kActivation = "gelu_new";
 constexpr double kLayerNormEpsilon = 1e-12;
 constexpr std::uint64_t kTokenTypes = 2;
 
-using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
+using PrettyWriter = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
 
-void put(Writer& out, const char* name, const char* text) {
+void put(PrettyWriter& out, const char* name, const char* text) {
     out.Key(name);
     out.String(text);
 }
-void put(Writer& out, const char* name, std::uint64_t value) {
+void put(PrettyWriter& out, const char* name, std::uint64_t value) {
     out.Key(name);
     out.Uint64(value);
 }
-void put(Writer& out, const char* name, double value) {
+void put(PrettyWriter& out, const char* name, double value) {
     out.Key(name);
     out.Double(value);
 }
-void put(Writer& out, const char* name, bool value) {
+void put(PrettyWriter& out, const char* name, bool value) {
     out.Key(name);
     out.Bool(value);
 }
@@ -78,7 +78,7 @@ class Config {
 
 std::string write_albert_config(const formats::RunFile& run) {
     rapidjson::StringBuffer buffer;
-    Writer out(buffer);
+    PrettyWriter out(buffer);
     out.SetIndent(' ', 2);
     out.StartObject();
     out.Key("architectures");
@@ -114,7 +114,7 @@ std::string write_albert_config(const formats::RunFile& run) {
 }
 
 formats::ModelSpec read_albert_config(const std::string& document, std::string_view json) {
-    const auto parsed = formats::parse_json(document, json, kMaxConfigBytes);
+    const auto parsed = formats::parse_json(document, json, kMaxModelConfigBytes);
     Config config{parsed, document};
     config.require_text("model_type", "albert", "");
     config.require_text("hidden_act", kActivation, kActivation);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 constexpr std::size_t kMaxValues = 500'000;
-constexpr std::size_t kMaxNameBytes = 254;
+constexpr std::size_t kMaxGlobalBytes = 254;
 constexpr std::size_t kMaxItems = 65'536;
 
 using Kind = Value::Kind;
@@ -86,7 +86,7 @@ class Machine {
 std::string Machine::line() {
     std::string text;
     for (char c = read<char>(); c != '\n'; c = read<char>()) {
-        if (text.size() == kMaxNameBytes) damaged();
+        if (text.size() == kMaxGlobalBytes) damaged();
         text += c;
     }
     return text;
@@ -141,7 +141,7 @@ void Machine::push_long(std::uint64_t length) {
 }
 
 void Machine::push_text(std::uint64_t length) {
-    if (length > kMaxNameBytes) damaged();
+    if (length > kMaxGlobalBytes) damaged();
     Value value{.kind = Kind::kText, .text = take(length), .items = {}};
     if (!is_utf8(value.text)) damaged();
     push(std::move(value));
@@ -196,7 +196,7 @@ void Machine::set_item(const Value& key, Value value) {
         contents.others.push_back(name.substr(0, 64));
         return;
     }
-    if (name.empty() || name.size() > kMaxNameBytes) damaged();
+    if (name.empty() || name.size() > kMaxGlobalBytes) damaged();
     value.tensor.name = name;
     contents.tensors.push_back(std::move(value.tensor));
 }
@@ -261,8 +261,8 @@ bool Machine::step_constant(unsigned char code) {
             const Value name = pop();
             const Value module = pop();
             if (name.kind != Kind::kText || module.kind != Kind::kText) damaged();
-            push_global(module.text.substr(0, kMaxNameBytes) + " " +
-                        name.text.substr(0, kMaxNameBytes));
+            push_global(module.text.substr(0, kMaxGlobalBytes) + " " +
+                        name.text.substr(0, kMaxGlobalBytes));
             return true;
         }
         default:

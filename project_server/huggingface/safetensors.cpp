@@ -17,9 +17,9 @@ namespace {
 
 using formats::JsonFields;
 
-constexpr std::size_t kMaxNameBytes = 254;
+constexpr std::size_t kMaxTensorNameBytes = 254;
 constexpr std::size_t kMaxMetadataBytes = 65'536;
-constexpr std::size_t kMaxExtents = 8;
+constexpr std::size_t kMaxTensorExtents = 8;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 44;
 
 StoredTensor read_tensor(const std::string& name, JsonFields fields) {
@@ -27,7 +27,7 @@ StoredTensor read_tensor(const std::string& name, JsonFields fields) {
     const std::uint64_t element_bytes = bytes_of_type(tensor.type);
     if (element_bytes == 0) fields.refuse("dtype", "is not a type that this program knows");
     std::uint64_t bytes = element_bytes;
-    for (const auto& extent : fields.array("shape", 0, kMaxExtents).GetArray()) {
+    for (const auto& extent : fields.array("shape", 0, kMaxTensorExtents).GetArray()) {
         if (!extent.IsUint64()) fields.refuse("shape", "must contain whole numbers");
         tensor.shape.push_back(extent.GetUint64());
         if (extent.GetUint64() != 0 && bytes > kMaxFileBytes / extent.GetUint64()) {
@@ -130,9 +130,9 @@ SafetensorsHeader parse_safetensors_header(const std::string& document, std::str
     for (const auto& item : parsed.GetObject()) {
         const std::string name{item.name.GetString(), item.name.GetStringLength()};
         names.emplace_back(item.name.GetString(), item.name.GetStringLength());
-        if (name.empty() || name.size() > kMaxNameBytes) {
-            throw InputError(
-                fmt::format("{}: a tensor's name has 1 to {} bytes", document, kMaxNameBytes));
+        if (name.empty() || name.size() > kMaxTensorNameBytes) {
+            throw InputError(fmt::format("{}: a tensor's name has 1 to {} bytes", document,
+                                         kMaxTensorNameBytes));
         }
         if (name == "__metadata__") {
             header.metadata = read_metadata(item.value, document);

@@ -20,11 +20,11 @@ namespace {
 using formats::JsonFields;
 using Value = rapidjson::Value;
 
-constexpr std::size_t kMaxPieces = 65'536;
-constexpr std::size_t kMaxAdded = 65'536;
+constexpr std::size_t kMaxVocabulary = 65'536;
+constexpr std::size_t kMaxAddedTokens = 65'536;
 constexpr std::size_t kMaxSteps = 64;
 constexpr std::size_t kMaxType = 64;
-constexpr std::string_view kBlank = "\u2581";
+constexpr std::string_view kPieceBlank = "\u2581";
 constexpr std::string_view kBlanks = " {2,}";
 
 std::string text_of(const Value& value) {
@@ -132,8 +132,9 @@ void Reader::add_steps(const Value& value, TokenizerSpec& spec) const {
 }
 
 Metaspace Reader::read_metaspace(JsonFields& fields, const Value& value) const {
-    if (any_text(fields, value, "replacement") != kBlank) {
-        fields.refuse("replacement", fmt::format("other than '{}' is not implemented", kBlank));
+    if (any_text(fields, value, "replacement") != kPieceBlank) {
+        fields.refuse("replacement",
+                      fmt::format("other than '{}' is not implemented", kPieceBlank));
     }
     Metaspace step;
     step.splits = flag(fields, "split", true);
@@ -197,7 +198,7 @@ void Reader::read_model(const Value& value, TokenizerSpec& spec) const {
         refuse(fmt::format("the model '{}' is not implemented, only Unigram", type));
     }
     if (flag(fields, "byte_fallback", false)) refuse("byte_fallback is not implemented");
-    for (const Value& piece : fields.array("vocab", 1, kMaxPieces).GetArray()) {
+    for (const Value& piece : fields.array("vocab", 1, kMaxVocabulary).GetArray()) {
         if (!piece.IsArray() || piece.Size() != 2 || !piece[0].IsString() || !piece[1].IsNumber()) {
             fields.refuse("vocab", "must contain pairs of a text and a score");
         }
@@ -252,7 +253,7 @@ TokenizerSpec Reader::read(const Value& whole) {
     TokenizerSpec spec;
     read_model(part("model"), spec);
     if (!part("added_tokens").IsNull()) {
-        read_added(fields.array("added_tokens", 0, kMaxAdded), spec);
+        read_added(fields.array("added_tokens", 0, kMaxAddedTokens), spec);
     }
     add_steps(part("normalizer"), spec);
     add_divisions(part("pre_tokenizer"), spec);

@@ -14,7 +14,7 @@
 namespace dedloc::official {
 namespace {
 
-constexpr std::size_t kMaxBytes = 1 << 20;
+constexpr std::size_t kMaxManifestBytes = 1 << 20;
 constexpr std::size_t kMaxEntries = 10'000;
 
 using formats::JsonFields;
@@ -52,16 +52,18 @@ std::filesystem::path manifest_file(const std::filesystem::path& project) {
 std::optional<Manifest> read_manifest(const std::filesystem::path& project) {
     const auto file = manifest_file(project);
     if (!std::filesystem::exists(file)) return std::nullopt;
-    const auto document = formats::parse_json(file.string(), platform::read_text(file), kMaxBytes);
+    const auto document =
+        formats::parse_json(file.string(), platform::read_text(file), kMaxManifestBytes);
     JsonFields fields{document, "", file.string()};
     Manifest manifest{.created = set_of(fields, "created"), .added = set_of(fields, "added")};
     for (auto& entry : fields.objects("empty_elements", 0, kMaxEntries)) {
         const auto form = set_of(entry, "form");
-        manifest.empty_elements[entry.text("name", kMaxBytes)] = form.empty() ? "" : *form.begin();
+        manifest.empty_elements[entry.text("name", kMaxManifestBytes)] =
+            form.empty() ? "" : *form.begin();
         entry.finish();
     }
     for (auto& entry : fields.objects("written", 0, kMaxEntries)) {
-        manifest.written[entry.text("file", kMaxBytes)] = set_of(entry, "digests");
+        manifest.written[entry.text("file", kMaxManifestBytes)] = set_of(entry, "digests");
         entry.finish();
     }
     const auto schema = set_of(fields, "schema");

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxSignature = 4'096;  // bytes
 
 /// A former key and the signature by it.
-struct Change {
+struct SignKeyChange {
     std::string name;  ///< name of the key's file
     std::string key;
     std::string signature;
@@ -33,8 +33,8 @@ fs::path signature_file(const fs::path& directory, std::size_t number) {
     return directory / fmt::format("signature_{}", number);
 }
 
-std::vector<Change> read_changes(const fs::path& directory) {
-    std::vector<Change> changes;
+std::vector<SignKeyChange> read_changes(const fs::path& directory) {
+    std::vector<SignKeyChange> changes;
     for (std::size_t number = 0; fs::exists(key_file(directory, number)); ++number) {
         const auto signature = signature_file(directory, number);
         changes.push_back({.name = key_file(directory, number).filename().string(),
@@ -47,7 +47,7 @@ std::vector<Change> read_changes(const fs::path& directory) {
     return changes;
 }
 
-bool signs(const Change& change, const std::string& key) {
+bool signs(const SignKeyChange& change, const std::string& key) {
     try {
         return VerifyingKey{change.key, change.name}.verifies(key, change.signature + '\n');
     } catch (const InputError&) {
@@ -67,7 +67,7 @@ CodeSignKeys::CodeSignKeys(const fs::path& key_directory, std::string present)
     const auto changes = read_changes(key_directory);
     std::vector<std::string> reached{present_};
     for (std::size_t at = 0; at < reached.size(); ++at) {
-        for (const Change& change : changes) {
+        for (const SignKeyChange& change : changes) {
             const std::string target = reached[at];
             const bool is_new = std::ranges::find(reached, change.key) == reached.end();
             if (!is_new || !signs(change, target)) continue;
@@ -76,7 +76,7 @@ CodeSignKeys::CodeSignKeys(const fs::path& key_directory, std::string present)
             reached.push_back(change.key);
         }
     }
-    for (const Change& change : changes) {
+    for (const SignKeyChange& change : changes) {
         const bool is_reached = std::ranges::find(reached, change.key) != reached.end();
         if (!is_reached) dead_ends_.push_back(change.name);
     }
@@ -93,7 +93,7 @@ KeyNotice CodeSignKeys::notice_for(std::string_view client_key) const {
 void add_key_change(const fs::path& key_directory, const std::string& former,
                     const std::string& later, const std::string& signature) {
     const auto changes = read_changes(key_directory);
-    const bool is_known = std::ranges::any_of(changes, [&](const Change& change) {
+    const bool is_known = std::ranges::any_of(changes, [&](const SignKeyChange& change) {
         return change.key == former && signs(change, later);
     });
     if (is_known) return;

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxSignature = 4'096;  // bytes of a signature's file
+constexpr std::size_t kMaxSignatureFile = 4'096;  // bytes of a signature's file
 
 }  // namespace
 
@@ -39,7 +39,7 @@ std::string Signatures::of(const std::string& md5, const std::string& name) cons
     if (!fs::exists(path)) {
         throw InputError(fmt::format("{} has no signature: there is no {}", name, path.string()));
     }
-    std::string signature = platform::read_text(path, kMaxSignature);
+    std::string signature = platform::read_text(path, kMaxSignatureFile);
     if (!open_.verifies_md5(md5, signature)) {
         throw InputError(
             fmt::format("{} is not a signature of the file {} by the project's code_sign key",

@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxValue = 4'096;  // bytes of a name, key or signature
+constexpr std::size_t kMaxRequestValue = 4'096;  // bytes of a name, key or signature
 constexpr std::size_t kMd5Digits = 32;
 
 std::string value_of(std::string_view element, std::string_view name) {
     const auto found = find_element(element, name);
-    return found ? clean_text(found->body, kMaxValue) : std::string{};
+    return found ? clean_text(found->body, kMaxRequestValue) : std::string{};
 }
 
 /// Whether it can be the name of a file in a folder.

@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kBatches = 20;  ///< transactions for each run in a pass
 constexpr std::int64_t kStepsAtOnce = 10'000;
-constexpr std::int64_t kDay = 86'400;  ///< seconds
-constexpr int kPending = 0;            ///< dedloc_contribution.credit_state
-constexpr int kCredited = 1;           ///< as above
-constexpr int kUnowned = 3;            ///< as above
+constexpr std::int64_t kDaySeconds = 86'400;  ///< seconds
+constexpr int kPending = 0;                   ///< dedloc_contribution.credit_state
+constexpr int kCredited = 1;                  ///< as above
+constexpr int kUnowned = 3;                   ///< as above
 
 /// A row of dedloc_daily_credit.
 struct Sum {
@@ -86,7 +86,8 @@ int Compaction::replace_batch(std::int64_t run) {
             "c.peer_key), (select r.hostid from result r where r.id = c.resultid), 0) as host "
             "from dedloc_contribution c where c.runid = ? and c.step >= ? and c.step <= ? and "
             "c.credit_state in (?, ?) order by c.step, c.peer_key limit ? for update",
-            {kDay, run, next, mark ? mark->integer("compacted") : 0, kCredited, kUnowned, batch_});
+            {kDaySeconds, run, next, mark ? mark->integer("compacted") : 0, kCredited, kUnowned,
+             batch_});
         for (const server::Row& row : rows) {
             const bool is_credited = row.integer("credit_state") == kCredited;
             Sum& sum =

@@ -12,7 +12,7 @@
 namespace dedloc::server {
 namespace {
 
-constexpr std::int64_t kDay = 86'400;  // seconds
+constexpr std::int64_t kDaySeconds = 86'400;  // seconds
 constexpr double kMost = 1e9;
 
 void read_limit(const std::string& text, std::string_view name, std::int64_t& limit) {
@@ -42,7 +42,7 @@ void require_new_host(Database& database, const Account& account, const AccountL
     database.query_one("select id from user where id = ? for update", {account.id});
     const auto row = database.query_one(
         "select count(*) as hosts from host where userid = ? and create_time > ?",
-        {account.id, now - kDay});
+        {account.id, now - kDaySeconds});
     if (row->integer("hosts") < limits.new_hosts) return;
     throw TooManyHosts(fmt::format(
         "This account has added {} computers in 24 hours, as many as it may: this one can join "

@@ -30,8 +30,6 @@ using namespace std::chrono_literals;
 using httplib::Request;
 using httplib::Response;
 
-constexpr const char* kXml = "text/xml";
-constexpr const char* kNoDatabase = "The project's database is not available now.";
 constexpr auto kListLife = 60s;  // lists that cost much and are the same for all clients
 constexpr int kNewsInFeed = 20;
 constexpr int kNotOffered = -1;  // BOINC's number of errors that have none

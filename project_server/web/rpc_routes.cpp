@@ -21,10 +21,8 @@ namespace {
 using httplib::Request;
 using httplib::Response;
 
-constexpr const char* kXml = "text/xml";
 constexpr const char* kTooManyAttempts =
     "Too many attempts with a wrong password. Try again in a quarter of an hour.";
-constexpr const char* kNoDatabase = "The project's database is not available now.";
 constexpr int kRefusedSeconds = 3600;  // retry time of a client with a value that is refused
 constexpr int kDownSeconds = 10;       // retry time of clients while the database is unavailable
 

@@ -27,7 +27,6 @@ int error_number_of(int status) {
 
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kJson = "application/json";
-constexpr const char* kXml = "text/xml";
 
 constexpr const char* kSessionCookie = "dedloc_session";
 constexpr const char* kFormCookie = "dedloc_form";

@@ -29,6 +29,9 @@ struct Response;
 
 namespace dedloc::server {
 
+inline constexpr const char* kXml = "text/xml";  ///< the type of an answer to a BOINC program
+inline constexpr const char* kNoDatabase = "The project's database is not available now.";
+
 /// What a page depends on.
 struct PageRequest {
     std::vector<std::string> captures;  ///< what the path's groups have matched

@@ -10,14 +10,14 @@
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kMaxName = 64;  // bytes of a name, type or version
-constexpr double kMaxFlops = 1e17;    // FLOP/s of a GPU; more is a mistake
-constexpr double kMaxMemory = 1e15;   // bytes; the same
+constexpr std::size_t kMaxCoprocessorName = 64;  // bytes of a name, type or version
+constexpr double kMaxFlops = 1e17;               // FLOP/s of a GPU; more is a mistake
+constexpr double kMaxMemory = 1e15;              // bytes; the same
 constexpr double kMegabyte = 1024 * 1024;
 
 std::string text_in(std::string_view body, std::string_view name) {
     const auto found = name.empty() ? std::nullopt : find_element(body, name);
-    return found ? text_value(found->body, kMaxName) : std::string{};
+    return found ? text_value(found->body, kMaxCoprocessorName) : std::string{};
 }
 
 double number_in(std::string_view body, std::string_view name, double max) {

@@ -19,7 +19,7 @@ constexpr std::uint64_t kFrameOverhead = simulation::NetworkOptions{}.frame_over
 
 template <class Kind, std::size_t k = 0>
 constexpr std::size_t index_of() {
-    if constexpr (std::is_same_v<std::variant_alternative_t<k, wire::Body>, Kind>) {
+    if constexpr (std::is_same_v<std::variant_alternative_t<k, wire::BodyKinds>, Kind>) {
         return k;
     } else {
         return index_of<Kind, k + 1>();

@@ -15,7 +15,7 @@
 
 namespace dedloc::bench {
 
-inline constexpr std::size_t kKinds = std::variant_size_v<wire::Body>;
+inline constexpr std::size_t kKinds = std::variant_size_v<wire::BodyKinds>;
 /// Whether a message carries contributions, averages or states; all others are control messages.
 bool is_data(std::size_t kind);
 

@@ -8,7 +8,7 @@ foreach(door scheduler accounts uploads gateway)
     target_compile_definitions(fuzz_door_${door} PRIVATE
         DEDLOC_CAPTURED="${PROJECT_SOURCE_DIR}/tests/project_server/scheduler/captured")
     if(DEDLOC_FUZZ)
-        set_tests_properties(fuzz_door_${door} PROPERTIES
+        set_tests_properties(fuzz_door_${door} fuzz_door_${door}_corpus PROPERTIES
             ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
     endif()
 endforeach()

@@ -68,7 +68,7 @@ Buffer misaligned(Buffer bytes, std::span<const std::byte> elements) {
 void write_messages(const std::filesystem::path& root) {
     const Corpus corpus(root, "message");
     WireSamples samples{1};
-    for (std::size_t body = 0; body < std::variant_size_v<wire::Body>; ++body) {
+    for (std::size_t body = 0; body < std::variant_size_v<wire::BodyKinds>; ++body) {
         const auto message = samples.message(samples.body(body, 3), tests::test_key());
         corpus.add("body_" + std::to_string(body), *wire::frame_of(message, nullptr));
     }

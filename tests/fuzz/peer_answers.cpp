@@ -10,7 +10,6 @@
 namespace dedloc::fuzz {
 namespace {
 
-constexpr std::uint64_t kElements = 8;
 constexpr Samples kSamples{8};
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace dedloc::fuzz {
 namespace {
 
-constexpr std::uint8_t kStrangers = 5;
-constexpr std::uint64_t kElements = 8;
 constexpr std::size_t kMaxKept = 32;
 
 const PeerKey& key_of(std::size_t n) {

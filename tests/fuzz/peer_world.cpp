@@ -18,12 +18,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kElements = 8;
 constexpr std::size_t kMaxEvents = 4'000;
 constexpr std::size_t kMaxLinks = 12;
 constexpr std::size_t kMaxHeard = 64;
 constexpr int kMaxTicksAtOnce = 64;
-constexpr std::uint8_t kStrangers = 5;
 
 PeerConfig config_of(std::uint8_t self, bool receives, bool may_vote, const RoundRules& rules) {
     const ledger::Trust trust = fuzz_trust();

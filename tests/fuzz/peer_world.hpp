@@ -18,6 +18,9 @@
 
 namespace dedloc::fuzz {
 
+inline constexpr std::uint64_t kElements = 8;  ///< length of the vector that is averaged
+inline constexpr std::uint8_t kStrangers = 5;  ///< keys that speak, the peer's own among them
+
 class PeerWorld {
   public:
     /// The first byte says which peer it is, whether it may vote, whether links prove who speaks,

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kMaxPause{60'000};
-constexpr milliseconds kTick{100};
+constexpr milliseconds kEnrolmentTick{100};
 /// Largest accepted clock difference: the tolerance of links, less a minute for the request.
 constexpr std::chrono::seconds kClocksDiffer{wire::kClockErrorSeconds - 60};
 
@@ -74,7 +74,7 @@ bool wait(milliseconds pause, const std::function<bool()>& is_unwanted) {
     const auto end = Clock::now() + pause;
     while (Clock::now() < end) {
         if (is_unwanted()) return false;
-        std::this_thread::sleep_for(std::min<Clock::duration>(kTick, end - Clock::now()));
+        std::this_thread::sleep_for(std::min<Clock::duration>(kEnrolmentTick, end - Clock::now()));
     }
     return !is_unwanted();
 }

@@ -18,8 +18,8 @@ constexpr std::size_t kNonceBytes = 24;
 constexpr std::size_t kProofBytes = 32;
 
 // Numbers and context of a flow's keys.
-constexpr std::uint64_t kDiallerKey = 1;
-constexpr std::uint64_t kListenerKey = 2;
+constexpr std::uint64_t kFlowDiallerKey = 1;
+constexpr std::uint64_t kFlowListenerKey = 2;
 constexpr char kFlowKeys[crypto_kdf_CONTEXTBYTES + 1] = "DDLaflow";
 
 static_assert(FlowHandshake::kAttachBytes == Handshake::kHelloBytes);
@@ -184,8 +184,8 @@ SecretKey FlowHandshake::proof_of(Role role, std::span<const std::byte> nonce) c
 void FlowHandshake::derive_keys() {
     const SecretKey root = keyed_hash(link_.key, transcript_);
     const bool is_dialler = side_ == Side::kDialler;
-    send_ = derive_key(root, is_dialler ? kDiallerKey : kListenerKey, kFlowKeys);
-    receive_ = derive_key(root, is_dialler ? kListenerKey : kDiallerKey, kFlowKeys);
+    send_ = derive_key(root, is_dialler ? kFlowDiallerKey : kFlowListenerKey, kFlowKeys);
+    receive_ = derive_key(root, is_dialler ? kFlowListenerKey : kFlowDiallerKey, kFlowKeys);
 }
 
 std::string FlowHandshake::sentence() const {

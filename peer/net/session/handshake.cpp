@@ -45,7 +45,7 @@ static_assert(Handshake::kSealedBytes > wire::kTicketBytes + wire::kSignatureByt
 constexpr std::size_t kPlainBytes = Handshake::kSealedBytes - 16;
 
 template <class Byte>
-auto* raw(Byte* bytes) {
+auto* handshake_bytes(Byte* bytes) {
     using Raw = std::conditional_t<std::is_const_v<Byte>, const unsigned char, unsigned char>;
     return reinterpret_cast<Raw*>(bytes);
 }
@@ -145,7 +145,8 @@ const Proven& Handshake::proven() const {
 
 Buffer Handshake::hello() {
     randombytes_buf(ephemeral_.bytes.data(), ephemeral_.bytes.size());
-    crypto_scalarmult_base(raw(own_ephemeral_.data()), raw(ephemeral_.bytes.data()));
+    crypto_scalarmult_base(handshake_bytes(own_ephemeral_.data()),
+                           handshake_bytes(ephemeral_.bytes.data()));
     ByteWriter out;
     out.write(kHelloMagic);
     out.write(versions_.oldest);
@@ -193,8 +194,9 @@ Buffer Handshake::take_hello(std::span<const std::byte> message) {
 /// False if the other end's ephemeral key is a low-order point: its shared secret is public.
 bool Handshake::derive_keys(std::span<const std::byte, 32> other_ephemeral) {
     SecretKey shared;
-    const int status = crypto_scalarmult(raw(shared.bytes.data()), raw(ephemeral_.bytes.data()),
-                                         raw(other_ephemeral.data()));
+    const int status = crypto_scalarmult(handshake_bytes(shared.bytes.data()),
+                                         handshake_bytes(ephemeral_.bytes.data()),
+                                         handshake_bytes(other_ephemeral.data()));
     ephemeral_ = SecretKey{};
     if (status != 0) return false;
     root_ = keyed_hash(shared, transcript_.bytes);
@@ -315,10 +317,10 @@ Buffer Handshake::seal(std::span<const std::byte> plain) {
     DEDLOC_CHECK(plain.size() == kPlainBytes, "a sealed message has the wrong size", plain.size());
     Buffer message(kSealedBytes);
     const Nonce nonce = nonce_of(sent_++);
-    crypto_aead_xchacha20poly1305_ietf_encrypt(raw(message.data()), nullptr, raw(plain.data()),
-                                               plain.size(), raw(transcript_.bytes.data()),
-                                               transcript_.bytes.size(), nullptr, nonce.data(),
-                                               raw(send_.bytes.data()));
+    crypto_aead_xchacha20poly1305_ietf_encrypt(
+        handshake_bytes(message.data()), nullptr, handshake_bytes(plain.data()), plain.size(),
+        handshake_bytes(transcript_.bytes.data()), transcript_.bytes.size(), nullptr, nonce.data(),
+        handshake_bytes(send_.bytes.data()));
     add_to_transcript(message);
     return message;
 }
@@ -328,9 +330,9 @@ std::optional<Buffer> Handshake::open(std::span<const std::byte> message) {
     Buffer plain(kPlainBytes);
     const Nonce nonce = nonce_of(received_++);
     const int status = crypto_aead_xchacha20poly1305_ietf_decrypt(
-        raw(plain.data()), nullptr, nullptr, raw(message.data()), message.size(),
-        raw(transcript_.bytes.data()), transcript_.bytes.size(), nonce.data(),
-        raw(receive_.bytes.data()));
+        handshake_bytes(plain.data()), nullptr, nullptr, handshake_bytes(message.data()),
+        message.size(), handshake_bytes(transcript_.bytes.data()), transcript_.bytes.size(),
+        nonce.data(), handshake_bytes(receive_.bytes.data()));
     if (status != 0) return {};
     add_to_transcript(message);
     return plain;

@@ -25,7 +25,7 @@ static_assert(static_cast<int>(PieceTag::kFinal) ==
               crypto_secretstream_xchacha20poly1305_TAG_FINAL);
 
 template <class Byte>
-auto* raw(Byte* bytes) {
+auto* cipher_bytes(Byte* bytes) {
     using Raw = std::conditional_t<std::is_const_v<Byte>, const unsigned char, unsigned char>;
     return reinterpret_cast<Raw*>(bytes);
 }
@@ -53,14 +53,14 @@ struct Key {
 class XChaChaSealer final : public StreamSealer {
   public:
     XChaChaSealer(std::span<const std::byte, 32> key, std::span<std::byte> start) {
-        crypto_secretstream_xchacha20poly1305_init_push(&stream_.state, raw(start.data()),
-                                                        raw(key.data()));
+        crypto_secretstream_xchacha20poly1305_init_push(&stream_.state, cipher_bytes(start.data()),
+                                                        cipher_bytes(key.data()));
     }
     void seal(Parts parts, PieceTag tag, std::span<std::byte> sealed) override {
         const auto plain = contiguous(parts);
-        crypto_secretstream_xchacha20poly1305_push(&stream_.state, raw(sealed.data()), nullptr,
-                                                   raw(plain.data()), plain.size(), nullptr, 0,
-                                                   static_cast<unsigned char>(tag));
+        crypto_secretstream_xchacha20poly1305_push(
+            &stream_.state, cipher_bytes(sealed.data()), nullptr, cipher_bytes(plain.data()),
+            plain.size(), nullptr, 0, static_cast<unsigned char>(tag));
     }
 
   private:
@@ -83,16 +83,16 @@ class XChaChaOpener final : public StreamOpener {
   public:
     explicit XChaChaOpener(std::span<const std::byte, 32> key) : key_(key) {}
     void begin(std::span<const std::byte> start) override {
-        crypto_secretstream_xchacha20poly1305_init_pull(&stream_.state, raw(start.data()),
-                                                        raw(key_.bytes.data()));
+        crypto_secretstream_xchacha20poly1305_init_pull(&stream_.state, cipher_bytes(start.data()),
+                                                        cipher_bytes(key_.bytes.data()));
         sodium_memzero(key_.bytes.data(), key_.bytes.size());
     }
     std::optional<PieceTag> open(std::span<const std::byte> sealed,
                                  std::span<std::byte> plain) override {
         unsigned char tag = 0;
         const int status = crypto_secretstream_xchacha20poly1305_pull(
-            &stream_.state, raw(plain.data()), nullptr, &tag, raw(sealed.data()), sealed.size(),
-            nullptr, 0);
+            &stream_.state, cipher_bytes(plain.data()), nullptr, &tag, cipher_bytes(sealed.data()),
+            sealed.size(), nullptr, 0);
         if (status != 0) return std::nullopt;
         return static_cast<PieceTag>(tag);
     }
@@ -110,8 +110,8 @@ class Aes {
     Aes(std::span<const std::byte, 32> key, bool seals)
         : context_(EVP_CIPHER_CTX_new()), seals_(seals) {
         require(context_ != nullptr);
-        require(EVP_CipherInit_ex(context_.get(), EVP_aes_256_gcm(), nullptr, raw(key.data()),
-                                  nullptr, seals ? 1 : 0) == 1);
+        require(EVP_CipherInit_ex(context_.get(), EVP_aes_256_gcm(), nullptr,
+                                  cipher_bytes(key.data()), nullptr, seals ? 1 : 0) == 1);
     }
 
     /// Begins the next piece, whose associated data is the tag.
@@ -128,8 +128,8 @@ class Aes {
     void update(std::span<const std::byte> from, std::byte* to) {
         if (from.empty()) return;
         int count = 0;
-        require(EVP_CipherUpdate(context_.get(), raw(to), &count, raw(from.data()),
-                                 static_cast<int>(from.size())) == 1);
+        require(EVP_CipherUpdate(context_.get(), cipher_bytes(to), &count,
+                                 cipher_bytes(from.data()), static_cast<int>(from.size())) == 1);
     }
     /// Ends a sealed piece.
     void finish(std::byte* mac) {

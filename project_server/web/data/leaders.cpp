@@ -11,7 +11,7 @@
 namespace dedloc::server {
 namespace {
 
-constexpr int kRows = 50;
+constexpr int kLeaderRows = 50;
 
 /// The select of a ranking, without its order and limit. For one table alone MariaDB would rather
 /// sort all rows than follow the index.
@@ -76,13 +76,13 @@ PageData leaders_data(Database& database, Ranked ranked, bool by_recent, int pag
     const std::string order =
         fmt::format("{}{} desc, {}", is_sum ? "" : "r.",
                     by_recent ? "expavg_credit" : "total_credit", is_sum ? "country" : "r.id");
-    const int first = (page - 1) * kRows;
+    const int first = (page - 1) * kLeaderRows;
     const double now = unix_now();
     Rows found = database.query(
         fmt::format("{} order by {} limit ? offset ?", selection_of(ranked, by_recent, now), order),
-        {kRows + 1, first});
-    const bool has_next = std::ssize(found) > kRows && page < kLastLeaderPage;
-    if (std::ssize(found) > kRows) found.pop_back();
+        {kLeaderRows + 1, first});
+    const bool has_next = std::ssize(found) > kLeaderRows && page < kLastLeaderPage;
+    if (std::ssize(found) > kLeaderRows) found.pop_back();
     // The index orders by averages that are up to a day old, each by another time.
     if (by_recent) {
         std::ranges::stable_sort(found, std::greater{},

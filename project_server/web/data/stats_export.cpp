@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kRowsAtOnce = 1000;
+constexpr int kExportRowsAtOnce = 1000;
 constexpr std::chrono::minutes kInterval{60};
 
 /// A gzip file that appears under its name when it is finished.
@@ -193,8 +193,8 @@ void write_export(Database& database, const fs::path& folder, const Export& one)
     GzipFile file{folder / (std::string{one.file} + ".gz")};
     file.write(fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{}>\n", one.root));
     std::int64_t last = 0;
-    for (std::size_t count = kRowsAtOnce; count == kRowsAtOnce;) {
-        const Rows rows = database.query(one.select, {last, kRowsAtOnce});
+    for (std::size_t count = kExportRowsAtOnce; count == kExportRowsAtOnce;) {
+        const Rows rows = database.query(one.select, {last, kExportRowsAtOnce});
         for (const Row& row : rows) file.write(one.xml(row));
         count = rows.size();
         if (count > 0) last = rows.back().integer("id");

@@ -3,7 +3,7 @@
 namespace dedloc::server {
 namespace {
 
-constexpr int kRows = 50;
+constexpr int kTaskRows = 50;
 
 PageData brief(const Row& row) {
     PageData data;
@@ -64,8 +64,8 @@ PageData task_list(Database& database, std::int64_t user, int page) {
              "select id, name, hostid, server_state, outcome, validate_state, sent_time, "
              "report_deadline, received_time, elapsed_time, granted_credit from result "
              "where userid = ? order by id desc limit ? offset ?",
-             {user, kRows + 1, (page - 1) * kRows})) {
-        has_next = tasks.size() == static_cast<std::size_t>(kRows);
+             {user, kTaskRows + 1, (page - 1) * kTaskRows})) {
+        has_next = tasks.size() == static_cast<std::size_t>(kTaskRows);
         if (has_next) break;
         tasks.push_back(brief(row));
     }

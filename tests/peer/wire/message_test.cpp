@@ -21,7 +21,7 @@ using namespace dedloc::wire;
 
 namespace {
 
-constexpr std::size_t kBodies = std::variant_size_v<Body>;
+constexpr std::size_t kBodies = std::variant_size_v<BodyKinds>;
 
 Message message_with(std::uint64_t seed, std::size_t body, std::size_t most = 12) {
     WireSamples samples{seed};

@@ -41,7 +41,7 @@ class WireSamples {
     /// The body with this index in wire::Body; lists have up to `most` elements.
     wire::Body body(std::size_t index, std::size_t most = 12) {
         max_ = most;
-        return body_at(index, std::make_index_sequence<std::variant_size_v<wire::Body>>{});
+        return body_at(index, std::make_index_sequence<std::variant_size_v<wire::BodyKinds>>{});
     }
     wire::Message message(wire::Body body, const KeyPair& key) {
         return {.run = bytes<RunId>(),

@@ -274,7 +274,7 @@ TEST_CASE("plans that differ only in the assignment of chunks have the same sum 
 TEST_CASE("only messages that are named by their contents are bulk", "[wire]") {
     WireSamples samples{6};
     std::size_t bulk = 0;
-    for (std::size_t i = 0; i < std::variant_size_v<wire::Body>; ++i) {
+    for (std::size_t i = 0; i < std::variant_size_v<wire::BodyKinds>; ++i) {
         bulk += wire::is_bulk(samples.body(i)) ? 1 : 0;
     }
     REQUIRE(bulk == 3);
