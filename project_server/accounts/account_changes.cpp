@@ -83,7 +83,7 @@ Registration register_user(Database& database, const std::string& email, const s
              random_key(), now});
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return {.user = 0, .refusal = sentence_of_taken(database, request.email)};
+        return {.user = 0, .refusal = sentence_of_taken(account_at(database, request.email))};
     }
     return {.user = database.insert_id(), .refusal = std::nullopt};
 }
@@ -108,7 +108,7 @@ Refusal change_email(Database& database, std::int64_t user, const std::string& p
         });
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return sentence_of_taken(database, address);
+        return sentence_of_taken(account_at(database, address));
     }
     return std::nullopt;
 }

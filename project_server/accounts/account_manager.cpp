@@ -132,7 +132,7 @@ std::optional<std::string> change_sign_in(Database& database, const Row& account
         });
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return manager_error(ERR_DB_NOT_UNIQUE, sentence_of_taken(database, address));
+        return manager_error(ERR_DB_NOT_UNIQUE, sentence_of_taken(account_at(database, address)));
     }
 }
 
@@ -197,16 +197,13 @@ std::string set_account_info(Database& database, const std::string& key,
     return std::string{kXmlHeader} + "<am_set_info_reply>\n<success/>\n</am_set_info_reply>\n";
 }
 
-void join_named_team(Database& database, const std::string& reply, const std::string& team) {
+void join_named_team(Database& database, std::int64_t user, const std::string& team) {
     const std::string name = clean_text(team);
-    const auto account = find_element(reply, "account_out");
-    const auto key = account ? find_element(account->body, "authenticator") : std::nullopt;
-    if (name.empty() || !key) return;
-    const auto user = account_of(database, text_value(key->body));
+    if (name.empty()) return;
     const auto row = database.query_one("select id from team where name = ?", {name});
-    if (!user || !row) return;
+    if (!row) return;
     // The account is made in any case, so a refusal is no error of the request.
-    (void)join_team(database, user->integer("id"), row->integer("id"));
+    (void)join_team(database, user, row->integer("id"));
 }
 
 std::string set_host_venue(Database& database, const std::string& key, std::int64_t host,

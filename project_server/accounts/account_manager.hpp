@@ -35,10 +35,9 @@ std::string account_info(Database& database, const std::string& key);
 std::string set_account_info(Database& database, const std::string& key,
                              const RequestParameter& parameter, double now);
 
-/// The team that a client names while it creates an account: the account of the key in `reply`,
-/// which create_account() has returned, joins it. Nothing happens if the reply has no key, or if
+/// The account joins the team that a client names while it creates an account. Nothing happens if
 /// there is no such team or it takes no new members, as on BOINC's servers.
-void join_named_team(Database& database, const std::string& reply, const std::string& team);
+void join_named_team(Database& database, std::int64_t user, const std::string& team);
 
 /// Sets the venue (home, work, school or none) of a computer of the account.
 std::string set_host_venue(Database& database, const std::string& key, std::int64_t host,

@@ -26,11 +26,6 @@ std::string account_error(int number, std::string_view sentence) {
         escape_markup(sentence));
 }
 
-bool has_account_key(std::string_view reply) {
-    const auto account = find_element(reply, "account_out");
-    return account && find_element(account->body, "authenticator");
-}
-
 bool is_wrong_password(std::string_view reply) {
     const auto error = find_element(reply, "error");
     const auto number = error ? find_element(error->body, "error_num") : std::nullopt;

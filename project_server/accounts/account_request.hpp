@@ -22,8 +22,6 @@ struct AccountRequest {
 /// <error> with one of BOINC's numbers (error_numbers.h).
 std::string account_error(int number, std::string_view sentence);
 
-/// The reply has the key of an account: the password was right.
-bool has_account_key(std::string_view reply);
 /// The reply tells a guess at an account's password that it was wrong: that of a look-up, or of the
 /// creation of an account that exists.
 bool is_wrong_password(std::string_view reply);

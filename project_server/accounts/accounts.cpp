@@ -7,20 +7,25 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/accounts/passwords.hpp"
-#include "project_server/accounts/sessions.hpp"
-#include "project_server/accounts/stored_account.hpp"
+#include "project_server/database/account_keys.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::server {
 namespace {
 
-std::string key_reply(const std::string& authenticator) {
-    return fmt::format("<account_out>\n    <authenticator>{}</authenticator>\n</account_out>\n",
-                       authenticator);
+AccountReply key_reply(std::int64_t user, const std::string& authenticator) {
+    return {.text = fmt::format(
+                "<account_out>\n    <authenticator>{}</authenticator>\n</account_out>\n",
+                authenticator),
+            .user = user};
 }
 
-std::string not_unique(Database& database, const std::string& email) {
-    return account_error(ERR_DB_NOT_UNIQUE, sentence_of_taken(database, email));
+AccountReply error_reply(int number, std::string_view sentence) {
+    return {.text = account_error(number, sentence)};
+}
+
+AccountReply not_unique(const std::optional<StoredAccount>& account) {
+    return error_reply(ERR_DB_NOT_UNIQUE, sentence_of_taken(account));
 }
 
 /// Whether an existing account has this hash. As on BOINC's servers, the account key may be entered
@@ -33,14 +38,15 @@ bool may_sign_in(const StoredAccount& account, const std::string& password_hash)
 
 }  // namespace
 
-std::string create_account(Database& database, const AccountRequest& asked, double now) {
+AccountReply create_account(Database& database, const std::optional<StoredAccount>& account,
+                            const AccountRequest& asked, double now) {
     const AccountRequest request = cleaned(asked);
     // First, since an account of a former release may have an address that no new one gets.
-    if (const auto account = account_at(database, request.email)) {
-        return may_sign_in(*account, request.password_hash) ? key_reply(account->key)
-                                                            : not_unique(database, request.email);
+    if (account) {
+        return may_sign_in(*account, request.password_hash) ? key_reply(account->id, account->key)
+                                                            : not_unique(account);
     }
-    if (const auto fault = fault_of(request)) return *fault;
+    if (const auto fault = fault_of(request)) return {.text = *fault};
     const std::string authenticator = random_key();
     try {
         database.execute(
@@ -51,22 +57,23 @@ std::string create_account(Database& database, const AccountRequest& asked, doub
              slow_hash(request.password_hash), random_key(), now});
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return not_unique(database, request.email);
+        return not_unique(account_at(database, request.email));
     }
-    log_info("account {} created", database.insert_id());
-    return key_reply(authenticator);
+    const auto user = database.insert_id();
+    log_info("account {} created", user);
+    return key_reply(user, authenticator);
 }
 
-std::string look_up_account(Database& database, const AccountRequest& request) {
-    const auto account = account_at(database, request.email);
-    if (!account) return account_error(ERR_DB_NOT_FOUND, "No account has this e-mail address.");
+AccountReply look_up_account(const std::optional<StoredAccount>& account,
+                             const AccountRequest& request) {
+    if (!account) return error_reply(ERR_DB_NOT_FOUND, "No account has this e-mail address.");
     if (request.password_hash.empty()) {
-        return "<account_out>\n    <success/>\n</account_out>\n";
+        return {.text = "<account_out>\n    <success/>\n</account_out>\n"};
     }
     if (!may_sign_in(*account, request.password_hash)) {
-        return account_error(ERR_BAD_PASSWD, "The password is wrong.");
+        return error_reply(ERR_BAD_PASSWD, "The password is wrong.");
     }
-    return key_reply(account->key);
+    return key_reply(account->id, account->key);
 }
 
 }  // namespace dedloc::server

@@ -12,6 +12,7 @@
 
 #include "peer/base/markup.hpp"
 #include "project_server/accounts/account_manager.hpp"
+#include "project_server/database/text_columns.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/xml/xml.hpp"
 
@@ -100,16 +101,6 @@ std::string not_found(std::string_view sentence) {
     return manager_error(ERR_DB_NOT_FOUND, sentence);
 }
 
-/// For "like": the text itself, whatever wildcards it contains.
-std::string pattern_of(std::string_view text) {
-    std::string pattern;
-    for (const char c : text) {
-        if (c == '%' || c == '_' || c == '!') pattern += '!';
-        pattern += c;
-    }
-    return pattern;
-}
-
 }  // namespace
 
 std::string user_xml(Database& database, std::int64_t user) {
@@ -147,10 +138,9 @@ std::string teams_xml(Database& database, const std::string& ids) {
 
 std::string teams_named_xml(Database& database, const std::string& name) {
     std::string reply = std::string{kXmlHeader} + "<teams>\n";
-    for (const Row& row : database.query(
-             "select * from team where lower(name) like concat('%', lower(?), '%') escape '!' "
-             "order by expavg_credit desc, id limit ?",
-             {pattern_of(clean_text(name)), kMaxTeamsFound})) {
+    for (const Row& row : database.query("select * from team where " + like_text("name") +
+                                             " order by expavg_credit desc, id limit ?",
+                                         {like_pattern(clean_text(name)), kMaxTeamsFound})) {
         reply += team_element(row);
     }
     return reply + "</teams>\n";

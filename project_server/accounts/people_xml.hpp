@@ -22,7 +22,7 @@ inline constexpr int kMaxTeamsFound = 100;
 std::string team_xml(Database& database, std::int64_t team);
 /// The teams of a list of ids that is separated by commas. Ids without a team are left out.
 std::string teams_xml(Database& database, const std::string& ids);
-/// The teams whose name contains `name`, in upper or lower case, by recent credit.
+/// The teams whose name contains `name`, ignoring case and accents, by recent credit.
 std::string teams_named_xml(Database& database, const std::string& name);
 
 /// Members that one reply names: those with the most credit.

@@ -43,11 +43,6 @@ std::string form_token(const std::string& cookie) {
     return hash_of("form", cookie);
 }
 
-bool is_same_secret(const std::string& left, const std::string& right) {
-    return left.size() == right.size() && !left.empty() &&
-           sodium_memcmp(left.data(), right.data(), left.size()) == 0;
-}
-
 std::string begin_session(Database& database, std::int64_t user, double now) {
     const auto seconds = static_cast<std::int64_t>(now);
     database.execute("delete from token where type = ? and expire_time < ? limit 100",

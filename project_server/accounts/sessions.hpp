@@ -19,8 +19,6 @@ std::string random_token();
 /// The token in the forms of a browser with this cookie. It cannot be computed without the cookie,
 /// nor the cookie from it.
 std::string form_token(const std::string& cookie);
-/// Compares two secrets in constant time.
-bool is_same_secret(const std::string& left, const std::string& right);
 
 /// What the table `token` has of a secret: a hash, which differs by purpose.
 std::string stored_secret(std::string_view purpose, const std::string& secret);

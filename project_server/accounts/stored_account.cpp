@@ -48,20 +48,17 @@ std::optional<StoredAccount> locked_account(Database& database, std::int64_t use
     return row ? std::optional{account_in(*row)} : std::nullopt;
 }
 
-std::string sentence_of_taken(Database& database, std::string_view email) {
-    return account_at(database, email)
-               ? "There is an account with this e-mail address already."
-               : "The project's database cannot tell this e-mail address from that of another "
-                 "account. Use another one.";
+std::string sentence_of_taken(const std::optional<StoredAccount>& account) {
+    return account ? "There is an account with this e-mail address already."
+                   : "The project's database cannot tell this e-mail address from that of another "
+                     "account. Use another one.";
 }
 
-std::string sign_in_subject(Database& database, std::string_view typed) {
-    const auto account = account_at(database, typed);
+std::string sign_in_subject(const std::optional<StoredAccount>& account, std::string_view typed) {
     return account ? account_subject(account->id) : address_subject(typed);
 }
 
-std::string mailbox_subject(Database& database, std::string_view typed) {
-    const auto account = account_at(database, typed);
+std::string mailbox_subject(const std::optional<StoredAccount>& account, std::string_view typed) {
     return address_subject(account ? account->email : typed);
 }
 

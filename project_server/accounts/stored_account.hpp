@@ -29,13 +29,14 @@ std::optional<StoredAccount> account_at(Database& database, std::string_view typ
 /// The account with an id, locked until the end of the transaction.
 std::optional<StoredAccount> locked_account(Database& database, std::int64_t user);
 
+// Each takes the account that an address names, which account_at() has found.
+
 /// Why the unique key of the table has refused an address: a sentence for the user. Its account has
 /// this address, or the database's collation takes another one for the same.
-std::string sentence_of_taken(Database& database, std::string_view email);
-
+std::string sentence_of_taken(const std::optional<StoredAccount>& account);
 /// What limits on sign-ins (Throttle) count by: the account's id if the address has one.
-std::string sign_in_subject(Database& database, std::string_view typed);
+std::string sign_in_subject(const std::optional<StoredAccount>& account, std::string_view typed);
 /// What limits on e-mail count by: the address in the account's row if there is one.
-std::string mailbox_subject(Database& database, std::string_view typed);
+std::string mailbox_subject(const std::optional<StoredAccount>& account, std::string_view typed);
 
 }  // namespace dedloc::server

@@ -32,16 +32,6 @@ struct Owner {
     std::int64_t id = 0;      ///< its value
 };
 
-/// Escapes the wildcards of `like`, so that the text stands for itself.
-std::string pattern_of(const std::string& text) {
-    std::string pattern = "%";
-    for (const char c : text) {
-        if (c == '%' || c == '_' || c == '\\') pattern += '\\';
-        pattern += c;
-    }
-    return pattern + '%';
-}
-
 PageData ban_data(const Ban& ban) {
     PageData data;
     data.set("kind", ban.kind)
@@ -209,8 +199,8 @@ PageData user_list(Database& database, const ListChoice& choice) {
              "where (? = 0 or b.kind is not null) and (? = '' or " +
                  server::like_text("u.name") + " or " + server::like_text("u.email_addr") +
                  ") order by u.expavg_credit desc, u.id limit ?",
-             {choice.is_banned ? 1 : 0, choice.found, pattern_of(choice.found),
-              pattern_of(choice.found), choice.limit})) {
+             {choice.is_banned ? 1 : 0, choice.found, server::like_pattern(choice.found),
+              server::like_pattern(choice.found), choice.limit})) {
         PageData user;
         user.set("id", row.integer("id"))
             .set("name", row.text("name"))
@@ -241,7 +231,7 @@ PageData host_list(Database& database, const ListChoice& choice) {
              "(? = '' or " +
                  server::like_text("h.domain_name") + ") order by h.rpc_time desc, h.id limit ?",
              {choice.is_banned ? 1 : 0, choice.user, choice.user, choice.found,
-              pattern_of(choice.found), choice.limit})) {
+              server::like_pattern(choice.found), choice.limit})) {
         PageData host;
         host.set("id", row.integer("id"))
             .set("name", row.text("domain_name"))
@@ -331,7 +321,7 @@ PageData team_list(Database& database, const ListChoice& choice) {
              "m.teamid = t.id) as members from team t left join user u on u.id = t.userid "
              "where ? = '' or " +
                  server::like_text("t.name") + " order by t.expavg_credit desc, t.id limit ?",
-             {choice.found, pattern_of(choice.found), choice.limit})) {
+             {choice.found, server::like_pattern(choice.found), choice.limit})) {
         PageData team;
         team.set("id", row.integer("id"))
             .set("name", row.text("name"))

@@ -13,11 +13,6 @@ namespace {
 constexpr char kSeparator = '_';
 constexpr std::size_t kMaxIdDigits = 10;  // user.id is an INTEGER
 
-bool is_same(const std::string& left, const std::string& right) {
-    return left.size() == right.size() &&
-           sodium_memcmp(left.data(), right.data(), left.size()) == 0;
-}
-
 /// The id that a weak key names, written as the server writes it; nothing for another text.
 std::optional<std::int64_t> user_in(const std::string& weak_key) {
     const std::string digits = weak_key.substr(0, weak_key.find(kSeparator));
@@ -30,6 +25,11 @@ std::optional<std::int64_t> user_in(const std::string& weak_key) {
 }
 
 }  // namespace
+
+bool is_same_secret(const std::string& left, const std::string& right) {
+    return left.size() == right.size() && !left.empty() &&
+           sodium_memcmp(left.data(), right.data(), left.size()) == 0;
+}
 
 std::string weak_account_key(const KeyColumns& account) {
     if (account.authenticator.empty()) return {};
@@ -44,8 +44,8 @@ bool is_weak_form(const std::string& key) {
 }
 
 bool is_key_of(const std::string& key, const KeyColumns& account) {
-    if (account.authenticator.empty()) return false;
-    return is_same(key, is_weak_form(key) ? weak_account_key(account) : account.authenticator);
+    return is_same_secret(key,
+                          is_weak_form(key) ? weak_account_key(account) : account.authenticator);
 }
 
 std::optional<std::string> account_key_of(Database& database, const std::string& weak_key) {

@@ -17,6 +17,9 @@
 
 namespace dedloc::server {
 
+/// Compares two secrets in constant time. An empty one equals no other, not even an empty one.
+bool is_same_secret(const std::string& left, const std::string& right);
+
 /// What an account's keys follow from: columns of `user`.
 struct KeyColumns {
     std::int64_t user = 0;      ///< user.id

@@ -96,4 +96,13 @@ std::string like_text(const std::string& column) {
     return fmt::format("{} like ? collate {}", column, kSearchCollation);
 }
 
+std::string like_pattern(std::string_view text) {
+    std::string pattern = "%";
+    for (const char c : text) {
+        if (c == '%' || c == '_' || c == '\\') pattern += '\\';
+        pattern += c;
+    }
+    return pattern + '%';
+}
+
 }  // namespace dedloc::server

@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "project_server/database/database.hpp"
@@ -42,8 +43,10 @@ std::vector<std::string> convert_text(Database& database, std::span<const std::s
 /// and of them the one with the same bytes is meant. Has two ?, both for the same value.
 std::string same_text(const std::string& column);
 
-/// The condition that a column matches a pattern of "like", whatever the case and the accents are,
-/// for searches by people. Has one ?.
+/// The condition that a column contains a text, ignoring case and accents, for searches by people.
+/// Has one ?, for like_pattern(text).
 std::string like_text(const std::string& column);
+/// The pattern of "like" for all that contains `text`, whose wildcards stand for themselves.
+std::string like_pattern(std::string_view text);
 
 }  // namespace dedloc::server

@@ -86,8 +86,9 @@ void add_sign_in(Site& site) {
             const std::string email = form.value("email");
             const std::string address = address_of(request);
             const auto now = Throttle::Clock::now();
-            const std::string subject = site.pool.with(
-                [&](Database& database) { return sign_in_subject(database, email); });
+            const std::string subject = site.pool.with([&](Database& database) {
+                return sign_in_subject(account_at(database, email), email);
+            });
             if (!site.throttle.allows(subject, address, now)) {
                 site.refuse(request, response, 429, kTooMany);
                 return;

@@ -52,7 +52,7 @@ bool send_link(Site& site, const Request& request, MailPurpose purpose, const st
     return site.pool.with([&](Database& database) {
         const auto now = Throttle::Clock::now();
         const std::string client = address_of(request);
-        const std::string mailbox = mailbox_subject(database, email);
+        const std::string mailbox = mailbox_subject(account_at(database, email), email);
         if (!site.mail_throttle.allows(mailbox, client, now)) return false;
         site.mail_throttle.count(mailbox, client, now);
         site.mailer.request(database, purpose, email);

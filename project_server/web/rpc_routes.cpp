@@ -75,26 +75,29 @@ AccountRequest account_request(const Request& request) {
             .name = request.get_param_value("user_name")};
 }
 
+using AccountAnswer = std::function<AccountReply(Database&, const std::optional<StoredAccount>&,
+                                                 const AccountRequest&)>;
+
 /// Answers an account request unless too many with a wrong password came before.
 void answer_account(Site& site, const Request& request, Response& response,
-                    const std::function<std::string(Database&, const AccountRequest&)>& answer) {
+                    const AccountAnswer& answer) {
     const AccountRequest asked = account_request(request);
     const std::string address = address_of(request);
     const auto now = Throttle::Clock::now();
     std::string reply;
     try {
         reply = site.pool.with([&](Database& database) {
-            const std::string subject = sign_in_subject(database, asked.email);
+            const auto account = account_at(database, asked.email);
+            const std::string subject = sign_in_subject(account, asked.email);
             if (!site.throttle.allows(subject, address, now)) {
                 return account_error(ERR_BAD_PASSWD, kTooManyAttempts);
             }
-            std::string text = answer(database, asked);
-            if (is_wrong_password(text)) site.throttle.count(subject, address, now);
-            if (has_account_key(text)) {
-                // Asked again, because the account may be new.
-                site.throttle.signed_in(sign_in_subject(database, asked.email), address, now);
+            const AccountReply answered = answer(database, account, asked);
+            if (is_wrong_password(answered.text)) site.throttle.count(subject, address, now);
+            if (answered.user != 0) {
+                site.throttle.signed_in(account_subject(answered.user), address, now);
             }
-            return text;
+            return answered.text;
         });
     } catch (const TooBusyError& error) {
         reply = account_error(ERR_PROJECT_DOWN, error.what());
@@ -157,15 +160,21 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
         response.set_content(project_config_page(site.config, platforms), kXml);
     });
     both("/create_account.php", [&site](const Request& request, Response& response) {
-        answer_account(site, request, response,
-                       [&request](Database& database, const AccountRequest& asked) {
-                           std::string reply = create_account(database, asked, unix_now());
-                           join_named_team(database, reply, request.get_param_value("team_name"));
-                           return reply;
-                       });
+        answer_account(
+            site, request, response,
+            [&request](Database& database, const auto& account, const auto& asked) {
+                const AccountReply reply = create_account(database, account, asked, unix_now());
+                if (reply.user != 0) {
+                    join_named_team(database, reply.user, request.get_param_value("team_name"));
+                }
+                return reply;
+            });
     });
     both("/lookup_account.php", [&site](const Request& request, Response& response) {
-        answer_account(site, request, response, look_up_account);
+        answer_account(site, request, response,
+                       [](Database&, const auto& account, const auto& asked) {
+                           return look_up_account(account, asked);
+                       });
     });
     site.server.Post(literal(site.prefix + kSchedulerPath),
                      [&site, &scheduler](const Request& request, Response& response,

@@ -12,6 +12,7 @@
 #include "peer/base/log.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
+#include "project_server/database/account_keys.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/templates.hpp"

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <regex>
 #include <set>
@@ -29,6 +30,15 @@ class StatementLog {
     void begin() {
         administrator_.execute("truncate table mysql.general_log");
         administrator_.execute("set global log_output = 'TABLE'");
+        administrator_.execute("set global general_log = 1");
+    }
+
+    /// How many executed statements begin with `verb` and contain `text`. Ends the log until the
+    /// next begin().
+    std::int64_t count(const std::string& verb, const std::string& text) {
+        return std::ranges::count_if(statements(), [&](const std::string& sql) {
+            return sql.starts_with(verb) && sql.find(text) != std::string::npos;
+        });
     }
 
     /// What has been found in the log.
@@ -39,13 +49,9 @@ class StatementLog {
     /// Asks the server how it reads for each kind of statement. Tables (or aliases) in `small` may
     /// be read whole. Ends the log.
     Findings explain(Database& database, const std::set<std::string>& small) {
-        administrator_.execute("set global general_log = 0");
         Findings findings;
         std::set<std::string> kinds;
-        for (const auto& row : administrator_.query(
-                 "select convert(argument using utf8mb4) as sql_ from mysql.general_log where "
-                 "command_type in ('Query', 'Execute')")) {
-            const std::string sql = first_of(row.text("sql_"));
+        for (const std::string& sql : statements()) {
             std::string verb = sql.substr(0, 6);
             for (char& c : verb) c = static_cast<char>(std::tolower(c));
             if (verb != "select" && verb != "update" && verb != "delete") continue;
@@ -69,6 +75,17 @@ class StatementLog {
   private:
     static constexpr std::int64_t kMaxLimit = 200;  ///< rows; tests have more
 
+    /// All statements in the log, which ends.
+    std::vector<std::string> statements() {
+        administrator_.execute("set global general_log = 0");
+        std::vector<std::string> all;
+        for (const auto& row : administrator_.query(
+                 "select convert(argument using utf8mb4) as sql_ from mysql.general_log where "
+                 "command_type in ('Query', 'Execute')")) {
+            all.push_back(first_of(row.text("sql_")));
+        }
+        return all;
+    }
     /// A statement without those that came behind it in the same message; each of them has an
     /// entry of its own.
     static std::string first_of(const std::string& message) {

@@ -11,7 +11,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// What may stand for a letter: accents (NFC), dotless and dotted i, other scripts, mathematical.
+/// Characters that look like a letter: accents (NFC), dotless and dotted i, other scripts,
+/// mathematical.
 const std::map<char, Texts>& twins() {
     static const std::map<char, Texts> all{
         {'a', {"á", "à", "â", "ä", "å", "ā", "ą", "Á", "а", "α", "ɑ", "ª", "𝐚"}},
@@ -55,7 +56,7 @@ const Texts kInvisible{"\u200B",
                        "%0d%0a"};
 const Texts kBlanks{" ",      "\t",     "\r",     "\n",     "\v",     "\f",
                     "\u00A0", "\u3000", "\u2003", "\u2028", "\u0085", "  \t"};
-/// With the address in place of a star.
+/// Patterns of addresses: the star is replaced by the address.
 const Texts kFrames{"\"*\"",
                     "<*>",
                     "Alice <*>",

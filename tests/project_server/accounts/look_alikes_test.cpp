@@ -60,6 +60,11 @@ std::int64_t count(Database& database, const std::string& what) {
     return database.query_one("select count(*) as n from " + what)->integer("n");
 }
 
+/// The reply of create_account.php.
+std::string create(Database& database, const AccountRequest& request) {
+    return create_account(database, account_at(database, request.email), request, 1).text;
+}
+
 void await_empty_queue(Database& database) {
     const auto until = std::chrono::steady_clock::now() + 60s;
     while (count(database, "dedloc_mail") > 0) {
@@ -263,18 +268,17 @@ TEST_CASE("accounts whose addresses are alike are different accounts", "[server]
     Database& database = project.database();
     set_collation(database, kBytes);
     add_account(database, "Jos\u00E9", kAccented, false);
-    const auto create = [&](const std::string& email, const std::string& password) {
-        return create_account(
-            database,
-            {.email = email, .password_hash = boinc_password_hash(password, email), .name = "Jose"},
-            1);
+    const auto create_jose = [&](const std::string& email, const std::string& password) {
+        return create(database, {.email = email,
+                                 .password_hash = boinc_password_hash(password, email),
+                                 .name = "Jose"});
     };
-    CHECK_THAT(create(kJose, "secret-Jose"), Contains("<authenticator>"));
+    CHECK_THAT(create_jose(kJose, "secret-Jose"), Contains("<authenticator>"));
     CHECK(count(database, "user") == 2);
-    // In another case it is the same account: with its password the client gets its key.
-    const std::string first = create(kJose, "secret-Jose");
-    CHECK(create("JOSE@Example.ORG", "secret-Jose") == first);
-    CHECK_THAT(create("Jose@example.org", "another"), Contains("-137"));
+    // An address in other case is the same account, whose password gets the client its key.
+    const std::string first = create_jose(kJose, "secret-Jose");
+    CHECK(create_jose("JOSE@Example.ORG", "secret-Jose") == first);
+    CHECK_THAT(create_jose("Jose@example.org", "another"), Contains("-137"));
     const auto again = register_user(database, "JOSE@example.org", "Jose", "another", 1);
     CHECK(again.refusal.value_or("") == "There is an account with this e-mail address already.");
     CHECK(count(database, "user") == 2);
@@ -293,8 +297,7 @@ TEST_CASE("a database that takes two addresses for one says so", "[server][integ
     const auto is_told = [](const std::string& text) {
         return text.find("cannot tell this e-mail address from") != text.npos;
     };
-    CHECK(is_told(
-        create_account(database, {.email = kJose, .password_hash = hash, .name = "Jose"}, 1)));
+    CHECK(is_told(create(database, {.email = kJose, .password_hash = hash, .name = "Jose"})));
     CHECK(is_told(register_user(database, kJose, "Jose", "secret", 1).refusal.value_or("")));
     CHECK(is_told(change_email(database, 2, "secret-Bob", kJose, 1).value_or("")));
     const auto key = database.query_one("select authenticator as k from user where id = 2");
@@ -329,10 +332,9 @@ TEST_CASE("an account of a former release keeps its address and can leave it",
     add_account(database, "Old", old, false);
     CHECK(email_fault(old));
     const std::string hash = boinc_password_hash("secret-Old", old);
-    CHECK_THAT(look_up_account(database, {.email = old, .password_hash = hash, .name = ""}),
-               Contains("<authenticator>"));
-    CHECK_THAT(create_account(database, {.email = old, .password_hash = hash, .name = "Old"}, 1),
-               Contains("<authenticator>"));
+    const AccountRequest request{.email = old, .password_hash = hash, .name = "Old"};
+    CHECK(look_up_account(account_at(database, old), request).user == 1);
+    CHECK_THAT(create(database, request), Contains("<authenticator>"));
     Browser browser{site};
     CHECK(browser
               .submit("/account/sign_in", "/account/sign_in",

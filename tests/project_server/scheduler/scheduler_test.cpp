@@ -350,32 +350,31 @@ TEST_CASE("an account is created once and found only with its password", "[serve
     TestProject project;
     Database& database = project.database();
     const std::string password(32, 'a');
-    const std::string made =
-        create_account(database, {.email = "X@Y.org", .password_hash = password, .name = "X"}, 5);
-    CHECK_THAT(made, Catch::Contains("<authenticator>"));
-    CHECK(create_account(database, {.email = "x@y.org", .password_hash = password, .name = "Z"},
-                         5) == made);
     const std::string other(32, 'b');
-    CHECK_THAT(
-        create_account(database, {.email = "x@y.org", .password_hash = other, .name = "Z"}, 5),
-        Catch::Contains("-137"));
-    CHECK(look_up_account(database, {.email = "x@y.org", .password_hash = password, .name = ""}) ==
-          made);
-    CHECK_THAT(look_up_account(database, {.email = "x@y.org", .password_hash = other, .name = ""}),
+    const auto create = [&](const AccountRequest& request) {
+        return create_account(database, account_at(database, request.email), request, 5).text;
+    };
+    const auto look_up = [&](const AccountRequest& request) {
+        return look_up_account(account_at(database, request.email), request).text;
+    };
+    const std::string made = create({.email = "X@Y.org", .password_hash = password, .name = "X"});
+    CHECK_THAT(made, Catch::Contains("<authenticator>"));
+    CHECK(create({.email = "x@y.org", .password_hash = password, .name = "Z"}) == made);
+    CHECK_THAT(create({.email = "x@y.org", .password_hash = other, .name = "Z"}),
+               Catch::Contains("-137"));
+    CHECK(look_up({.email = "x@y.org", .password_hash = password, .name = ""}) == made);
+    CHECK_THAT(look_up({.email = "x@y.org", .password_hash = other, .name = ""}),
                Catch::Contains("-206"));
-    CHECK_THAT(look_up_account(database, {.email = "n@y.org", .password_hash = other, .name = ""}),
+    CHECK_THAT(look_up({.email = "n@y.org", .password_hash = other, .name = ""}),
                Catch::Contains("-136"));
-    CHECK_THAT(look_up_account(database, {.email = "x@y.org", .password_hash = "", .name = ""}),
+    CHECK_THAT(look_up({.email = "x@y.org", .password_hash = "", .name = ""}),
                Catch::Contains("<success/>"));
-    CHECK_THAT(
-        create_account(database, {.email = "no mail", .password_hash = other, .name = "n"}, 5),
-        Catch::Contains("-205"));
-    CHECK_THAT(
-        create_account(database, {.email = "q@y.org", .password_hash = other, .name = ""}, 5),
-        Catch::Contains("-188"));
-    CHECK_THAT(
-        create_account(database, {.email = "q@y.org", .password_hash = "short", .name = "n"}, 5),
-        Catch::Contains("-206"));
+    CHECK_THAT(create({.email = "no mail", .password_hash = other, .name = "n"}),
+               Catch::Contains("-205"));
+    CHECK_THAT(create({.email = "q@y.org", .password_hash = other, .name = ""}),
+               Catch::Contains("-188"));
+    CHECK_THAT(create({.email = "q@y.org", .password_hash = "short", .name = "n"}),
+               Catch::Contains("-206"));
     CHECK_THAT(database.query_one("select passwd_hash from user")->text("passwd_hash"),
                Catch::StartsWith("$argon2id$"));
 }

@@ -13,6 +13,7 @@
 #include "project_server/accounts/throttle.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/scheduler/preferences.hpp"
+#include "tests/project_server/statement_log.hpp"
 #include "tests/project_server/web/browser.hpp"
 
 namespace dedloc::server {
@@ -29,11 +30,13 @@ TEST_CASE("an account of the web page is that of BOINC's clients", "[server][int
     CHECK_THAT(browser.last_cookie_header,
                Contains("HttpOnly") && Contains("SameSite=Lax") && Contains("Path=/"));
     CHECK_THAT(browser.get("/account").body, Contains("ada@example.org") && Contains("Ada"));
-    const std::string reply = look_up_account(
-        site.database(), {.email = "Ada@example.org",
-                          .password_hash = boinc_password_hash("secret-Ada", "Ada@Example.org"),
-                          .name = ""});
-    CHECK_THAT(reply, Contains("<authenticator>"));
+    const auto reply =
+        look_up_account(account_at(site.database(), "Ada@example.org"),
+                        {.email = "Ada@example.org",
+                         .password_hash = boinc_password_hash("secret-Ada", "Ada@Example.org"),
+                         .name = ""});
+    CHECK_THAT(reply.text, Contains("<authenticator>"));
+    CHECK(reply.user == 1);
     const auto row = site.database().query_one("select passwd_hash from user");
     CHECK_THAT(row->text("passwd_hash"), Catch::StartsWith("$argon2id$"));
     const auto token = site.database().query_one("select token from token");
@@ -53,6 +56,27 @@ TEST_CASE("an account of the web page is that of BOINC's clients", "[server][int
     CHECK(browser.get("/account").status == 200);
     site.database().execute("update token set expire_time = 1");
     CHECK(browser.get("/account").status == 303);
+}
+
+TEST_CASE("a request of a client looks its account up once", "[server][integration]") {
+    StatementLog log;
+    TestSite site;
+    Browser ada{site};
+    register_as(ada, "Ada");
+    const std::string hash = boinc_password_hash("secret-Ada", "ada@example.org");
+    const std::string of_ada = "email_addr=ada@example.org&user_name=Ada&passwd_hash=" + hash;
+    const std::string of_bob = "email_addr=bob@example.org&user_name=Bob&passwd_hash=" + hash;
+    for (const auto& [request, answer] :
+         std::map<std::string, std::string>{{"/lookup_account.php?" + of_ada, "<authenticator>"},
+                                            {"/lookup_account.php?" + of_ada + "0", "-206"},
+                                            {"/create_account.php?" + of_ada, "<authenticator>"},
+                                            {"/create_account.php?" + of_ada + "0", "-137"},
+                                            {"/create_account.php?" + of_bob, "<authenticator>"}}) {
+        INFO(request);
+        log.begin();
+        CHECK_THAT(site.get(request).body, Contains(answer));
+        CHECK(log.count("select", "from user where email_addr") == 1);
+    }
 }
 
 TEST_CASE("forms of other sites are refused", "[server][integration]") {

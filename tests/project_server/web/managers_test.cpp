@@ -331,6 +331,7 @@ TEST_CASE("teams are found by id, by ids and by a part of their name", "[server]
         return ids;
     };
     CHECK(named("RIGA") == "21");  // sorted by recent credit
+    CHECK(named("r\u012Bga") == "21");
     CHECK(named("100%") == "1");
     CHECK(named("%") == "1");
     CHECK(named("a_t") == "2");
