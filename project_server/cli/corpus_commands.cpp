@@ -107,7 +107,7 @@ void add_tokenizer_options(CLI::App& command,
                                                "this spiece.model (with what the files beside it "
                                                "say); train none");
     const auto rules = [options]() -> tokenizer::AlbertRules& {
-        // Without a flag, AlbertTokenizer's opposites.
+        // An option that is not given is off; AlbertTokenizer's defaults are not used here.
         if (!options->rules) options->rules = {.lower_case = false, .keep_accents = false};
         return *options->rules;
     };

@@ -172,7 +172,7 @@ TEST_CASE("all text of the schema is compared by bytes, whatever the defaults ar
 }
 
 TEST_CASE("every statement that creates a table says how its text is compared", "[server]") {
-    // Without this a new table gets it only because apply_schema converts tables.
+    // apply_schema() converts every table, so the schema is read for statements that omit it.
     const std::string text{schema_text()};
     const std::regex table{R"(create table if not exists (\w+) \([^;]*\)([^;)]*);)"};
     int tables = 0;

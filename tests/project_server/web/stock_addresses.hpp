@@ -28,7 +28,7 @@ struct StockAddress {
 };
 
 inline constexpr auto kStockAddresses = std::to_array<StockAddress>({
-    // Compiled in.
+    // Compiled into stock programs.
     {"", StockAnswer::kPage, "", "client/cs_scheduler.cpp"},
     {"", StockAnswer::kPage, "", "clientgui/AccountInfoPage.cpp"},
     {"account_finish.php?auth=KEY", StockAnswer::kSent, "account/ready",
@@ -53,13 +53,13 @@ inline constexpr auto kStockAddresses = std::to_array<StockAddress>({
     {"get_output.php?cmd=batch_files&batch_id=1&auth_str=KEY", StockAnswer::kXml,
      "<error_num>-1</error_num>", "lib/submit_api.py"},
     {"server_status.php?counts=1", StockAnswer::kXml, "<job_counts>", "lib/submit_api.py"},
-    // In the gui_urls.xml that BOINC gives every project.
+    // Links of the gui_urls.xml that BOINC gives every project.
     {"forum_index.php", StockAnswer::kSent, "news", "tools/gui_urls.xml"},
     {"home.php", StockAnswer::kSent, "account", "tools/gui_urls.xml"},
     {"results.php?userid=1", StockAnswer::kSent, "account/tasks", "tools/gui_urls.xml"},
     {"team_display.php?teamid=1", StockAnswer::kSent, "team/1", "tools/gui_urls.xml"},
     {"notices.php?userid=1&auth=1_KEY", StockAnswer::kXml, "<rss version", "tools/gui_urls.xml"},
-    // Account managers and sites of statistics ask these.
+    // Requests of account managers and of sites of statistics.
     {"am_get_info.php?account_key=KEY", StockAnswer::kXml, "<am_get_info_reply>",
      "html/user/am_get_info.php"},
     {"am_set_info.php?account_key=KEY", StockAnswer::kXml, "<am_set_info_reply>",
