@@ -1,20 +1,15 @@
 // Computing preferences between the web pages and a stock BOINC client: the newest wins.
 #include "project_server/accounts/preference_changes.hpp"
-#include "tests/project_server/web/stock_client.hpp"
+#include "tests/project_server/web/served_project.hpp"
 
 namespace dedloc::server {
 
 TEST_CASE("computing preferences reach a stock client, and its newer ones come back",
           "[server][boinc][integration]") {
-    const std::uint16_t port = platform::free_port("127.0.0.1");
-    TestProject project{port};
-    make_key_pair(project.config().key_directory, "code_sign");
-    make_key_pair(project.config().key_directory, "upload");
-    const Child server{{DEDLOC_SERVER_PROGRAM, "--project", project.root().string(), "--listen",
-                        "127.0.0.1:" + std::to_string(port)},
-                       project.root() / "server.log"};
+    ServedProject project;
+    project.serve();
     StockClient client{project.root() / "client.log", {}};
-    const std::string url = project.config().master_url;
+    const std::string& url = project.url();
     client.tell("--create_account " + url + " ada@example.org secret Ada");
     const auto user = project.database().query_one("select id, authenticator from user");
     REQUIRE(user);

@@ -2,7 +2,7 @@
 // downloads the files of a job, and one before a new version.
 #include "project_server/publishing/key_change.hpp"
 #include "project_server/scheduler/catalogue.hpp"
-#include "tests/project_server/web/stock_client.hpp"
+#include "tests/project_server/web/served_project.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -13,60 +13,39 @@ using Catch::Contains;
 constexpr std::size_t kProgramBytes = 4'000'000;
 constexpr const char* kSlowDownload = "<max_bytes_sec_down>40000</max_bytes_sec_down>";
 
-struct Volunteer {
-    std::uint16_t port = platform::free_port("127.0.0.1");
-    TestProject project{port};
-    std::unique_ptr<Child> server;
+struct Volunteer : ServedProject {
     std::unique_ptr<StockClient> client;
-    const std::string url = project.config().master_url;
 
     Volunteer() {
-        for (const char* const name : {"code_sign", "upload"}) {
-            make_key_pair(project.config().key_directory, name);
-        }
         publish(100);
-        create_job(project.config(), "first", "text");
-        server = std::make_unique<Child>(
-            std::vector<std::string>{DEDLOC_SERVER_PROGRAM, "--project", project.root().string(),
-                                     "--listen", "127.0.0.1:" + std::to_string(port)},
-            project.root() / "server.log");
-        client =
-            std::make_unique<StockClient>(project.root() / "client.log", fs::path{}, kSlowDownload);
-        client->tell("--create_account " + url + " ada@example.org secret Ada");
-        const auto user = project.database().query_one("select authenticator from user");
+        create_job(config(), "first", "text");
+        serve();
+        client = std::make_unique<StockClient>(root() / "client.log", fs::path{}, kSlowDownload);
+        client->tell("--create_account " + url() + " ada@example.org secret Ada");
+        const auto user = database().query_one("select authenticator from user");
         REQUIRE(user);
-        client->tell("--project_attach " + url + " " + user->text("authenticator"));
+        client->tell("--project_attach " + url() + " " + user->text("authenticator"));
     }
     /// Publishes small_app; each version has another program.
     void publish(int version) {
-        const fs::path program = project.root() / "small_app";
+        const fs::path program = root() / "small_app";
         fs::copy_file(DEDLOC_SMALL_APP, program, fs::copy_options::overwrite_existing);
         std::ofstream{program, std::ios::app} << "version " << version
                                               << std::string(kProgramBytes, ' ');
-        publish_small_app(project.database(), project.config(), program, "", version);
+        publish_small_app(database(), config(), program, "", version);
     }
     /// Changes the key; the client is told of it. Returns the last but one line of the new key.
     void change_key() {
-        server::change_key(project.database(), project.config(), {}, [](const auto&) {});
-        const std::string key =
-            read_public_key_text(project.config().key_directory / "code_sign_public");
+        server::change_key(database(), config(), {}, [](const auto&) {});
+        const std::string key = read_public_key_text(config().key_directory / "code_sign_public");
         const std::string line = key.substr(key.find('\n') + 1, 60);
-        const bool is_known =
-            updated_within(60s, [&] { return client->state().find(line) != std::string::npos; });
+        const bool is_known = updated_within(
+            60s, *client, [&] { return client->state().find(line) != std::string::npos; });
         INFO(client->log());
         REQUIRE(is_known);
     }
-    template <class Condition>
-    bool updated_within(std::chrono::seconds timeout, const Condition& condition) const {
-        return within(timeout, [&] {
-            if (condition()) return true;
-            client->tell("--project " + url + " update");
-            std::this_thread::sleep_for(1s);
-            return condition();
-        });
-    }
     Row result(const std::string& name) {
-        const auto row = project.database().query_one(
+        const auto row = database().query_one(
             "select r.server_state, r.outcome, r.stderr_out, v.version_num from result r left join "
             "app_version v on v.id = r.app_version_id where r.name = ?",
             {name});
@@ -75,14 +54,14 @@ struct Volunteer {
     }
     /// Whether the server has made the result, and it is in this state.
     bool is_in(const std::string& name, int state) {
-        return project.database()
+        return database()
             .query_one("select id from result where name = ? and server_state = ?", {name, state})
             .has_value();
     }
     /// The job is done, and the client has logged no failure.
     void finish(const std::string& name, int version) {
         const bool is_done =
-            updated_within(120s, [&] { return is_in(name, RESULT_SERVER_STATE_OVER); });
+            updated_within(120s, *client, [&] { return is_in(name, RESULT_SERVER_STATE_OVER); });
         const std::string log = client->log();
         INFO(log);
         REQUIRE(is_done);
@@ -112,7 +91,7 @@ TEST_CASE("a stock client follows changes of the code-signing key",
 
     volunteer.change_key();
     volunteer.publish(101);
-    create_job(volunteer.project.config(), "second", "text");
+    create_job(volunteer.config(), "second", "text");
     volunteer.finish("second_0", 101);
 }
 

@@ -1,7 +1,7 @@
 // The whole life of a stock BOINC client that an account manager manages: it gets the weak account
 // key from the manager, works, earns, follows a change of the password, and leaves.
 #include "tests/project_server/web/played_manager.hpp"
-#include "tests/project_server/web/stock_client.hpp"
+#include "tests/project_server/web/served_project.hpp"
 #include "validators/grants.hpp"
 
 namespace dedloc::server {
@@ -11,44 +11,17 @@ using Catch::Contains;
 
 constexpr double kCredit = 12.5;
 
-struct ManagedClient {
-    std::uint16_t port = platform::free_port("127.0.0.1");
-    TestProject project{port};
-    std::unique_ptr<Child> server;
+struct ManagedClient : ServedProject {
     std::unique_ptr<PlayedManager> manager;
     std::unique_ptr<StockClient> client;
-    const std::string url = project.config().master_url;
 
     ManagedClient() {
-        for (const char* const name : {"code_sign", "upload"}) {
-            make_key_pair(project.config().key_directory, name);
-        }
-        publish_small_app(project.database(), project.config(), DEDLOC_SMALL_APP, "");
-        project.database().execute("insert into team (name, userid) values ('Towners', 99)");
-        create_job(project.config(), "first", "text");
-        server = std::make_unique<Child>(
-            std::vector<std::string>{DEDLOC_SERVER_PROGRAM, "--project", project.root().string(),
-                                     "--listen", "127.0.0.1:" + std::to_string(port)},
-            project.root() / "server.log");
-        const bool is_up = within(30s, [&] {
-            return output_of("curl -sS " + url + "get_project_config.php")
-                       .find("<project_config>") != std::string::npos;
-        });
-        REQUIRE(is_up);
-        manager = std::make_unique<PlayedManager>(url);
-        client = std::make_unique<StockClient>(project.root() / "client.log", fs::path{});
-    }
-    std::int64_t number(const std::string& expression) {
-        return project.database().query_one("select (" + expression + ") as n")->integer("n");
-    }
-    template <class Condition>
-    bool updated_within(std::chrono::seconds timeout, const Condition& condition) const {
-        return within(timeout, [&] {
-            if (condition()) return true;
-            client->tell("--project " + url + " update");
-            std::this_thread::sleep_for(1s);
-            return condition();
-        });
+        publish_small_app(database(), config(), DEDLOC_SMALL_APP, "");
+        database().execute("insert into team (name, userid) values ('Towners', 99)");
+        create_job(config(), "first", "text");
+        serve();
+        manager = std::make_unique<PlayedManager>(url());
+        client = std::make_unique<StockClient>(root() / "client.log", fs::path{});
     }
     bool has_done(const std::string& result) {
         return number("select count(*) from result where name = '" + result +
@@ -75,7 +48,7 @@ struct ManagedClient {
 
 /// What dedloc-credit does for a job's work.
 void pay(ManagedClient& managed) {
-    Database& database = managed.project.database();
+    Database& database = managed.database();
     const auto job = database.query_one(
         "select id, hostid, userid, sent_time from result where name = "
         "'first_0'");
@@ -97,7 +70,7 @@ void change_settings(ManagedClient& managed) {
     CHECK_THAT(manager.manage("am_set_info.php", {{"name", "Ada L."}}), Contains("<success/>"));
     CHECK_THAT(manager.manage("am_set_host_info.php", {{"hostid", "1"}, {"venue", "school"}}),
                Contains("<success/>"));
-    CHECK(managed.updated_within(60s, [&] {
+    CHECK(managed.updated_within(60s, client, [&] {
         return client.tell("--get_project_status").find("user_name: Ada L.") != std::string::npos &&
                client.state().find("<host_venue>school</host_venue>") != std::string::npos;
     }));
@@ -112,7 +85,7 @@ void change_password(ManagedClient& managed) {
                    "am_set_info.php",
                    {{"password_hash", boinc_password_hash("another password", "ada@example.org")}}),
                Contains("<success/>"));
-    CHECK(managed.updated_within(60s, [&] {
+    CHECK(managed.updated_within(60s, client, [&] {
         return client.log().find("Invalid or missing account key") != std::string::npos;
     }));
     manager.renew_key();
@@ -120,8 +93,9 @@ void change_password(ManagedClient& managed) {
     CHECK(
         managed.tells_until("--acct_mgr sync", "Received new authenticator from account manager"));
     CHECK_THAT(manager.last_request(), Contains("<account_key>" + old + "</account_key>"));
-    create_job(managed.project.config(), "second", "text");
-    const bool goes_on = managed.updated_within(120s, [&] { return managed.has_done("second_0"); });
+    create_job(managed.config(), "second", "text");
+    const bool goes_on =
+        managed.updated_within(120s, client, [&] { return managed.has_done("second_0"); });
     INFO(client.log());
     REQUIRE(goes_on);
     CHECK(managed.number("select count(*) from host") == 1);
@@ -143,20 +117,20 @@ TEST_CASE("a stock client that an account manager has attached works, earns and 
     REQUIRE(is_attached);
 
     // The client has the weak key only, and its work is the account's.
-    const bool is_done = managed.updated_within(120s, [&] { return managed.has_done("first_0"); });
+    const bool is_done =
+        managed.updated_within(120s, client, [&] { return managed.has_done("first_0"); });
     INFO(client.log());
-    INFO(contents(managed.project.root() / "server.log"));
+    INFO(managed.log());
     REQUIRE(is_done);
     CHECK(managed.number("select userid from result where name = 'first_0'") == 1);
     CHECK_THAT(managed.stored(), Contains(manager.weak_key()) && !Contains(manager.key()));
-    CHECK_THAT(contents(managed.project.root() / "server.log"),
-               !Contains(manager.key()) && !Contains(manager.weak_key()));
+    CHECK_THAT(managed.log(), !Contains(manager.key()) && !Contains(manager.weak_key()));
 
     // The manager and the client see what it has earned.
     pay(managed);
     CHECK_THAT(manager.manage("show_user.php", {{"format", "xml"}, {"auth", manager.key()}}),
                Contains("<total_credit>12.500000</total_credit>") && Contains("<host>"));
-    CHECK(managed.updated_within(60s, [&] {
+    CHECK(managed.updated_within(60s, client, [&] {
         return client.tell("--get_project_status").find("user_total_credit: 12.5") !=
                std::string::npos;
     }));
@@ -173,7 +147,7 @@ TEST_CASE("a stock client that an account manager has attached works, earns and 
     client.tell("--acct_mgr detach");
 
     // A project that is entered as an account manager says what it is.
-    CHECK(managed.tells_until("--acct_mgr attach " + managed.url + " ada secret",
+    CHECK(managed.tells_until("--acct_mgr attach " + managed.url() + " ada secret",
                               "This is a project, not an account manager"));
     INFO(client.log());
     CHECK_THAT(client.log(), !Contains("Bad signature for URL"));
