@@ -95,12 +95,13 @@ inline constexpr const char* kResultTemplate = R"(<output_template>
 </output_template>
 )";
 
-/// Creates a job with the input `text`, through libsched.
+/// Creates a job of small_app with the input `text`, through libsched.
 inline void create_job(const ProjectConfig& project, const std::string& name,
-                       const std::string& text, const char* arguments = nullptr) {
+                       const std::string& text, const char* arguments = nullptr,
+                       const std::string& app_name = "small") {
     open_boinc_database(project);
     DB_APP app;
-    REQUIRE(app.lookup("where name='small'") == 0);
+    REQUIRE(app.lookup(("where name='" + app_name + "'").c_str()) == 0);
     const std::string file = name + ".in";
     std::array<char, 1024> path{};
     REQUIRE(::config.download_path(file.c_str(), path.data()) == 0);
@@ -144,14 +145,14 @@ inline void write_client_settings(const fs::path& home, const std::string& prefe
         << preferences << "</global_preferences>\n";
 }
 
-/// Publishes small_app as a version of the app "small" for a plan class. It runs on the libraries
-/// of this machine.
+/// Publishes small_app as a version of an app for a plan class. It runs on the libraries of this
+/// machine.
 inline void publish_small_app(Database& database, const ProjectConfig& project,
                               const std::string& program, std::string_view plan_class,
-                              int version = 100) {
+                              int version = 100, const std::string& app_name = "small") {
     add_app_version(
         database, project,
-        {.app = "small",
+        {.app = app_name,
          .friendly_name = "Capitals",
          .version = version,
          .plan_class = std::string{plan_class},
