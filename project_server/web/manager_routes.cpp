@@ -155,6 +155,23 @@ void add_lists(Site& site) {
     }
 }
 
+/// Figures by which BOINC's servers pay: the FLOPS that they have measured of each app version.
+/// Here a run's ledger says what is paid, so no version has any.
+void add_measured_versions(Site& site) {
+    struct Empty {
+        const char* path;
+        const char* xml;
+    };
+    for (const Empty& empty :
+         {Empty{"/app_versions.php", "<app_versions>\n</app_versions>\n"},
+          Empty{"/gpu_ratios.php",
+                "<scale_factors>\n<total_credit>0</total_credit>\n</scale_factors>\n"}}) {
+        site.get(empty.path, [empty](const Request&, Response& response) {
+            response.set_content(std::string{kXmlHeader} + empty.xml, kXml);
+        });
+    }
+}
+
 /// Requests that this server refuses, with the sentence that the program's user reads.
 void add_refusals(Site& site) {
     struct Refused {
@@ -168,6 +185,7 @@ void add_refusals(Site& site) {
          {Refused{"/login_token_lookup.php", ERR_DB_NOT_FOUND,
                   "This project gives out no login tokens."},
           Refused{"/create_team.php", kNotOffered, "Teams are created on the web page."},
+          Refused{"/result_status.php", kNotOffered, "Tasks are shown to their owners only."},
           Refused{"/submit_rpc_handler.php", kNotOffered, "This project takes no jobs of others."},
           Refused{"/job_file.php", kNotOffered, "This project takes no jobs of others."},
           Refused{"/get_output.php", kNotOffered, "This project takes no jobs of others."}}) {
@@ -193,6 +211,7 @@ void add_manager_routes(Site& site) {
     add_accounts(site);
     add_people(site);
     add_lists(site);
+    add_measured_versions(site);
     add_refusals(site);
 }
 

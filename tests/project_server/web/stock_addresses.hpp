@@ -16,6 +16,7 @@ enum class StockAnswer {
     kPage,  ///< status 200, a page
     kSent,  ///< status 303: sent to `says`, a page of ours
     kXml,   ///< status 200, XML with `says` in it
+    kNone,  ///< status 404: this project has nothing of the kind
 };
 
 /// An address and its answer. KEY stands for an account's key, and the account's id is 1, as are
@@ -79,6 +80,15 @@ inline constexpr auto kStockAddresses = std::to_array<StockAddress>({
     {"apps.php?xml=1", StockAnswer::kXml, "<app_versions>", "html/user/apps.php"},
     {"server_status.php?xml=1", StockAnswer::kXml, "<server_status>",
      "html/user/server_status.php"},
+    {"app_versions.php", StockAnswer::kXml, "<app_versions>\n</app_versions>",
+     "html/user/app_versions.php"},
+    {"gpu_ratios.php", StockAnswer::kXml, "<total_credit>0</total_credit>",
+     "html/user/gpu_ratios.php"},
+    {"result_status.php?ids=1", StockAnswer::kXml, "<error_num>-1</error_num>",
+     "html/user/result_status.php"},
+    // A gadget for iGoogle, which ended in 2013: the profile of the user of the day. This project
+    // has neither profiles nor a user of the day.
+    {"uotd_gadget.php", StockAnswer::kNone, "", "html/user/uotd_gadget.php"},
     {"rss_main.php", StockAnswer::kXml, "<rss version", "html/user/rss_main.php"},
     // Pages that people have in links and bookmarks.
     {"index.php", StockAnswer::kPage, "", "html/user/sample_index.php"},

@@ -57,6 +57,9 @@ TEST_CASE("every address that stock programs and links know has its answer",
                 CHECK_THAT(response.get_header_value("Content-Type"),
                            Catch::StartsWith("text/xml"));
                 break;
+            case StockAnswer::kNone:
+                CHECK(response.status == 404);
+                break;
             case StockAnswer::kSent: {
                 CHECK(response.status == 303);
                 const std::string to = response.get_header_value("Location");
