@@ -25,10 +25,12 @@ constexpr std::array<const char*, 7> kSpecialFields{
 constexpr std::array<const char*, 2> kFurtherFields{"additional_special_tokens",
                                                     "extra_special_tokens"};
 
-/// A token as a text, or as an object with its properties.
-AddedToken read_token(const Value& value, const char* field, const std::string& document) {
+/// A token as a text, or as an object with its properties. One that is not special is looked for in
+/// the normalised text unless it says otherwise.
+AddedToken read_token(const Value& value, const char* field, bool is_special,
+                      const std::string& document) {
     AddedToken token;
-    token.is_special = true;
+    token.is_special = is_special;
     if (value.IsString()) {
         token.content = {value.GetString(), value.GetStringLength()};
         // As AlbertTokenizer does with a plain text.
@@ -47,8 +49,8 @@ AddedToken read_token(const Value& value, const char* field, const std::string& 
     token.is_single_word = flag("single_word", false);
     token.takes_space_before = flag("lstrip", false);
     token.takes_space_after = flag("rstrip", false);
-    token.is_normalised = flag("normalized", false);
-    token.is_special = flag("special", true);
+    token.is_special = flag("special", is_special);
+    token.is_normalised = flag("normalized", !token.is_special);
     return token;
 }
 
@@ -56,13 +58,20 @@ void read_special_tokens(const Value& whole, const std::string& document, Tokeni
     for (const char* const field : kSpecialFields) {
         const auto found = whole.FindMember(field);
         if (found == whole.MemberEnd() || found->value.IsNull()) continue;
-        config.special_tokens[field] = read_token(found->value, field, document);
+        config.special_tokens[field] = read_token(found->value, field, true, document);
     }
     for (const char* const field : kFurtherFields) {
         const auto found = whole.FindMember(field);
-        if (found == whole.MemberEnd() || !found->value.IsArray()) continue;
-        for (const Value& token : found->value.GetArray()) {
-            config.further.push_back(read_token(token, field, document));
+        if (found == whole.MemberEnd()) continue;
+        const auto add = [&](const Value& token) {
+            config.further.push_back(read_token(token, field, true, document));
+        };
+        if (found->value.IsArray()) {
+            for (const Value& token : found->value.GetArray()) add(token);
+        } else if (found->value.IsObject()) {
+            for (const auto& item : found->value.GetObject()) add(item.value);
+        } else if (!found->value.IsNull()) {
+            JsonFields{whole, "", document}.refuse(field, "must be a list or an object of tokens");
         }
     }
 }
@@ -71,13 +80,14 @@ void read_special_tokens(const Value& whole, const std::string& document, Tokeni
 void read_added_tokens(const Value& whole, const std::string& document, TokenizerConfig& config) {
     const auto found = whole.FindMember("added_tokens_decoder");
     if (found == whole.MemberEnd() || found->value.IsNull()) return;
+    config.lists_added = true;
     JsonFields fields{whole, "", document};
     if (!found->value.IsObject() || found->value.MemberCount() > kMaxAdded) {
         fields.refuse("added_tokens_decoder", "must be an object of at most 65536 tokens");
     }
     for (const auto& item : found->value.GetObject()) {
         const std::string_view name{item.name.GetString(), item.name.GetStringLength()};
-        AddedToken token = read_token(item.value, "added_tokens_decoder", document);
+        AddedToken token = read_token(item.value, "added_tokens_decoder", false, document);
         const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), token.id);
         if (error != std::errc{} || end != name.data() + name.size()) {
             fields.refuse("added_tokens_decoder",
@@ -87,12 +97,43 @@ void read_added_tokens(const Value& whole, const std::string& document, Tokenize
     }
 }
 
+/// Refuses files other than the usual ones.
+void refuse_other_files(const Value& whole, JsonFields& fields) {
+    for (const char* const name : {"vocab_file", "tokenizer_file"}) {
+        if (fields.has(name) && !whole[name].IsNull()) {
+            fields.refuse(name,
+                          "asks for another file, which versions of transformers treat "
+                          "differently: remove the field");
+        }
+    }
+    const auto files = whole.FindMember("fast_tokenizer_files");
+    if (files == whole.MemberEnd() || files->value.IsNull()) return;
+    const bool is_usual = files->value.IsArray() &&
+                          std::ranges::all_of(files->value.GetArray(), [](const Value& file) {
+                              return file.IsString() && file == "tokenizer.json";
+                          });
+    if (!is_usual)
+        fields.refuse("fast_tokenizer_files", "other than tokenizer.json is not implemented");
+}
+
 /// Refuses what would change ids.
 void refuse_others(const Value& whole, JsonFields& fields) {
-    const auto is_true = [&](const char* name) { return fields.has(name) && fields.boolean(name); };
-    if (is_true("split_special_tokens")) {
-        fields.refuse("split_special_tokens", "is not implemented");
+    for (const char* const name : {"split_special_tokens", "from_slow"}) {
+        if (fields.has(name) && !whole[name].IsNull() && fields.boolean(name)) {
+            fields.refuse(name, "is not implemented");
+        }
     }
+    for (const auto& item : whole.GetObject()) {
+        const std::string_view name{item.name.GetString(), item.name.GetStringLength()};
+        if (!name.ends_with("_token") || !(item.value.IsString() || item.value.IsObject()))
+            continue;
+        if (std::ranges::find(kSpecialFields, name) == kSpecialFields.end()) {
+            fields.refuse(item.name.GetString(),
+                          "is a special token that only some versions of "
+                          "transformers know: not implemented");
+        }
+    }
+    refuse_other_files(whole, fields);
     if (const auto found = whole.FindMember("sp_model_kwargs");
         found != whole.MemberEnd() && found->value.IsObject() && !found->value.ObjectEmpty()) {
         fields.refuse("sp_model_kwargs", "other than {} is not implemented");
@@ -127,6 +168,21 @@ void parse_special_tokens_map(const std::string& document, std::string_view json
     const auto parsed = formats::parse_json(document, json, kMaxConfigBytes);
     const JsonFields whole{parsed, "", document};  // refuses anything but an object
     read_special_tokens(parsed, document, config);
+}
+
+std::map<std::string, std::uint64_t> parse_added_tokens(const std::string& document,
+                                                        std::string_view json) {
+    const auto parsed = formats::parse_json(document, json, kMaxConfigBytes);
+    const JsonFields whole{parsed, "", document};  // refuses anything but an object
+    std::map<std::string, std::uint64_t> ids;
+    for (const auto& item : parsed.GetObject()) {
+        const std::string token{item.name.GetString(), item.name.GetStringLength()};
+        if (!item.value.IsUint64()) {
+            throw InputError(fmt::format("{}: the id of '{}' is no number", document, token));
+        }
+        ids[token] = item.value.GetUint64();
+    }
+    return ids;
 }
 
 }  // namespace dedloc::huggingface

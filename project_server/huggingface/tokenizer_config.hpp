@@ -1,6 +1,7 @@
 // tokenizer_config.json, read: what it asks of a tokenizer.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct TokenizerConfig {
     /// Contents of the special tokens by field: "cls_token", "mask_token", …
     std::map<std::string, AddedToken> special_tokens;
     std::vector<AddedToken> added;    ///< "added_tokens_decoder"
+    bool lists_added = false;         ///< has it, so files of older versions do not count
     std::vector<AddedToken> further;  ///< "additional_special_tokens", whose ids it does not say
 };
 
@@ -31,5 +33,9 @@ TokenizerConfig parse_tokenizer_config(const std::string& document, std::string_
 /// special tokens there. Errors: InputError.
 void parse_special_tokens_map(const std::string& document, std::string_view json,
                               TokenizerConfig& config);
+
+/// Reads added_tokens.json of older versions, untrusted: ids by token. Errors: InputError.
+std::map<std::string, std::uint64_t> parse_added_tokens(const std::string& document,
+                                                        std::string_view json);
 
 }  // namespace dedloc::huggingface

@@ -39,6 +39,7 @@ struct Files {
     fs::path json;    ///< tokenizer.json; empty: none
     fs::path config;  ///< tokenizer_config.json; empty: none
     fs::path special_tokens_map;
+    fs::path added_tokens;
     fs::path model_config;  ///< config.json; empty: none
 };
 
@@ -58,6 +59,7 @@ Files find_files(const fs::path& path) {
     files.json = if_file(folder / "tokenizer.json");
     files.config = if_file(folder / "tokenizer_config.json");
     files.special_tokens_map = if_file(folder / "special_tokens_map.json");
+    files.added_tokens = if_file(folder / "added_tokens.json");
     files.model_config = if_file(folder / "config.json");
     return files;
 }
@@ -235,7 +237,7 @@ TokenizerConfig read_config(const Files& files) {
     if (!files.config.empty()) {
         config = parse_tokenizer_config(files.config.string(), platform::read_text(files.config));
     }
-    if (!files.special_tokens_map.empty() && config.added.empty()) {
+    if (!files.special_tokens_map.empty() && !config.lists_added) {
         parse_special_tokens_map(files.special_tokens_map.string(),
                                  platform::read_text(files.special_tokens_map), config);
     }
@@ -252,6 +254,20 @@ TokenizerConfig read_config(const Files& files) {
         refuse(source, fmt::format("the tokenizer_class '{}' needs a tokenizer.json", name));
     }
     return config;
+}
+
+/// Older versions of transformers list added tokens there, newer ones read it only if
+/// tokenizer_config.json has no such list. It may repeat tokens that are there anyway.
+void refuse_further_tokens(const TokenizerSpec& spec, const fs::path& file) {
+    if (file.empty()) return;
+    for (const auto& [token, id] : parse_added_tokens(file.string(), platform::read_text(file))) {
+        const AddedToken* const known = find(spec.added, token);
+        if (known == nullptr || known->id != id) {
+            refuse(file, fmt::format("adds the token '{}' with the id {}, which the other files of "
+                                     "the tokenizer do not: not implemented",
+                                     token, id));
+        }
+    }
 }
 
 /// Reads what the files beside the SentencePiece model say.
@@ -281,6 +297,7 @@ void read_beside(const Files& files, const SentencePieceModel& model, ModelToken
     for (const AddedToken& token : config.added) add(spec, token, IfKnown::kReplace, source);
     for (const AddedToken& token : config.further) add(spec, token, IfKnown::kKeep, source);
     std::ranges::stable_sort(spec.added, {}, &AddedToken::id);
+    refuse_further_tokens(spec, files.added_tokens);
     found.special = ids_of(spec, special, source);
     found.source = (files.json.empty() ? source : files.json).string();
     found.spec = std::move(spec);
@@ -300,7 +317,9 @@ ModelTokenizer read_model_tokenizer(const fs::path& path, const std::optional<Al
     found.file = files.model;
     found.model = platform::read_text(files.model, kMaxTokenizerBytes);
     const bool is_of_albert = field_of(files.model_config, "model_type") == "albert";
-    const bool has_own = !files.json.empty() || !files.config.empty() || is_of_albert;
+    const bool has_own = !files.json.empty() || !files.config.empty() ||
+                         !files.special_tokens_map.empty() || !files.added_tokens.empty() ||
+                         is_of_albert;
     if (!has_own && !rules) return found;
     if (has_own && rules) {
         throw InputError(

@@ -36,8 +36,8 @@ struct ModelTokenizer {
 ///
 /// - tokenizer.json is taken as it is. This is what AutoTokenizer of transformers 4 loads, and for
 ///   a folder that transformers 5 saved also what version 5 does.
-/// - Without it, tokenizer_config.json (or a config.json of ALBERT, with AlbertTokenizer's
-///   defaults) and spiece.model make what transformers 4 converts them to.
+/// - Without it, tokenizer_config.json (or another file of ALBERT's or of its tokenizer's, with
+///   AlbertTokenizer's defaults) and spiece.model make what transformers 4 converts them to.
 /// - With neither, `rules` say what is done to a text, or SentencePiece alone does it.
 ///
 /// Errors   InputError in one sentence: a file is missing or damaged, asks for something that is

@@ -73,6 +73,7 @@ void read_tokenizer_json(std::string_view json) {
 void read_tokenizer_config(std::string_view json) {
     auto config = huggingface::parse_tokenizer_config("x", json);
     huggingface::parse_special_tokens_map("x", json, config);
+    huggingface::parse_added_tokens("x", json);
 }
 
 /// Tokenises a text; after a byte 0xff follows a table of the normaliser.

@@ -1,15 +1,21 @@
 // Which of a folder's files count, and what is refused.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "peer/base/error.hpp"
 #include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/tokenizer/model_tokenizer.hpp"
+#include "project_server/tokenizer/pipeline.hpp"
 #include "tests/project_server/tokenizer/tokenizer_folder.hpp"
 
 namespace dedloc::tokenizer {
 namespace {
 
 namespace fs = std::filesystem;
+using huggingface::AddedToken;
 using huggingface::has_step;
 using huggingface::Lowercase;
 using huggingface::StripAccents;
@@ -46,6 +52,9 @@ TEST_CASE("the files beside a spiece.model count, as the folder's do", "[server]
     SECTION("its tokenizer.json") {
         folder.write("tokenizer.json", json_with("\"", "\""));
     }
+    SECTION("a list of special tokens") {
+        folder.write("special_tokens_map.json", R"({"mask_token":"[MASK]"})");
+    }
     const auto of_folder = read_model_tokenizer(folder.path);
     REQUIRE(of_folder.spec);
     CHECK(has_step<Lowercase>(*of_folder.spec));
@@ -71,6 +80,69 @@ TEST_CASE("tokens of the configuration change those of tokenizer.json", "[server
     CHECK(mask_takes_space());
 }
 
+// Each folder's ids were compared with those of transformers 4.57.6.
+TEST_CASE("tokens that the folder adds are found in a text", "[server]") {
+    const TokenizerFolder folder;
+    const auto finds = [&](const char* token) {
+        const auto spec = read_model_tokenizer(folder.path).spec;
+        return std::ranges::find(spec.value().added, token, &AddedToken::content) !=
+               spec->added.end();
+    };
+    folder.configure("");
+    CHECK_FALSE(finds("the"));
+    for (const char* const fields :
+         {R"("additional_special_tokens":["the"])", R"("extra_special_tokens":["the"])",
+          R"("extra_special_tokens":{"x_token":"the"})",
+          R"("added_tokens_decoder":{"340":{"content":"the"}})"}) {
+        CAPTURE(fields);
+        folder.configure(fields);
+        CHECK(finds("the"));
+    }
+    folder.configure("");
+    folder.write("special_tokens_map.json", R"({"additional_special_tokens":["the"]})");
+    CHECK(finds("the"));
+    folder.configure(R"("added_tokens_decoder":{})");  // replaces the files of older versions
+    CHECK_FALSE(finds("the"));
+}
+
+TEST_CASE("an added token that is not special is looked for in the normalised text", "[server]") {
+    const TokenizerFolder folder;
+    folder.configure(R"("added_tokens_decoder":{"340":{"content":"the"}})");
+    const auto spec = read_model_tokenizer(folder.path).spec.value();
+    const auto the = std::ranges::find(spec.added, "the", &AddedToken::content);
+    REQUIRE(the != spec.added.end());
+    CHECK(the->is_normalised);
+    CHECK_FALSE(the->is_special);
+    CHECK(Pipeline{spec}.encode("THE") == std::vector<std::uint16_t>{340});
+}
+
+TEST_CASE("added_tokens.json may repeat tokens that are there anyway", "[server]") {
+    const TokenizerFolder folder;
+    const bool is_configured = GENERATE(false, true);
+    if (is_configured) folder.configure("");
+    folder.write("added_tokens.json", R"({"[MASK]":4,"(":5,"<unk>":1})");
+    const auto found = read_model_tokenizer(folder.path);
+    fs::remove(folder.file("added_tokens.json"));
+    folder.configure("");
+    CHECK(found.spec.value() == read_model_tokenizer(folder.path).spec);
+
+    const auto refuses = [&](const char* json, const char* reason) {
+        CAPTURE(json);
+        folder.write("added_tokens.json", json);
+        CHECK_THROWS_WITH(read_model_tokenizer(folder.path),
+                          Catch::Contains("added_tokens.json") && Catch::Contains(reason));
+        CHECK_THROWS_AS(read_model_tokenizer(folder.file("spiece.model")), InputError);
+    };
+    refuses(R"({"<new>":400})", "adds the token '<new>' with the id 400");
+    refuses(R"({"the":340})", "adds the token 'the' with the id 340");
+    refuses(R"({"[MASK]":400})", "adds the token '[MASK]' with the id 400");
+    refuses(R"({"[MASK]":"4"})", "the id of '[MASK]' is no number");
+    refuses("[]", "must be an object");
+    refuses("{", "is not JSON");
+    folder.write("tokenizer.json", json_with("\"", "\""));
+    refuses(R"({"<new>":400})", "adds the token '<new>' with the id 400");
+}
+
 TEST_CASE("what a tokenizer asks for and is not implemented is refused by its name", "[server]") {
     const TokenizerFolder folder;
     const auto refuses = [&](const std::string& reason) {
@@ -86,12 +158,23 @@ TEST_CASE("what a tokenizer asks for and is not implemented is refused by its na
         refuses_field(R"("add_prefix_space":false)", "add_prefix_space");
         refuses_field(R"("sp_model_kwargs":{"enable_sampling":true})", "sp_model_kwargs");
         refuses_field(R"("split_special_tokens":true)", "split_special_tokens");
+        refuses_field(R"("from_slow":true)", "from_slow");
+        refuses_field(R"("vocab_file":"/other/spiece.model")", "asks for another file");
+        refuses_field(R"("tokenizer_file":"/other/tokenizer.json")", "asks for another file");
+        refuses_field(R"("fast_tokenizer_files":["tokenizer.json","tokenizer.4.0.json"])",
+                      "fast_tokenizer_files");
+        refuses_field(R"("image_token":"the")", "image_token");
+        refuses_field(R"("extra_special_tokens":{"x_token":"<new>"})", "'<new>' is no piece");
+        refuses_field(R"("extra_special_tokens":"the")", "extra_special_tokens");
         refuses_field(R"("auto_map":{"AutoTokenizer":["x.T",null]})", "auto_map");
         refuses_field(R"("do_lower_case":"yes")", "do_lower_case");
         refuses_field(R"("additional_special_tokens":["<new>"])", "'<new>' is no piece");
         refuses_field(R"("added_tokens_decoder":{"x":{"content":"a"}})", "the id 'x'");
         refuses_field(R"("mask_token":"[GONE]")", "'[GONE]' is no piece");
         refuses_field(R"("mask_token":"[SEP]")", "two special meanings");
+        folder.configure(R"("from_slow":null,"vocab_file":null,"tokenizer_file":null,)"
+                         R"("fast_tokenizer_files":["tokenizer.json"],"image_token":null)");
+        CHECK(read_model_tokenizer(folder.path).spec);
         folder.write("tokenizer_config.json", R"({"tokenizer_class":"T5Tokenizer"})");
         refuses("'T5Tokenizer' is not implemented");
         folder.write("tokenizer_config.json", R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
