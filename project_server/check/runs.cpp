@@ -9,6 +9,7 @@
 #include "peer/platform/mapped_file.hpp"
 #include "project_server/check/checks.hpp"
 #include "project_server/check/run_folder.hpp"
+#include "project_server/corpus/corpus.hpp"
 
 namespace dedloc::check {
 namespace {
@@ -58,6 +59,11 @@ void check_files(const RunFolder& folder, const PeerKey& project_key, bool is_qu
     if (!fs::exists(folder.folder / "tokenizer.model")) {
         findings.bad(fmt::format("{} is absent", (folder.folder / "tokenizer.model").string()),
                      kFromBackup);
+    }
+    if (const auto fault = corpus::tokenizer_fault(folder.folder); !fault.empty()) {
+        findings.bad(fault,
+                     "put it back from a backup or from the corpus: an export's tokenizer would "
+                     "give other ids than the model was trained on");
     }
     for (const auto& shard : run.shards) {
         check_shard(folder.folder / (shard.is_held_out ? "held_out" : "shards") / shard.name, shard,

@@ -13,6 +13,7 @@
 
 #include "project_server/check/checks.hpp"
 #include "project_server/database/schema.hpp"
+#include "project_server/database/statement_limit.hpp"
 #include "project_server/database/text_columns.hpp"
 
 namespace dedloc::check {
@@ -140,6 +141,9 @@ void check_schema(const Subject& subject, Findings& findings) {
         }
     }
     check_text(real, tables, upgrade, findings);
+    if (const auto fault = server::statement_limit_fault(real); !fault.empty()) {
+        findings.bad(fault, "then restart the database server");
+    }
     if (findings.is_clean())
         findings.good(fmt::format("{} tables are as they should be", tables.size()));
 }

@@ -14,6 +14,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/database/statement_limit.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -186,6 +187,7 @@ void require_empty_database(const server::DatabaseSettings& settings) {
     try {
         server::Database database{settings};
         check_version(database.query_one("select version() as version")->text("version"));
+        server::require_statement_limit(database);
         const auto tables = database.query_one(
             "select count(*) as tables from information_schema.tables where table_schema = ?",
             {settings.name});

@@ -29,8 +29,8 @@ struct DatabaseOptions {
 server::DatabaseSettings external_database(const DatabaseOptions& options);
 
 /// Refuses a database that a new project cannot use. Errors: InputError in one sentence: the server
-/// does not answer or does not let the account in, it is no MariaDB or older than 10.6, the account
-/// lacks a right in this database, or there are tables in it.
+/// does not answer or does not let the account in, it is no MariaDB or older than 10.6 or takes no
+/// long statements, the account lacks a right in this database, or there are tables in it.
 void require_empty_database(const server::DatabaseSettings& settings);
 
 /// While a project's tables are made in an empty database of another server: the destructor drops

@@ -16,6 +16,7 @@
 #include "project_server/cli/checkpoints.hpp"
 #include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
+#include "project_server/corpus/corpus.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/model_card.hpp"
 #include "project_server/huggingface/safetensors.hpp"
@@ -174,6 +175,8 @@ void write_tokenizer_files(const fs::path& folder, const RunFiles& files) {
                                      files.tokenizer().string(), model.pieces.size(),
                                      files.run.model.vocabulary));
     }
+    const std::string fault = corpus::tokenizer_fault(files.folder);
+    if (!fault.empty()) throw InputError(fault + ": put it back from a backup");
     const auto& special = files.run.special_tokens;
     const huggingface::TokenizerSpec spec =
         fs::exists(files.tokenizer_rules())

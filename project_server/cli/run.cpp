@@ -67,13 +67,7 @@ std::uint64_t shards_within(std::uint64_t limit,
 void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
     const auto model = folder / "tokenizer.model";
     const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
-    if (corpus.rules) {
-        const auto rules = folder / "tokenizer.json";
-        if (blake2b(bytes_of(platform::read_text(rules))) != corpus.rules->tokenizer) {
-            throw InputError(
-                fmt::format("{} is not the one that made this corpus", rules.string()));
-        }
-    }
+    if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
     // A corpus with rules has its special tokens in tokenizer.json.
     if (tokenizer.vocabulary() != corpus.vocabulary ||
         (!corpus.rules && tokenizer.special_tokens() != corpus.special_tokens)) {
@@ -157,6 +151,7 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
     fs::create_directory(folder / "checkpoints");
     fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
     if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
+    fs::copy_file(options.corpus / "corpus.json", folder / "corpus.json");
     std::size_t copied = 0;
     for (const auto& shard : corpus.shards) {
         begins(fmt::format("copying shard {} of {}", ++copied, corpus.shards.size()));

@@ -11,6 +11,7 @@
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/database/schema.hpp"
+#include "project_server/database/statement_limit.hpp"
 
 namespace dedloc::cli {
 
@@ -86,6 +87,7 @@ std::vector<std::string> upgrade_project(const fs::path& folder) {
     std::optional<server::MariadbProcess> process;
     if (has_own_mariadb(project)) process.emplace(mariadb_place(project, settings));
     server::Database database{config.database};
+    server::require_statement_limit(database);
     for (auto& change : server::upgrade_schema(database)) changes.push_back(std::move(change));
     return changes;
 }

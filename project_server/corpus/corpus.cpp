@@ -117,6 +117,21 @@ Corpus read_corpus(const fs::path& folder) {
     return corpus;
 }
 
+std::string tokenizer_fault(const fs::path& folder) {
+    if (!fs::exists(folder / kSummary)) return {};
+    const auto rules = read_corpus(folder).rules;
+    const fs::path file = folder / "tokenizer.json";
+    const bool exists = fs::exists(file);
+    if (!rules && exists) {
+        return fmt::format("{} does not belong to the corpus, which SentencePiece alone has made",
+                           file.string());
+    }
+    if (!rules) return {};
+    if (!exists) return fmt::format("{}, which made the corpus, is absent", file.string());
+    if (blake2b(bytes_of(platform::read_text(file))) == rules->tokenizer) return {};
+    return fmt::format("{} is altered: it is not the one that made the corpus", file.string());
+}
+
 void write_journal(const fs::path& folder, const Journal& journal) {
     write_object(folder / kJournal, [&](Writer& out) {
         put(out, "build", journal.build.hex());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "peer/base/digest.hpp"
@@ -42,6 +43,11 @@ struct Corpus {
 void write_corpus(const std::filesystem::path& folder, const Corpus& corpus);
 /// Reads folder/corpus.json. Errors: InputError that names the field.
 Corpus read_corpus(const std::filesystem::path& folder);
+
+/// What is wrong with the tokenizer.json of a folder whose corpus.json says which one it is, in one
+/// sentence; empty: nothing, or there is no corpus.json, as in the folders of older runs.
+/// Errors: InputError: corpus.json cannot be used.
+std::string tokenizer_fault(const std::filesystem::path& folder);
 
 /// What has been written of one text, without what is held out.
 struct TextCount {

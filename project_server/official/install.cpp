@@ -19,6 +19,7 @@
 #include "peer/platform/mapped_file.hpp"
 #include "peer/platform/ports.hpp"
 #include "project_server/database/schema.hpp"
+#include "project_server/database/statement_limit.hpp"
 #include "project_server/official/apache.hpp"
 #include "project_server/official/entries.hpp"
 #include "project_server/official/jobs.hpp"
@@ -88,6 +89,7 @@ class Installer final {
 
     std::size_t run() {
         check_programs();
+        server::require_statement_limit(project_.database());
         check_files();
         check_plan_classes();
         state();

@@ -76,6 +76,9 @@ says 2 'Access denied' create "$url/boinc" "$folder/wrong"
 says 2 'Access denied' create "$url/none" "$folder/password"
 says 2 'CREATE command denied' create "$url/poor" "$folder/password"
 says 2 'full is not empty: it has 1 tables' create "$url/full" "$folder/password"
+sql 'set global max_allowed_packet = 1048576'
+says 2 'at most 1048576 bytes.*set max_allowed_packet=16M' create "$url/boinc" "$folder/password"
+sql 'set global max_allowed_packet = 16777216'
 says 2 'Cannot connect' create mysql://d@127.0.0.1:1/boinc "$folder/password"
 says 2 'Unknown.* host' create mysql://d@nowhere.invalid/boinc "$folder/password"
 says 2 'wants mysql://USER@HOST:PORT/NAME' create mysql://127.0.0.1/boinc "$folder/password"
@@ -96,6 +99,11 @@ prints 0 '^0 bad' "$dedloc" project check "$project"
 sql "alter table boinc.team modify name varchar(254) character set latin1 not null default ''"
 prints 1 'bad +schema +the table team compares its text by latin1_swedish_ci.*: name' \
     "$dedloc" project check "$project"
+sql 'set global max_allowed_packet = 8388608'
+prints 1 'bad +schema +the database server takes statements of at most 8388608 bytes' \
+    "$dedloc" project check "$project"
+says 2 'set max_allowed_packet=16M' "$dedloc" project upgrade "$project"
+sql 'set global max_allowed_packet = 16777216'
 prints 0 'the text of the table team is compared by bytes now' "$dedloc" project upgrade "$project"
 prints 0 'is up to date already' "$dedloc" project upgrade "$project"
 prints 0 '^0 bad' "$dedloc" project check "$project"

@@ -6,12 +6,15 @@
 #include <set>
 
 #include "peer/platform/process.hpp"
+#include "project_server/corpus/corpus.hpp"
 #include "tests/project_server/check/checked_project.hpp"
 
 namespace dedloc::check {
 namespace {
 
 namespace fs = std::filesystem;
+
+const std::string kTokenizer = "the rules of a tokenizer";
 
 void alter(const fs::path& path, std::streamoff from_end = 1) {
     std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
@@ -43,6 +46,21 @@ Defect sql(const char* check, const char* sentence, const char* statement,
            Level level = Level::kBad) {
     return {check, sentence, level,
             [=](CheckedProject& project) { project.database().execute(statement); }};
+}
+
+/// What a run keeps of the corpus that it is made of, and the tokenizer.json that made it.
+void record_tokenizer(const CheckedProject& project, bool has_rules = true) {
+    const fs::path folder = project.run_folder();
+    const auto run = formats::parse_run_file(platform::read_text(folder / "run.json"));
+    corpus::Corpus corpus;
+    corpus.vocabulary = run.model.vocabulary;
+    corpus.special_tokens = run.special_tokens;
+    corpus.shards = run.shards;
+    if (has_rules) {
+        corpus.rules = corpus::TextRules{.tokenizer = blake2b(bytes_of(kTokenizer))};
+        platform::replace_file(folder / "tokenizer.json", kTokenizer);
+    }
+    corpus::write_corpus(folder, corpus);
 }
 
 /// Each defect alone in a project: it is found, and nothing bad is said of anything else.
@@ -311,12 +329,31 @@ TEST_CASE("runs whose files, keys and rows do not agree are found", "[server][in
          }},
         {"runs", "tokenizer.model is absent", Level::kBad,
          [](CheckedProject& p) { fs::remove(p.run_folder() / "tokenizer.model"); }},
+        {"runs", "tokenizer.json, which made the corpus, is absent", Level::kBad,
+         [](CheckedProject& p) {
+             record_tokenizer(p);
+             fs::remove(p.run_folder() / "tokenizer.json");
+         }},
+        {"runs", "tokenizer.json is altered", Level::kBad,
+         [](CheckedProject& p) {
+             record_tokenizer(p);
+             alter(p.run_folder() / "tokenizer.json");
+         }},
+        {"runs", "tokenizer.json does not belong to the corpus", Level::kBad,
+         [](CheckedProject& p) {
+             record_tokenizer(p, false);
+             platform::replace_file(p.run_folder() / "tokenizer.json", kTokenizer);
+         }},
+        {"runs", "corpus.json is not JSON", Level::kBad,
+         [](CheckedProject& p) { platform::replace_file(p.run_folder() / "corpus.json", "{"); }},
         {"runs", "the run demo of the database has no folder", Level::kBad,
          [](CheckedProject& p) { fs::remove_all(p.run_folder()); }},
         {"runs", "with another run file", Level::kBad,
          [](CheckedProject& p) { p.database().execute("update dedloc_run set run_id = 'x'"); }},
     });
     CheckedProject project;
+    record_tokenizer(project);
+    CHECK(project.faults().empty());
     fs::copy(project.run_folder(), project.root() / "runs/copy", fs::copy_options::recursive);
     const auto faults = project.faults();
     REQUIRE(faults.size() == 2);
@@ -451,6 +488,18 @@ TEST_CASE("certificates that end soon or do not fit are found", "[server][integr
     });
     CheckedProject project;
     make(project, host, 90);
+    CHECK(project.faults().empty());
+}
+
+TEST_CASE("a database server that refuses long statements is found", "[server][integration]") {
+    CheckedProject project;
+    auto administrator = CheckedProject::administrator();
+    administrator.execute("set global max_allowed_packet = 1048576");
+    const auto faults = project.faults();
+    administrator.execute("set global max_allowed_packet = 33554432");
+    REQUIRE(faults.size() == 1);
+    CHECK(faults[0].check == "schema");
+    CHECK(faults[0].sentence.find("set max_allowed_packet=16M") != std::string::npos);
     CHECK(project.faults().empty());
 }
 

@@ -10,6 +10,7 @@
 #include "peer/base/error.hpp"
 #include "project_server/cli/model_export.hpp"
 #include "project_server/cli/model_import.hpp"
+#include "project_server/corpus/corpus.hpp"
 #include "project_server/huggingface/safetensors.hpp"
 #include "project_server/huggingface/tokenizer_files.hpp"
 #include "project_server/tokenizer/model_tokenizer.hpp"
@@ -229,6 +230,20 @@ TEST_CASE("an export says what the run's tokenizer does, and a new run asks for 
           platform::read_text(stored.folder() / "tokenizer.json"));
     CHECK(tokenizer::read_model_tokenizer(model).spec == own.spec);
     require_tokenizer(model, tokenizer);
+    // The run's folder keeps corpus.json, which says which tokenizer.json made the corpus.
+    corpus::Corpus corpus;
+    corpus.vocabulary = stored.run().model.vocabulary;
+    corpus.special_tokens = stored.run().special_tokens;
+    corpus.shards = {{.name = "shard", .digest = {}, .bytes = 1}};
+    corpus.rules = corpus::TextRules{};
+    corpus::write_corpus(stored.folder(), corpus);
+    CHECK_THROWS_WITH(export_model({.project = stored.project(),
+                                    .run = "small",
+                                    .folder = out.path() / "other",
+                                    .step = {},
+                                    .checkpoint = {},
+                                    .progress = {}}),
+                      Catch::Contains("tokenizer.json is altered"));
     // A corpus that SentencePiece alone has made is another one, and so is one of other rules.
     fs::copy_file(tokenizer, out.path() / "tokenizer.model");
     CHECK_THROWS_WITH(require_tokenizer(model, out.path() / "tokenizer.model"),
