@@ -24,7 +24,7 @@ void write_key(const std::filesystem::path& path, const KeyPair& key) {
 
 KeyPair read_key(const std::filesystem::path& path) {
     std::string text = read_text(path, kMaxKeyFileBytes);
-    while (!text.empty() && text.back() == '\n') text.pop_back();
+    text.erase(text.find_last_not_of(" \t\r\n") + 1);  // a copy may end its lines otherwise
     std::array<std::byte, 32> seed{};
     if (!from_hex(text, seed)) throw InputError(fmt::format("{} holds no key", path.string()));
     return KeyPair::from_seed(seed);

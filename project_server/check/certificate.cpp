@@ -1,4 +1,6 @@
 // The certificate as nginx and volunteers' clients see it. Read by OpenSSL, as nginx does.
+#include "project_server/check/certificate.hpp"
+
 #include <fmt/format.h>
 #include <openssl/asn1.h>
 #include <openssl/bio.h>
@@ -36,6 +38,52 @@ int no_password(char*, int, int, void*) {
     return 0;
 }
 
+/// A file that OpenSSL has read, or why it could not.
+template <class Value>
+struct Read {
+    std::unique_ptr<Value, Free> value{};
+    std::string fault{};
+};
+
+Read<X509> read_certificate(const std::string& file) {
+    const std::string text = platform::read_text(file, kMaxPem);
+    const auto pem = memory_of(text);
+    Read<X509> read;
+    read.value.reset(PEM_read_bio_X509(pem.get(), nullptr, no_password, nullptr));
+    if (read.value) return read;
+    const auto der = memory_of(text);
+    const bool is_der = std::unique_ptr<X509, Free>{d2i_X509_bio(der.get(), nullptr)} != nullptr;
+    read.fault = is_der ? fmt::format(
+                              "{0} is a certificate in DER, and nginx reads PEM: openssl "
+                              "x509 -inform DER -in {0} -out NEW_FILE",
+                              file)
+                        : fmt::format("{} is no certificate (PEM)", file);
+    return read;
+}
+
+Read<EVP_PKEY> read_private_key(const std::string& file) {
+    const std::string text = platform::read_text(file, kMaxPem);
+    const auto pem = memory_of(text);
+    Read<EVP_PKEY> read;
+    read.value.reset(PEM_read_bio_PrivateKey(pem.get(), nullptr, no_password, nullptr));
+    if (read.value) return read;
+    const auto der = memory_of(text);
+    const bool is_der =
+        std::unique_ptr<EVP_PKEY, Free>{d2i_PrivateKey_bio(der.get(), nullptr)} != nullptr;
+    read.fault = is_der ? fmt::format(
+                              "{0} is a key in DER, and nginx reads PEM: openssl pkey "
+                              "-inform DER -in {0} -out NEW_FILE",
+                              file)
+                        : fmt::format("{} is no private key without a password (PEM)", file);
+    return read;
+}
+
+std::string mismatch(const X509& certificate, const EVP_PKEY& key, const std::string& file,
+                     const std::string& key_file) {
+    if (X509_check_private_key(&certificate, &key) == 1) return {};
+    return fmt::format("{} is not the key of the certificate {}", key_file, file);
+}
+
 /// Days from `now`, UTC seconds, until the time; negative if it is past.
 int days_until(const ASN1_TIME* time, double now) {
     const std::unique_ptr<ASN1_TIME, Free> from{
@@ -53,6 +101,15 @@ bool is_for(X509& certificate, const std::string& host) {
 
 }  // namespace
 
+std::string certificate_fault(const std::filesystem::path& certificate,
+                              const std::filesystem::path& key) {
+    const auto read = read_certificate(certificate);
+    if (!read.value) return read.fault;
+    const auto own = read_private_key(key);
+    if (!own.value) return own.fault;
+    return mismatch(*read.value, *own.value, certificate, key);
+}
+
 void check_certificate(const Subject& subject, Findings& findings) {
     const server::Settings& settings = subject.settings;
     if (settings.certificate.empty()) {
@@ -62,19 +119,13 @@ void check_certificate(const Subject& subject, Findings& findings) {
     const std::string file = settings.certificate.string();
     const std::string key_file = settings.certificate_key.string();
     const std::string renew = "renew it (certbot renew), or name another one in dedloc.json";
-    const std::string pem = platform::read_text(file, kMaxPem);
-    const auto pem_reader = memory_of(pem);
-    const std::unique_ptr<X509, Free> certificate{
-        PEM_read_bio_X509(pem_reader.get(), nullptr, no_password, nullptr)};
-    if (!certificate) return findings.bad(fmt::format("{} is no certificate (PEM)", file), renew);
-    const std::string key_pem = platform::read_text(key_file, kMaxPem);
-    const auto key_reader = memory_of(key_pem);
-    const std::unique_ptr<EVP_PKEY, Free> key{
-        PEM_read_bio_PrivateKey(key_reader.get(), nullptr, no_password, nullptr)};
+    const auto [certificate, fault] = read_certificate(file);
+    if (!certificate) return findings.bad(fault, renew);
+    const auto [key, key_fault] = read_private_key(key_file);
     if (!key) {
-        findings.bad(fmt::format("{} is no private key without a password (PEM)", key_file), renew);
-    } else if (X509_check_private_key(certificate.get(), key.get()) != 1) {
-        findings.bad(fmt::format("{} is not the key of the certificate {}", key_file, file), renew);
+        findings.bad(key_fault, renew);
+    } else if (const auto other = mismatch(*certificate, *key, file, key_file); !other.empty()) {
+        findings.bad(other, renew);
     }
     if (!is_for(*certificate, settings.host())) {
         findings.bad(

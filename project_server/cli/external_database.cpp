@@ -148,7 +148,7 @@ std::string read_password(const fs::path& file) {
         throw InputError(
             fmt::format("{} must be readable by its owner only (chmod 600)", file.string()));
     }
-    return text.substr(0, text.find('\n'));
+    return text.substr(0, text.find_first_of("\r\n"));
 }
 
 /// "10.11.6-MariaDB-0+deb12u1" → whether it is MariaDB, and new enough.

@@ -15,6 +15,7 @@
 #include "peer/platform/ports.hpp"
 #include "peer/platform/privileges.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "project_server/check/certificate.hpp"
 #include "project_server/cli/external_database.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project_lock.hpp"
@@ -206,6 +207,10 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     }
     const auto settings = complete(options.settings);
     require_unprivileged(settings);
+    if (!settings.certificate.empty()) {
+        const auto fault = check::certificate_fault(settings.certificate, settings.certificate_key);
+        if (!fault.empty()) throw InputError(fault);
+    }
     require_disk_space(project.parent_path(), kProjectBytes);
     std::optional<UnfinishedDatabase> external;
     if (options.database) external.emplace(*options.database);

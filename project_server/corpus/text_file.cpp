@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
@@ -119,7 +120,45 @@ void TextFile::cut(std::string& line) {
     line.resize(end);
 }
 
+/// What the file is instead of text by its first bytes, and how it becomes text; empty: text.
+std::string TextFile::form() const {
+    constexpr std::size_t kBytes = 16;
+    std::array<char, kBytes> bytes{};
+    const ssize_t got = ::pread(descriptor_, bytes.data(), bytes.size(), 0);
+    const std::string_view head{bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+    const auto utf16 = [](const char* name) {
+        return fmt::format("{0}: iconv -f {0} -t UTF-8", name);
+    };
+    // Two ASCII characters without a byte order mark have a NUL each.
+    const bool is_little =
+        head.size() > 3 && head[0] != 0 && head[1] == 0 && head[2] != 0 && head[3] == 0;
+    const bool is_big =
+        head.size() > 3 && head[0] == 0 && head[1] != 0 && head[2] == 0 && head[3] != 0;
+    if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) return utf16("UTF-16");
+    if (is_little) return utf16("UTF-16LE");
+    if (is_big) return utf16("UTF-16BE");
+    static constexpr std::array<std::pair<std::string_view, const char*>, 6> kForms{
+        {{"\x1F\x8B", "compressed: gunzip"},
+         {"\x28\xB5\x2F\xFD", "compressed: unzstd"},
+         {"\xFD"
+          "7zXZ",
+          "compressed: unxz"},
+         {"BZh91AY&SY", "compressed: bunzip2"},
+         {"PK\x03\x04", "an archive: unzip"},
+         {"%PDF-", "a PDF: pdftotext"}}};
+    for (const auto& [begin, what] : kForms) {
+        if (head.starts_with(begin)) return what;
+    }
+    return {};
+}
+
 bool TextFile::next(std::string& line) {
+    if (offset_ == 0) {
+        const std::string other = form();
+        if (!other.empty()) {
+            throw InputError(fmt::format("{} is not UTF-8 text, but {}", path_.string(), other));
+        }
+    }
     line = std::move(carried_);
     carried_.clear();
     const bool has_end = take_line(line);

@@ -38,6 +38,7 @@ class TextFile final {
 
   private:
     bool fill();
+    std::string form() const;
     bool take_line(std::string& line);
     void cut(std::string& line);
 

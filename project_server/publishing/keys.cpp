@@ -103,7 +103,8 @@ void make_key_pair(const fs::path& directory, const std::string& name) {
 }
 
 std::string read_public_key_text(const fs::path& path) {
-    const std::string text = platform::read_text(path, kMaxKeyFile);
+    std::string text = platform::read_text(path, kMaxKeyFile);
+    std::erase(text, '\r');  // clients compare keys as texts
     const std::string_view key = trimmed(text);
     if (key.empty()) throw InputError(fmt::format("{} contains no BOINC key.", path.string()));
     return std::string{key};

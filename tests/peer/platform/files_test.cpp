@@ -136,6 +136,10 @@ TEST_CASE("a key stays the same across restarts and only its owner can read it",
     CHECK(read_or_create_key(path).public_key() == key.public_key());
     CHECK(read_key(path).public_key() == key.public_key());
     CHECK(mode_of(path) == 0600);
+    for (const char* const end : {"", "\n", "\r\n", " \n\n"}) {
+        replace_file(path, to_hex(key.seed()) + end);
+        CHECK(read_key(path).public_key() == key.public_key());
+    }
     replace_file(path, std::string_view{"short"});
     CHECK_THROWS_AS(read_or_create_key(path), InputError);
     fs::remove(path);

@@ -5,9 +5,8 @@
 #include <functional>
 #include <set>
 
-#include "peer/platform/process.hpp"
 #include "project_server/corpus/corpus.hpp"
-#include "tests/project_server/check/checked_project.hpp"
+#include "tests/project_server/check/defects.hpp"
 
 namespace dedloc::check {
 namespace {
@@ -28,14 +27,6 @@ void alter(const fs::path& path, std::streamoff from_end = 1) {
 void make_old(const fs::path& path, std::chrono::hours age) {
     fs::last_write_time(path, fs::file_time_type::clock::now() - age);
 }
-
-/// Something that is wrong, and what is said about it.
-struct Defect {
-    const char* check;
-    const char* sentence;  ///< part of it
-    Level level;
-    std::function<void(CheckedProject&)> make;
-};
 
 Defect altered(const char* sentence, const char* statement) {
     return {"schema", sentence, Level::kBad,
@@ -61,27 +52,6 @@ void record_tokenizer(const CheckedProject& project, bool has_rules = true) {
         platform::replace_file(folder / "tokenizer.json", kTokenizer);
     }
     corpus::write_corpus(folder, corpus);
-}
-
-/// Each defect alone in a project: it is found, and nothing bad is said of anything else.
-void find_each(const std::vector<Defect>& defects) {
-    for (const Defect& defect : defects) {
-        CheckedProject project;
-        defect.make(project);
-        INFO(defect.check << ": " << defect.sentence);
-        const auto faults = project.faults();
-        std::string said;
-        bool is_found = false;
-        for (const Finding& fault : faults) {
-            said += fault.check + ": " + fault.sentence + '\n';
-            is_found = is_found || (fault.check == defect.check && fault.level == defect.level &&
-                                    fault.sentence.find(defect.sentence) != std::string::npos);
-            CHECK((fault.level == Level::kUnknown || !fault.advice.empty()));
-        }
-        INFO(said);
-        CHECK(is_found);
-        CHECK(faults.size() <= 4);
-    }
 }
 
 TEST_CASE("a project in which nothing is wrong has no fault", "[server][integration]") {
@@ -438,56 +408,6 @@ TEST_CASE("a quick check reads no large files", "[server][integration]") {
     alter(project.checkpoint());
     alter(project.run_folder() / "shards/shard_a");
     alter(project.place(project.config().download_directory, "shard_a"));
-    CHECK(project.faults().empty());
-}
-
-TEST_CASE("certificates that end soon or do not fit are found", "[server][integration]") {
-    const auto make = [](CheckedProject& p, const std::string& name, int days) {
-        p.settings.url = "https://train.example.org/";
-        p.settings.certificate = p.root() / (name + ".pem");
-        p.settings.certificate_key = p.root() / (name + ".key");
-        const auto made = platform::run_to_end(
-            {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-             "-nodes", "-days", std::to_string(days), "-subj", "/CN=" + name, "-addext",
-             "subjectAltName=DNS:" + name, "-keyout", p.settings.certificate_key.string(), "-out",
-             p.settings.certificate.string()});
-        REQUIRE(made.status == 0);
-        chmod(p.settings.certificate_key.c_str(), 0600);
-    };
-    const std::string host = "train.example.org";
-    find_each({
-        {"certificate", "expires in 4 days", Level::kWarning,
-         [&](CheckedProject& p) {
-             make(p, host, 5);
-             p.seconds_later = 60;
-         }},
-        {"certificate", "has expired", Level::kBad,
-         [&](CheckedProject& p) {
-             make(p, host, 5);
-             p.seconds_later = 6 * 86'400;
-         }},
-        {"certificate", "is not for the URL's host train.example.org", Level::kBad,
-         [&](CheckedProject& p) { make(p, "www.example.org", 90); }},
-        {"certificate", "is not the key of the certificate", Level::kBad,
-         [&](CheckedProject& p) {
-             make(p, host, 90);
-             const auto key = p.settings.certificate_key;
-             make(p, "x.example.org", 90);
-             p.settings.certificate = p.root() / (host + ".pem");
-         }},
-        {"certificate", "is no certificate", Level::kBad,
-         [&](CheckedProject& p) {
-             make(p, host, 90);
-             platform::replace_file(p.settings.certificate, "x");
-         }},
-        {"certificate", "No such file", Level::kBad,
-         [&](CheckedProject& p) {
-             make(p, host, 90);
-             fs::remove(p.settings.certificate);
-         }},
-    });
-    CheckedProject project;
-    make(project, host, 90);
     CHECK(project.faults().empty());
 }
 

@@ -72,6 +72,8 @@ TEST_CASE("the password comes from a file or the environment, never from the URL
     ::setenv("MYSQL_PWD", "from outside", 1);
     CHECK(external_database({.url = url}).password == "from outside");
     CHECK(files.parse(url).password == "pass word");
+    platform::replace_file(files.password(), std::string{"pass word\r\n"}, platform::kSecretFile);
+    CHECK(files.parse(url).password == "pass word");
     ::setenv("MYSQL_PWD", "a<b", 1);
     CHECK_THROWS_WITH(external_database({.url = url}), Contains("cannot hold"));
     ::unsetenv("MYSQL_PWD");

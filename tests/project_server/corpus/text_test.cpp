@@ -102,6 +102,51 @@ TEST_CASE("a long line comes in pieces that add up, from any of their offsets", 
     }
 }
 
+TEST_CASE("text in another form is refused with the command that makes UTF-8 of it", "[server]") {
+    const auto utf16 = [](std::u16string_view text, bool is_big) {
+        std::string bytes;
+        for (const char16_t c : text) {
+            const char low = static_cast<char>(c & 0xFF);
+            const char high = static_cast<char>(c >> 8);
+            bytes += is_big ? high : low;
+            bytes += is_big ? low : high;
+        }
+        return bytes;
+    };
+    const std::u16string_view english = u"It was day 1.\nThe people went home.\n";
+    const std::u16string_view chinese = u"\u738B\u5C0F\u660E\u56DE\u5BB6\u3002\n";
+    for (const auto& [bytes, reason] : std::initializer_list<std::pair<std::string, std::string>>{
+             {utf16(u"\uFEFF" + std::u16string{english}, false),
+              "UTF-16: iconv -f UTF-16 -t UTF-8"},
+             {utf16(u"\uFEFF" + std::u16string{english}, true), "UTF-16: iconv -f UTF-16 -t UTF-8"},
+             {utf16(u"\uFEFF" + std::u16string{chinese}, false), "UTF-16: iconv"},
+             {utf16(english, false), "UTF-16LE: iconv -f UTF-16LE -t UTF-8"},
+             {utf16(english, true), "UTF-16BE: iconv -f UTF-16BE -t UTF-8"},
+             {"\x1F\x8B\x08\x00 compressed", "compressed: gunzip"},
+             {"\x28\xB5\x2F\xFD compressed", "compressed: unzstd"},
+             {"\xFD"
+              "7zXZ\xFF",
+              "compressed: unxz"},
+             {"BZh91AY&SY\xFF", "compressed: bunzip2"},
+             {"PK\x03\x04\xFF", "an archive: unzip"},
+             {"%PDF-1.4\n%\xE2\xE3\n", "a PDF: pdftotext"}}) {
+        for (const DocumentForm form :
+             {DocumentForm::kBlankLine, DocumentForm::kLine, DocumentForm::kJsonLines}) {
+            const Text text{bytes};
+            DocumentReader reader{text.path, form};
+            std::string document;
+            CHECK_THROWS_WITH(reader.next(document),
+                              Catch::Contains(" is not UTF-8 text, but " + reason));
+        }
+    }
+    // Without a mark and without ASCII there is no sign of UTF-16, but a line end has a NUL.
+    const Text text{utf16(chinese, false)};
+    DocumentReader reader{text.path, DocumentForm::kLine};
+    std::string document;
+    CHECK_THROWS_WITH(reader.next(document),
+                      Catch::Contains(" is not UTF-8 text: it has the byte"));
+}
+
 TEST_CASE("what is no text is refused with the offset of its first bad byte", "[server]") {
     const auto refusal = [](const std::string& bytes) {
         const Text text{bytes};
@@ -123,6 +168,7 @@ TEST_CASE("what is no text is refused with the offset of its first bad byte", "[
                   "ELF\x02\x01\x01" +
                   std::string(64, '\0')) == " is not UTF-8 text: it has the byte 0x00 at offset 7");
     CHECK(refusal("Good.") == "accepted");
+    CHECK(refusal("\xEF\xBB\xBFGood.\r\n") == "accepted");
     CHECK_THROWS_WITH(TextFile("/nonexistent/text", 0, 10'000),
                       "cannot read the text /nonexistent/text: No such file or directory");
     CHECK_THROWS_WITH(TextFile("/", 0, 10'000), "cannot read the text /: it is not a regular file");

@@ -143,45 +143,52 @@ TEST_CASE("added_tokens.json may repeat tokens that are there anyway", "[server]
     refuses(R"({"<new>":400})", "adds the token '<new>' with the id 400");
 }
 
+TEST_CASE("fields of a configuration that are not implemented are refused by their names",
+          "[server]") {
+    const TokenizerFolder folder;
+    const auto refuses = [&](const std::string& reason) {
+        CHECK_THROWS_WITH(read_model_tokenizer(folder.path), Catch::Contains(reason));
+        CHECK_THROWS_AS(read_model_tokenizer(folder.path), InputError);
+    };
+    const auto refuses_field = [&](const char* fields, const char* reason) {
+        CAPTURE(fields);
+        folder.configure(fields);
+        refuses(reason);
+    };
+    refuses_field(R"("add_prefix_space":false)", "add_prefix_space");
+    refuses_field(R"("sp_model_kwargs":{"enable_sampling":true})", "sp_model_kwargs");
+    refuses_field(R"("split_special_tokens":true)", "split_special_tokens");
+    refuses_field(R"("from_slow":true)", "from_slow");
+    refuses_field(R"("vocab_file":"/other/spiece.model")", "asks for another file");
+    refuses_field(R"("tokenizer_file":"/other/tokenizer.json")", "asks for another file");
+    refuses_field(R"("fast_tokenizer_files":["tokenizer.json","tokenizer.4.0.json"])",
+                  "fast_tokenizer_files");
+    refuses_field(R"("image_token":"the")", "image_token");
+    refuses_field(R"("extra_special_tokens":{"x_token":"<new>"})", "'<new>' is no piece");
+    refuses_field(R"("extra_special_tokens":"the")", "extra_special_tokens");
+    refuses_field(R"("auto_map":{"AutoTokenizer":["x.T",null]})", "auto_map");
+    refuses_field(R"("do_lower_case":"yes")", "do_lower_case");
+    refuses_field(R"("additional_special_tokens":["<new>"])", "'<new>' is no piece");
+    refuses_field(R"("added_tokens_decoder":{"x":{"content":"a"}})", "the id 'x'");
+    refuses_field(R"("mask_token":"[GONE]")", "'[GONE]' is no piece");
+    refuses_field(R"("mask_token":"[SEP]")", "two special meanings");
+    folder.configure(R"("from_slow":null,"vocab_file":null,"tokenizer_file":null,)"
+                     R"("fast_tokenizer_files":["tokenizer.json"],"image_token":null)");
+    CHECK(read_model_tokenizer(folder.path).spec);
+    folder.write("tokenizer_config.json", R"({"tokenizer_class":"T5Tokenizer"})");
+    refuses("'T5Tokenizer' is not implemented");
+    folder.write("tokenizer_config.json", R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
+    refuses("needs a tokenizer.json");
+    folder.write("tokenizer_config.json", "[]");
+    refuses("must be an object");
+}
+
 TEST_CASE("what a tokenizer asks for and is not implemented is refused by its name", "[server]") {
     const TokenizerFolder folder;
     const auto refuses = [&](const std::string& reason) {
         CHECK_THROWS_WITH(read_model_tokenizer(folder.path), Catch::Contains(reason));
         CHECK_THROWS_AS(read_model_tokenizer(folder.path), InputError);
     };
-    SECTION("fields of the configuration") {
-        const auto refuses_field = [&](const char* fields, const char* reason) {
-            CAPTURE(fields);
-            folder.configure(fields);
-            refuses(reason);
-        };
-        refuses_field(R"("add_prefix_space":false)", "add_prefix_space");
-        refuses_field(R"("sp_model_kwargs":{"enable_sampling":true})", "sp_model_kwargs");
-        refuses_field(R"("split_special_tokens":true)", "split_special_tokens");
-        refuses_field(R"("from_slow":true)", "from_slow");
-        refuses_field(R"("vocab_file":"/other/spiece.model")", "asks for another file");
-        refuses_field(R"("tokenizer_file":"/other/tokenizer.json")", "asks for another file");
-        refuses_field(R"("fast_tokenizer_files":["tokenizer.json","tokenizer.4.0.json"])",
-                      "fast_tokenizer_files");
-        refuses_field(R"("image_token":"the")", "image_token");
-        refuses_field(R"("extra_special_tokens":{"x_token":"<new>"})", "'<new>' is no piece");
-        refuses_field(R"("extra_special_tokens":"the")", "extra_special_tokens");
-        refuses_field(R"("auto_map":{"AutoTokenizer":["x.T",null]})", "auto_map");
-        refuses_field(R"("do_lower_case":"yes")", "do_lower_case");
-        refuses_field(R"("additional_special_tokens":["<new>"])", "'<new>' is no piece");
-        refuses_field(R"("added_tokens_decoder":{"x":{"content":"a"}})", "the id 'x'");
-        refuses_field(R"("mask_token":"[GONE]")", "'[GONE]' is no piece");
-        refuses_field(R"("mask_token":"[SEP]")", "two special meanings");
-        folder.configure(R"("from_slow":null,"vocab_file":null,"tokenizer_file":null,)"
-                         R"("fast_tokenizer_files":["tokenizer.json"],"image_token":null)");
-        CHECK(read_model_tokenizer(folder.path).spec);
-        folder.write("tokenizer_config.json", R"({"tokenizer_class":"T5Tokenizer"})");
-        refuses("'T5Tokenizer' is not implemented");
-        folder.write("tokenizer_config.json", R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
-        refuses("needs a tokenizer.json");
-        folder.write("tokenizer_config.json", "[]");
-        refuses("must be an object");
-    }
     SECTION("parts of tokenizer.json") {
         const auto refuses_part = [&](const char* from, const char* to, const char* reason) {
             CAPTURE(from, to);
