@@ -130,7 +130,6 @@ void print_version(const AppOptions& options, const Kind& kind, const server::Ap
 /// gathers the files as root, and gives the owner copies.
 std::optional<packaging::Package> gathered_by_root(const AppOptions& options,
                                                    const packaging::ScratchFolder& scratch) {
-    server::read_settings(options.project);
     const auto owner = platform::owner_of(options.project);
     if (!platform::is_root() || owner == "root") return std::nullopt;
     auto package = package_of(options, scratch);
@@ -144,7 +143,9 @@ std::optional<packaging::Package> gathered_by_root(const AppOptions& options,
 void add(const AppOptions& options) {
     std::optional<Progress> progress{std::in_place, options.prints_json};
     progress->say("looking for the libraries of the program");
-    const packaging::ScratchFolder scratch;
+    server::read_settings(options.project);
+    // The owner may not look into root's folder for temporary files.
+    const packaging::ScratchFolder scratch{server::state_folder(options.project)};
     auto gathered = gathered_by_root(options, scratch);
     const auto project = existing_project(options.project);  // becomes the project's owner
     const auto package = gathered ? *std::move(gathered) : package_of(options, scratch);

@@ -8,6 +8,7 @@
 #include <array>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/process.hpp"
@@ -72,8 +73,12 @@ std::string first_line(const std::string& text) {
 }
 
 std::string ldd(const fs::path& program) {
-    if (!fs::is_regular_file(program)) {
-        throw InputError(fmt::format("there is no program {}", program.string()));
+    std::error_code failed;
+    if (!fs::is_regular_file(program, failed)) {
+        const bool is_closed = failed == std::errc::permission_denied;
+        throw InputError(fmt::format("{} program {}",
+                                     is_closed ? "this account may not read the" : "there is no",
+                                     program.string()));
     }
     const auto listed = platform::run_to_end({"ldd", fs::absolute(program).string()});
     if (listed.status != 0) {

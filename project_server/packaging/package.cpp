@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <utility>
@@ -182,9 +184,12 @@ Package read_package(const fs::path& folder) {
     return package;
 }
 
-ScratchFolder::ScratchFolder() {
-    std::string pattern = (fs::temp_directory_path() / "dedloc-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw IoError("cannot make a temporary folder");
+ScratchFolder::ScratchFolder(const fs::path& parent) {
+    std::string pattern = (parent / ".dedloc.unfinished-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+        throw IoError(fmt::format("cannot make a temporary folder in {}: {}", parent.string(),
+                                  std::strerror(errno)));
+    }
     path_ = pattern;
 }
 

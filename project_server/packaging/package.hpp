@@ -45,7 +45,8 @@ Package read_package(const std::filesystem::path& folder);
 /// A folder for temporary files, which ends with the object. Errors: IoError.
 class ScratchFolder {
   public:
-    ScratchFolder();
+    explicit ScratchFolder(
+        const std::filesystem::path& parent = std::filesystem::temp_directory_path());
     ~ScratchFolder();
     ScratchFolder(const ScratchFolder&) = delete;
     ScratchFolder& operator=(const ScratchFolder&) = delete;

@@ -23,7 +23,7 @@ says 2 'name a certificate' "$dedloc" project create "$p" --name x \
     --url https://train.example.org/
 echo nothing >"$folder/no.pem"
 says 2 'no.pem is no certificate' "$dedloc" project create "$p" --name x --listen 127.0.0.1:0 \
-    --url https://localhost/ --certificate "$folder/no.pem" --certificate-key "$folder/no.pem"
+    --url https://127.0.0.1/ --certificate "$folder/no.pem" --certificate-key "$folder/no.pem"
 says 2 'name the --url' "$dedloc" project create "$p" --name x --listen 0.0.0.0:0
 [[ $EUID != 0 ]] || says 2 'must not run as root' "$dedloc" project create "$p" --name x \
     --listen 0.0.0.0:0 --url http://train.example.org/
@@ -279,6 +279,29 @@ says 2 'neither empty nor a voter' "$backbone" --folder "$p" --voter "$folder/v1
 says 2 'is not JSON' "$backbone" --folder "$folder/w" --voter "$folder/text"
 [[ -e $folder/v1 ]] || fail_test "a voter's file is gone before it was used"
 none_left "commands that start the database for a moment"
+
+echo "root publishes files that the project's owner may not read"
+if [[ $EUID == 0 ]] && id nobody >/dev/null 2>&1; then
+    chmod 711 "$folder" # the owner's folder is in it
+    mkdir -m 700 "$folder/closed"
+    install -d -o nobody "$folder/of nobody"
+    cp "$programs"/dedloc_{aggregate,launcher} "$folder/closed"
+    theirs="$folder/of nobody/project"
+    "$dedloc" project create "$theirs" --name theirs --user nobody >/dev/null
+    publish=("$dedloc" app add --project "$theirs" --binary "$folder/closed/dedloc_aggregate")
+    says 2 'this account may not read the program' setpriv --reuid nobody --clear-groups env HOME=/ "${publish[@]}"
+    mkdir -m 700 "$folder/scratch"
+    TMPDIR=$folder/scratch "${publish[@]}" >"$output" 2>&1 || fail_test "app add as root"
+    find "$theirs/download" -type f -exec cmp -s {} "$folder/closed/dedloc_aggregate" \; -print \
+        | grep -q . || fail_test "the program is not published"
+    [[ -z $(ls -A "$folder/scratch") && -z $(find "$theirs" -name '*.unfinished-*') ]] \
+        || fail_test "copies are left"
+    [[ -z $(find "$folder/of nobody" ! -user nobody) ]] \
+        || fail_test "root's files: $(find "$folder/of nobody" ! -user nobody)"
+else
+    echo "  (not looked at: only root may read what a project's owner may not)"
+fi
+none_left "commands as root"
 
 echo "no disk space is one sentence"
 full_disk='mount -t tmpfs -o size=40m tmpfs "$1" && "$2" project create "$1/p" --name x; status=$?
