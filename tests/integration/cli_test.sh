@@ -289,7 +289,8 @@ if [[ $EUID == 0 ]] && id nobody >/dev/null 2>&1; then
     theirs="$folder/of nobody/project"
     "$dedloc" project create "$theirs" --name theirs --user nobody >/dev/null
     publish=("$dedloc" app add --project "$theirs" --binary "$folder/closed/dedloc_aggregate")
-    says 2 'this account may not read the program' setpriv --reuid nobody --clear-groups env HOME=/ "${publish[@]}"
+    says 2 'this account may not read the program' \
+        setpriv --reuid nobody --clear-groups env HOME=/ "${publish[@]}"
     mkdir -m 700 "$folder/scratch"
     TMPDIR=$folder/scratch "${publish[@]}" >"$output" 2>&1 || fail_test "app add as root"
     find "$theirs/download" -type f -exec cmp -s {} "$folder/closed/dedloc_aggregate" \; -print \
