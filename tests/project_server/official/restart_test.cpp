@@ -23,18 +23,54 @@ class Frozen {
     const pid_t process_;
 };
 
-pid_t backbone_of(const Started& world) {
+pid_t backbone_of(const Started& world, const std::string& run = "first") {
     pid_t process = 0;
-    std::ifstream{world.root() / "dedloc/pids/dedloc-backbone-first.pid"} >> process;
+    std::ifstream{world.root() / "dedloc/pids" / ("dedloc-backbone-" + run + ".pid")} >> process;
     return process;
 }
 
 /// Waits until the run's backbone is another process than `before`.
-void await_backbone(Started& world, pid_t before) {
+void await_backbone(Started& world, pid_t before, const std::string& run = "first") {
     world.await([&] {
-        const pid_t now = backbone_of(world);
+        const pid_t now = backbone_of(world, run);
         return now != 0 && now != before && kill(now, 0) == 0;
     });
+}
+
+/// A member of a run, as fast as twenty samples a second.
+class Member {
+  public:
+    Member(const Started& world, const std::string& run) {
+        const std::string file = world.root() / "dedloc/runs" / run / "run.json";
+        const std::string key = folder_.path() / "key";
+        const std::string ticket = folder_.path() / "ticket";
+        Started::dedloc(DEDLOC_PROGRAMS "/dedloc-peer",
+                        {"ticket", file, "--project-key", world.root() / "dedloc/keys/project.key",
+                         "--key", key, "--ticket", ticket, "--user", "5", "--host", "6"});
+        process_ = platform::spawn({DEDLOC_PROGRAMS "/dedloc-peer", "join", file, "--key", key,
+                                    "--ticket", ticket, "--samples-per-second", "20", "--quiet"},
+                                   {.output = folder_.path() / "log"});
+    }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+    ~Member() {
+        kill(process_, SIGTERM);
+        platform::wait_for_child(process_);
+    }
+
+  private:
+    const TemporaryDirectory folder_;
+    pid_t process_ = 0;
+};
+
+/// Milliseconds from now until `condition` holds.
+template <class Condition>
+std::int64_t milliseconds_until(Started& world, const Condition& condition) {
+    const auto begin = std::chrono::steady_clock::now();
+    world.await(condition);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                                 begin)
+        .count();
 }
 
 }  // namespace
@@ -66,6 +102,49 @@ TEST_CASE("bin/stop and bin/start at once leave every daemon running, also with 
     world.await([&] {  // a daemon's turn ends a moment before its process
         return world.control("status", {"-v"}).find(" running ") == std::string::npos;
     });
+}
+
+// Prints how long daemons take to end, which bin/stop does not wait for.
+TEST_CASE("a large run that trains has a backbone after bin/stop and bin/start",
+          "[.slow][server][official]") {
+    const std::string model = GENERATE("tiny", "base", "large");
+    Started world{platform::free_port("127.0.0.1")};
+    world.make_run("big", model);
+    world.start();
+    await_backbone(world, 0, "big");
+    const Member member{world, "big"};
+    const auto steps = [&] {
+        return std::stoi(
+            world.one("select ifnull(max(step), 0) from dedloc_step join dedloc_run "
+                      "on id = runid where name = 'big'"));
+    };
+    for (int i = 0; i < 3; ++i) {
+        const int before = steps();
+        world.await([&] { return steps() >= before + 2; });
+        const pid_t backbone = backbone_of(world, "big");
+        const pid_t runs = world.process_of("dedloc-runs");
+        world.control("stop");
+        const auto of_backbone = milliseconds_until(world, [&] { return kill(backbone, 0) != 0; });
+        const auto of_runs = milliseconds_until(world, [&] { return kill(runs, 0) != 0; });
+        const auto of_rest = milliseconds_until(
+            world, [&] { return server::daemons_in_turn(world.root()).empty(); });
+        world.control("start");
+        await_backbone(world, backbone, "big");
+        const int then = steps();
+        world.await([&] { return steps() > then; });
+        const pid_t second = backbone_of(world, "big");
+        world.control("stop");
+        world.control("start");
+        const auto until_next = milliseconds_until(world, [&] {
+            const pid_t now = backbone_of(world, "big");
+            return now != 0 && now != second && kill(now, 0) == 0;
+        });
+        WARN(model << ": the backbone ended " << of_backbone << " ms after bin/stop, dedloc-runs "
+                   << of_runs << " ms later, all others " << of_rest
+                   << " ms later; at once restarted, a new backbone ran after " << until_next
+                   << " ms");
+    }
+    world.stop();
 }
 
 TEST_CASE("a daemon in the middle of a pass gives way to its successor, which waits for its end",

@@ -160,8 +160,7 @@ class Started : public ControlledProject {
         std::filesystem::copy_file(DEDLOC_PROGRAMS "/dedloc_launcher",
                                    files_.path() / "dedloc_launcher");
         own({"app", "add", "--project", root().string(), "--binary", program.string()});
-        own({"run", "create", "--project", root().string(), "--name", "first", "--corpus", corpus,
-             "--model", "tiny", "--target-batch", "4", "--steps", "100000"});
+        make_run("first", "tiny");
         database().execute(
             "insert into user (id, name, email_addr, authenticator) values (?, 'v', 'v@x', 'key')",
             {kUser});
@@ -169,6 +168,12 @@ class Started : public ControlledProject {
                            {kHost, kUser});
     }
 
+    /// Makes another run of the same text.
+    void make_run(const std::string& name, const std::string& model) {
+        own({"run", "create", "--project", root().string(), "--name", name, "--corpus",
+             (files_.path() / "corpus").string(), "--model", model, "--target-batch", "4",
+             "--steps", "100000"});
+    }
     /// bin/dedloc of the project.
     std::string own(const std::vector<std::string>& arguments, int status = 0) {
         return dedloc((root() / "bin/dedloc").string(), arguments, status);
