@@ -33,6 +33,7 @@ using server::Database;
 
 constexpr const char* kLinux = "x86_64-pc-linux-gnu";
 constexpr int kTries = 4;
+constexpr std::size_t kMaxRequests = 3;
 constexpr std::int64_t kMuchLater = 2'000'000'000;
 
 /// What an answer says when the database is away.
@@ -347,6 +348,19 @@ DoorProject& DoorWorld::project(std::size_t kind) {
 DoorWorld& door_world() {
     static DoorWorld world;
     return world;
+}
+
+DoorProject& send_odd_requests(
+    Recipe& recipe, const std::function<std::string(DoorProject& project, Recipe& recipe)>& send) {
+    DoorProject& project = door_world().project(recipe.choose(3));
+    const std::string others = project.rows_of_others();
+    for (std::size_t left = 1 + recipe.choose(kMaxRequests); left > 0; --left) {
+        const std::string request = send(project, recipe);
+        const std::string now = project.rows_of_others();
+        DEDLOC_CHECK(now == others, "an odd request changes rows of its own account only", request,
+                     others, now);
+    }
+    return project;
 }
 
 }  // namespace dedloc::fuzz

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -115,5 +116,10 @@ class DoorWorld {
 
 /// The world of this process.
 DoorWorld& door_world();
+
+/// Makes one to three odd requests to a project that the recipe chooses, which it returns. `send`
+/// makes one and returns it as text. None of them may change a row of `honest`.
+DoorProject& send_odd_requests(
+    Recipe& recipe, const std::function<std::string(DoorProject& project, Recipe& recipe)>& send);
 
 }  // namespace dedloc::fuzz

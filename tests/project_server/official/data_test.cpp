@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 
-#include "peer/formats/albert_layout.hpp"
 #include "peer/formats/receipt.hpp"
 #include "peer/formats/run_file.hpp"
 #include "project_server/official/install.hpp"
@@ -23,7 +22,7 @@
 #include "project_server/work/work_generator.hpp"
 #include "project_server/xml/job_documents.hpp"
 #include "tests/project_server/official/official_project.hpp"
-#include "tests/small_run.hpp"
+#include "tests/work_run.hpp"
 
 using namespace dedloc;
 
@@ -38,22 +37,7 @@ class Worked : public tests::OfficialProject {
         official::install({.project = root(), .programs = programs()},
                           [](const auto&, const auto&) {});
         config_ = server::load_project_config(root());
-        auto run = tests::small_run();
-        run.name = "demo";
-        run.target_batch = 8;
-        run.steps = 10;
-        run.project_key = KeyPair::generate().public_key();
-        run.backbone_key = KeyPair::generate().public_key();
-        run.dht_seeds = {{.host = "127.0.0.1", .port = 1234}};
-        run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5},
-                      {.name = "shard_b", .digest = {}, .bytes = 5}};
-        run.tensors = formats::albert_tensors(run.model);
-        run_ = run;
-        const auto folder = root() / "dedloc/runs/demo";
-        fs::create_directories(folder / "shards");
-        platform::replace_file(folder / "run.json", formats::write_run_file(run));
-        platform::replace_file(folder / "shards/shard_a", "aaaaa");
-        platform::replace_file(folder / "shards/shard_b", "bbbbb");
+        tests::write_work_run(root() / "dedloc/runs/demo", run_);
         for (const char* const sql :
              {"insert into app (id, create_time, name, user_friendly_name) values (7, 0, "
               "'dedloc_train', 't'), (9, 0, 'another', 'o')",
@@ -65,7 +49,7 @@ class Worked : public tests::OfficialProject {
             "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, "
             "flops_per_sample, credit_per_sample, created) values (3, 'demo', '', ?, 8, 10, 1e6, "
             "1, 0)",
-            {formats::write_run_file(run)});
+            {formats::write_run_file(run_)});
         add_version(7, "mt_dedloc", 500'000'000);
         add_version(8, "nci_dedloc", 37'000'000);
     }
@@ -117,7 +101,7 @@ class Worked : public tests::OfficialProject {
 
   private:
     server::ProjectConfig config_;
-    formats::RunFile run_;
+    const formats::RunFile run_ = tests::work_run();
     std::optional<server::Transitioner> transitioner_;
     std::optional<work::WorkGenerator> generator_;
 };

@@ -2,7 +2,6 @@
 #include <cstdlib>
 
 #include "peer/base/error.hpp"
-#include "peer/formats/albert_layout.hpp"
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/publishing/keys.hpp"
@@ -10,7 +9,7 @@
 #include "project_server/work/job_template.hpp"
 #include "project_server/work/work_generator.hpp"
 #include "tests/project_server/project_fixture.hpp"
-#include "tests/small_run.hpp"
+#include "tests/work_run.hpp"
 
 using namespace dedloc;
 using namespace dedloc::work;
@@ -23,19 +22,6 @@ int count_of(const std::string& text, const std::string& part) {
     return count;
 }
 
-formats::RunFile run_file() {
-    formats::RunFile run = tests::small_run();
-    run.target_batch = 8;
-    run.steps = 10;
-    run.project_key = KeyPair::generate().public_key();
-    run.backbone_key = KeyPair::generate().public_key();
-    run.dht_seeds = {{.host = "127.0.0.1", .port = 1234}};
-    run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5},
-                  {.name = "shard_b", .digest = {}, .bytes = 5}};
-    run.tensors = formats::albert_tensors(run.model);
-    return run;
-}
-
 /// A project with a running run of two shards.
 struct World {
     server::TestProject project;
@@ -45,11 +31,7 @@ struct World {
 
     static server::ProjectConfig prepared(server::TestProject& project) {
         server::make_key_pair(project.config().key_directory, "upload");
-        const auto folder = project.root() / "runs/demo";
-        std::filesystem::create_directories(folder / "shards");
-        platform::replace_file(folder / "run.json", formats::write_run_file(run_file()));
-        platform::replace_file(folder / "shards/shard_a", "aaaaa");
-        platform::replace_file(folder / "shards/shard_b", "bbbbb");
+        tests::write_work_run(project.root() / "runs/demo", tests::work_run());
         auto& db = project.database();
         db.execute(
             "insert into app (id, create_time, name, min_version, deprecated, "
@@ -126,7 +108,7 @@ TEST_CASE("a running run has exactly the configured number of unsent jobs",
           "3 3 1 runs/demo/output_template");
     CHECK_THAT(platform::read_text(world.project.root() / "runs/demo/output_template"),
                Catch::Contains("<max_nbytes>" +
-                               std::to_string(formats::checkpoint_bytes(run_file())) + "<"));
+                               std::to_string(formats::checkpoint_bytes(tests::work_run())) + "<"));
     CHECK(std::filesystem::exists(world.project.root() / "templates/dedloc_train_out"));
     CHECK_THAT(xml, Catch::Contains("<command_line>\n--hours 12\n") ||
                         Catch::Contains("<command_line>--hours 12</command_line>"));
@@ -155,7 +137,7 @@ TEST_CASE("a run may have its own number of ready jobs and its own lease",
 TEST_CASE("jobs take turns with the shards and never have one that is held out",
           "[server][integration]") {
     World world;
-    auto run = run_file();
+    auto run = tests::work_run();
     run.shards.push_back({.name = "shard_c", .digest = {}, .bytes = 5, .is_held_out = true});
     run.shards_per_job = 1;
     const auto folder = world.project.root() / "runs/demo";
@@ -180,7 +162,7 @@ TEST_CASE("an output template of another form gives jobs without a checkpoint",
 TEST_CASE("a job's limits follow from the model of its run", "[server][integration]") {
     World world;
     world.generator.pass();
-    const auto run = run_file();
+    const auto run = tests::work_run();
     const auto memory = std::to_string(formats::trainer_machine_bytes(run, 2));
     const auto gpu = std::to_string(formats::trainer_gpu_bytes(run));
     const auto disk = std::to_string(200'000'010 + formats::trainer_disk_bytes(run));
@@ -211,7 +193,7 @@ TEST_CASE("a run has as many open jobs that only average as it may have aggregat
     CHECK(count_of(xml, "shard_") == 0);
     CHECK(world.one("select concat_ws(' ', rsc_memory_bound, rsc_disk_bound, opaque) x from "
                     "workunit where appid = 8 limit 1") ==
-          std::to_string(formats::aggregator_bytes(run_file())) + " 200000000 3");
+          std::to_string(formats::aggregator_bytes(tests::work_run())) + " 200000000 3");
     CHECK(world.one("select max(rsc_fpops_est) x from workunit where appid = 8") == "1000000");
     CHECK(world.one("select jobs x from dedloc_run") == "2");  // jobs that take turns with shards
 
