@@ -21,9 +21,9 @@ says 2 '--listen wants HOST:PORT' "$dedloc" project create "$p" --name x \
 says 2 'neither with http' "$dedloc" project create "$p" --name x --url train.example.org
 says 2 'name a certificate' "$dedloc" project create "$p" --name x \
     --url https://train.example.org/
-echo nothing >"$folder/no.pem"
-says 2 'no.pem is no certificate' "$dedloc" project create "$p" --name x --listen 127.0.0.1:0 \
-    --url https://127.0.0.1/ --certificate "$folder/no.pem" --certificate-key "$folder/no.pem"
+says 2 'cli_test.sh is no certificate' "$dedloc" project create "$p" --name x \
+    --listen 127.0.0.1:0 --url https://127.0.0.1/ --certificate "${BASH_SOURCE[0]}" \
+    --certificate-key "${BASH_SOURCE[0]}"
 says 2 'name the --url' "$dedloc" project create "$p" --name x --listen 0.0.0.0:0
 [[ $EUID != 0 ]] || says 2 'must not run as root' "$dedloc" project create "$p" --name x \
     --listen 0.0.0.0:0 --url http://train.example.org/
