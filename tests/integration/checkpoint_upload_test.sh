@@ -39,8 +39,8 @@ at_end end_clients
 sql "create trigger measured before update on host for each row set new.n_bwup = 1e6"
 volunteer_preferences='<disk_interval>5</disk_interval>'
 
-log() { echo "$volunteers_dir/$1"/slots/*/stderr.txt; }
-says_log() { grep -q "$2" $(log "$1") 2>/dev/null; }
+log_text() { cat "$volunteers_dir/$1"/slots/*/stderr.txt 2>/dev/null || true; }
+says_log() { grep -q "$2" < <(log_text "$1"); }
 has_steps() { [[ $(sql "select coalesce(max(step), 0) from dedloc_step") -ge $1 ]]; }
 verdict() { [[ $(sql "select verdict from dedloc_upload where verdict <> ''") == *"$1"* ]]; }
 is_asked() { [[ $(sql "select count(*) from dedloc_upload") -gt 0 ]]; }
@@ -59,7 +59,7 @@ await 180 "the second one to train" says_log 2 "members, [1-9][0-9]* ours"
 await 300 "more steps" has_steps 12
 "$dedloc" run pause --project "$project" --name up >/dev/null
 await 180 "the upload" says_log 2 "the project has received the model's state"
-grep -h "model's state" $(log 2)
+grep "model's state" < <(log_text 2)
 "$dedloc" run resume --project "$project" --name up >/dev/null
 await 60 "the verdict" verdict accepted
 output=$folder/list

@@ -39,6 +39,7 @@ add_volunteer 4 "$url"
 
 # log NUMBER: the log of the volunteer's app.
 log() { echo "$volunteers_dir/$1"/slots/*/stderr.txt; }
+log_text() { cat "$volunteers_dir/$1"/slots/*/stderr.txt 2>/dev/null || true; }
 # app NUMBER: process id of the volunteer's app.
 app() {
     local pid
@@ -47,7 +48,7 @@ app() {
     done | tail -n 1
 }
 # committed NUMBER: steps in which the volunteer's own samples were counted, as its log says.
-committed() { grep -cE 'members, [1-9][0-9]* ours' $(log "$1") 2>/dev/null || true; }
+committed() { grep -cE 'members, [1-9][0-9]* ours' < <(log_text "$1") || true; }
 has_committed() { [[ $(committed "$1") -ge $2 ]]; }
 trains() { # trains NUMBER: waits until two more steps count its samples.
     local before
@@ -55,7 +56,7 @@ trains() { # trains NUMBER: waits until two more steps count its samples.
     await 120 "volunteer $1 to contribute" has_committed "$1" $((${before:-0} + 2))
 }
 # averaged NUMBER: steps in which the volunteer averaged others' gradients.
-averaged() { grep -c 'averaged here' $(log "$1") 2>/dev/null || true; }
+averaged() { grep -c 'averaged here' < <(log_text "$1") || true; }
 has_averaged() { [[ $(averaged "$1") -ge $2 ]]; }
 averages() { # averages NUMBER: waits until it has averaged in two more steps.
     local before
@@ -65,8 +66,8 @@ averages() { # averages NUMBER: waits until it has averaged in two more steps.
 # silence NUMBER: milliseconds from the app's last word of a suspension until it has left.
 silence() {
     local from to
-    from=$(sed -n 's/ dedloc_[a-z]* info: suspended: leaving.*//p' $(log "$1") | tail -n 1)
-    to=$(sed -n 's/ dedloc_[a-z]* info: left the swarm$//p' $(log "$1") | tail -n 1)
+    from=$(sed -n 's/ dedloc_[a-z]* info: suspended: leaving.*//p' < <(log_text "$1") | tail -n 1)
+    to=$(sed -n 's/ dedloc_[a-z]* info: left the swarm$//p' < <(log_text "$1") | tail -n 1)
     [[ -n $from && -n $to ]] || fail_test "the log of volunteer $1 does not say that it left"
     echo $(($(date -d "$to" +%s%3N) - $(date -d "$from" +%s%3N)))
 }
@@ -130,7 +131,7 @@ for number in 1 4; do
     home=$volunteers_dir/$number
     prefer "$number" leave_apps_in_memory 1 # else the client ends the app instead
     task=$(gui_rpc "$home" --get_tasks | sed -n 's/^ *name: //p' | head -n 1)
-    silent() { tail -n 3 $(log "$number") | grep -q 'left the swarm'; }
+    silent() { tail -n 3 < <(log_text "$number") | grep -q 'left the swarm'; }
     began=$(milliseconds)
     gui_rpc "$home" --task "$url" "$task" suspend
     await 20 "volunteer $number to leave" silent
@@ -173,7 +174,7 @@ averages 4
 echo "volunteer 1 allows 30 % of computing time"
 before=$(used 1 3)
 prefer 1 cpu_usage_limit 30
-obeys() { grep -q 'your preferences: compute 30 %' $(log 1); }
+obeys() { grep -q 'your preferences: compute 30 %' < <(log_text 1); }
 await 60 "volunteer 1 to read its preferences" obeys
 percent=$(used 1 10)
 echo "uses $percent % of a core, $before % before"
@@ -182,7 +183,7 @@ prefer 1 cpu_usage_limit 100
 
 echo "volunteers 2 and 4 allow 200 KB/s each way"
 before=$(traffic 2 3)
-capped() { grep -q 'send at most 200 KB/s, receive at most 200 KB/s' $(log "$1"); }
+capped() { grep -q 'send at most 200 KB/s, receive at most 200 KB/s' < <(log_text "$1"); }
 for number in 2 4; do prefer "$number" max_bytes_sec_up 200000 max_bytes_sec_down 200000; done
 for number in 2 4; do
     await 60 "volunteer $number to read its preferences" capped "$number"

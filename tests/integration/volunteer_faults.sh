@@ -34,8 +34,11 @@ at_end end_clients
 
 # log NUMBER: the log of the volunteer's app, while it has a job.
 log() { echo "$volunteers_dir/$1"/slots/*/stderr.txt; }
-log_says() { grep -qE "$2" $(log "$1") 2>/dev/null; }
-committed() { grep -cE 'members, [1-9][0-9]* ours' $(log "$1") 2>/dev/null || true; }
+log_text() { cat "$volunteers_dir/$1"/slots/*/stderr.txt 2>/dev/null || true; }
+log_says() { grep -qE "$2" < <(log_text "$1"); }
+committed() { # prints nothing without a log
+    [[ ! -f $(log "$1") ]] || grep -cE 'members, [1-9][0-9]* ours' "$(log "$1")" || true
+}
 has_committed() {
     [[ -n $(committed "$1") ]] || hurry
     [[ $(committed "$1") -ge $2 ]]
@@ -51,7 +54,7 @@ app() {
         [[ $(cat "/proc/$pid/comm" 2>/dev/null) != dedloc_* ]] || echo "$pid"
     done | tail -n 1
 }
-slot() { dirname $(log "$1"); }
+slot() { dirname "$(log "$1")"; }
 failed_jobs() { sql "select count(*) from result where outcome = 3"; }
 # hurry: after a failed job a client waits for minutes, unless its user asks for an update.
 hurry() { gui_rpc "$volunteers_dir/1" --project "$url" update 2>/dev/null || true; sleep 2; }
@@ -83,7 +86,7 @@ last_report() {
 restart() { end_client "$1" && start_client "$1"; }
 say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 # quote NUMBER PATTERN: prints the line of the log that says it, without its time.
-quote() { grep -E "$2" $(log "$1") | tail -n 1 | sed -E 's/^[^ ]+ [^ ]+ /         /'; }
+quote() { grep -E "$2" < <(log_text "$1") | tail -n 1 | sed -E 's/^[^ ]+ [^ ]+ /         /'; }
 
 add_volunteer 1 "$url"
 # Else a client gets one job in its life.
