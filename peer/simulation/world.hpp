@@ -145,7 +145,8 @@ class World final : private NetworkSink {
     void hang(Id id);                       ///< the process neither reads nor writes until wake()
     void wake(Id id);                       ///< the process continues with the events that waited
     void suspend(Id id);                    ///< event::LeaveRequested
-    void resume(Id id);                     ///< event::ReturnRequested after suspend()
+    void resume(Id id);                     ///< event::ReturnRequested after suspend(), also if
+                                            ///< the process hangs by now
     void jump_clock(Id id, Duration step);  ///< the host's clock jumps forward
     /// Whether new links to this host can be opened from now on; its peer is told.
     void set_dialable(Id id, bool is_dialable);

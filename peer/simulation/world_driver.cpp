@@ -47,6 +47,7 @@ void World::deliver(Id id, const Event& event) {
 void World::deliver_to_peer(Id id, const Event& event) {
     Node& host = node(id);
     trace_.event(now(), id, event);
+    if (std::holds_alternative<event::ReturnRequested>(event)) host.has_left = false;
     if (const auto* reached = std::get_if<event::StateReached>(&event)) {
         if (!host.trainer->is_tainted()) {
             checkers_.reached(host.state_generation, reached->step, reached->digest);

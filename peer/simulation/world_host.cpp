@@ -202,10 +202,10 @@ void World::check_leaving(Id id, std::uint64_t life) {
 
 void World::resume(Id id) {
     Node& host = node(id);
-    if (!host.is_alive || host.is_hung || !host.is_leaving) return;
+    if (!host.is_alive || !host.is_leaving) return;
     note(id, "is resumed");
-    host.is_leaving = host.has_left = false;
-    deliver(id, event::ReturnRequested{});
+    host.is_leaving = false;
+    deliver(id, event::ReturnRequested{});  // a process that hangs handles it when it wakes
 }
 
 void World::set_dialable(Id id, bool is_dialable) {
