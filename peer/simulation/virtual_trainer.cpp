@@ -176,6 +176,7 @@ void VirtualTrainer::stop_work() {
 void VirtualTrainer::report_state() {
     has_state_ = true;
     digest_ = state_.digest();
+    if (is_tainted_) tainted_.insert(digest_);
     answers_.push_back({event::StateReached{.step = state_.step(), .digest = digest_}, false});
     schedule_(settings_.apply_time, [this] {
         const auto first = std::find_if(answers_.begin(), answers_.end(),

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "peer/base/random.hpp"
@@ -89,6 +90,9 @@ class VirtualTrainer final : public Trainer {
     void flip_a_bit() { flips_ = true; }
     /// Whether the state contains such a change.
     bool is_tainted() const { return is_tainted_; }
+    /// Whether a state of this digest, which it holds or has held, contains such a change. Another
+    /// one may have been loaded before the first one is reported.
+    bool is_tainted(const Digest& state) const { return tainted_.contains(state); }
 
   private:
     void begin(std::uint64_t most);
@@ -116,6 +120,7 @@ class VirtualTrainer final : public Trainer {
     bool is_poisoned_ = false;
     bool flips_ = false;
     bool is_tainted_ = false;
+    std::set<Digest> tainted_;  ///< digests of the states that contained a flipped bit
     std::uint64_t next_sample_;
     Digest digest_;            ///< digest of state_
     std::vector<Part> parts_;  ///< what sum_ consists of

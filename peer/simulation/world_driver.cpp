@@ -49,7 +49,7 @@ void World::deliver_to_peer(Id id, const Event& event) {
     trace_.event(now(), id, event);
     if (std::holds_alternative<event::ReturnRequested>(event)) host.has_left = false;
     if (const auto* reached = std::get_if<event::StateReached>(&event)) {
-        if (!host.trainer->is_tainted()) {
+        if (!host.trainer->is_tainted(reached->digest)) {
             checkers_.reached(host.state_generation, reached->step, reached->digest);
         }
         write_checkpoint(id, reached->step);
