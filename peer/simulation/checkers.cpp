@@ -18,6 +18,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/round/codec.hpp"
 #include "peer/wire/limits.hpp"
+#include "peer/wire/loss_bound.hpp"
 
 namespace dedloc::simulation {
 namespace {
@@ -197,6 +198,9 @@ void Checkers::committed(const action::Committed& committed, TimePoint now, Dura
         check_first(record, round);
         for (const CommitLine& line : record.members) check_claim(record, line, now, jumps);
         decided_at_.try_emplace(record.step, now);
+        for (const CommitLine& line : record.members) {
+            if (line.samples > Samples{0}) last_counted_[line.peer] = record.step;
+        }
         const bool is_computed = !round.is_claimed && !distrusted_.contains(record.step);
         if (settings_.computes_averages && is_computed) check_average(round);
         rounds_.emplace(place, std::move(round));
@@ -244,20 +248,28 @@ void Checkers::check_first(const CommitRecord& record, Round& round) {
     require(all > Samples{0}, "step {} is decided without samples", step);
 }
 
-/// Bounds the samples that a hostile peer claims: what its device can compute since the previous
-/// decision by the fastest clock, plus all clock jumps and one second, plus one target batch for a
-/// peer that has been waiting.
+/// Since when the samples of this line can have been computed: since the decision that led to the
+/// oldest state that they may be of, but not before the round whose record counts the last ones.
+TimePoint Checkers::computed_since(const CommitRecord& record, const CommitLine& line) const {
+    std::uint64_t first =
+        record.step.value() - std::min(max_age(line.peer, record.step), record.step.value());
+    const auto counted = last_counted_.find(line.peer);
+    if (counted != last_counted_.end() && counted->second < record.step) {
+        first = std::max(first, counted->second.value());
+    }
+    const auto before = first == 0 ? decided_at_.end() : decided_at_.find(StepIndex{first - 1});
+    return before == decided_at_.end() ? TimePoint{} : before->second;
+}
+
+/// Bounds the samples that a hostile peer claims: what its device can compute in that time by the
+/// fastest clock, plus all clock jumps and one second, plus one target batch for a peer that has
+/// been waiting.
 void Checkers::check_claim(const CommitRecord& record, const CommitLine& line, TimePoint now,
                            Duration jumps) const {
     const auto hostile = hostile_.find(line.peer);
     if (hostile == hostile_.end()) return;
     constexpr double kFastestClock = 1.06;
-    TimePoint since{};
-    if (record.step > StepIndex{0}) {
-        const auto before = decided_at_.find(StepIndex{record.step.value() - 1});
-        if (before != decided_at_.end()) since = before->second;
-    }
-    const std::chrono::duration<double> time = now - since;
+    const std::chrono::duration<double> time = now - computed_since(record, line);
     const std::chrono::duration<double> slack = jumps + std::chrono::seconds{1};
     const double most =
         static_cast<double>(hostile->second) * (kFastestClock * time.count() + slack.count()) +
@@ -292,8 +304,9 @@ Checkers::Made* Checkers::made_for(const CommitRecord& record, const CommitLine&
             const bool is_used = std::ranges::any_of(candidate.used_in, [&](const Place& place) {
                 return !is_void(place, record.generation);
             });
-            const bool is_equal =
-                contribution.samples == line.samples && contribution.loss_sum == line.loss_sum;
+            const double loss_sum =
+                wire::accepted_loss_sum(contribution.loss_sum, contribution.samples);
+            const bool is_equal = contribution.samples == line.samples && loss_sum == line.loss_sum;
             if (is_equal && (age == 0 || !is_used)) return &candidate;
         }
     }

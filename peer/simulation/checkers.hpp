@@ -127,6 +127,7 @@ class Checkers {
     };
 
     void check_first(const CommitRecord& record, Round& round);
+    TimePoint computed_since(const CommitRecord& record, const CommitLine& line) const;
     void check_claim(const CommitRecord& record, const CommitLine& line, TimePoint now,
                      Duration jumps) const;
     std::uint64_t max_age(const PeerKey& peer, StepIndex step) const;
@@ -157,6 +158,7 @@ class Checkers {
     std::map<PeerKey, StepIndex> holds_until_;   ///< up to there samples may be old
     std::set<StepIndex> distrusted_;             ///< steps whose average is not recomputed
     std::map<StepIndex, TimePoint> decided_at_;  ///< first decision of each step
+    std::map<PeerKey, StepIndex> last_counted_;  ///< step of the last record with its samples
 };
 
 }  // namespace dedloc::simulation
