@@ -16,7 +16,7 @@ namespace dedloc::huggingface {
 namespace {
 
 using formats::JsonFields;
-using Value = rapidjson::Value;
+using JsonValue = rapidjson::Value;
 
 constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxAdded = 65'536;
@@ -27,7 +27,7 @@ constexpr std::array<const char*, 2> kFurtherFields{"additional_special_tokens",
 
 /// A token as a text, or as an object with its properties. One that is not special is looked for in
 /// the normalised text unless it says otherwise.
-AddedToken read_token(const Value& value, const char* field, bool is_special,
+AddedToken read_token(const JsonValue& value, const char* field, bool is_special,
                       const std::string& document) {
     AddedToken token;
     token.is_special = is_special;
@@ -54,7 +54,8 @@ AddedToken read_token(const Value& value, const char* field, bool is_special,
     return token;
 }
 
-void read_special_tokens(const Value& whole, const std::string& document, TokenizerConfig& config) {
+void read_special_tokens(const JsonValue& whole, const std::string& document,
+                         TokenizerConfig& config) {
     for (const char* const field : kSpecialFields) {
         const auto found = whole.FindMember(field);
         if (found == whole.MemberEnd() || found->value.IsNull()) continue;
@@ -63,11 +64,11 @@ void read_special_tokens(const Value& whole, const std::string& document, Tokeni
     for (const char* const field : kFurtherFields) {
         const auto found = whole.FindMember(field);
         if (found == whole.MemberEnd()) continue;
-        const auto add = [&](const Value& token) {
+        const auto add = [&](const JsonValue& token) {
             config.further.push_back(read_token(token, field, true, document));
         };
         if (found->value.IsArray()) {
-            for (const Value& token : found->value.GetArray()) add(token);
+            for (const JsonValue& token : found->value.GetArray()) add(token);
         } else if (found->value.IsObject()) {
             for (const auto& item : found->value.GetObject()) add(item.value);
         } else if (!found->value.IsNull()) {
@@ -77,7 +78,8 @@ void read_special_tokens(const Value& whole, const std::string& document, Tokeni
 }
 
 /// "added_tokens_decoder": tokens by their ids.
-void read_added_tokens(const Value& whole, const std::string& document, TokenizerConfig& config) {
+void read_added_tokens(const JsonValue& whole, const std::string& document,
+                       TokenizerConfig& config) {
     const auto found = whole.FindMember("added_tokens_decoder");
     if (found == whole.MemberEnd() || found->value.IsNull()) return;
     config.lists_added = true;
@@ -98,7 +100,7 @@ void read_added_tokens(const Value& whole, const std::string& document, Tokenize
 }
 
 /// Refuses files other than the usual ones.
-void refuse_other_files(const Value& whole, JsonFields& fields) {
+void refuse_other_files(const JsonValue& whole, JsonFields& fields) {
     for (const char* const name : {"vocab_file", "tokenizer_file"}) {
         if (fields.has(name) && !whole[name].IsNull()) {
             fields.refuse(name,
@@ -109,7 +111,7 @@ void refuse_other_files(const Value& whole, JsonFields& fields) {
     const auto files = whole.FindMember("fast_tokenizer_files");
     if (files == whole.MemberEnd() || files->value.IsNull()) return;
     const bool is_usual = files->value.IsArray() &&
-                          std::ranges::all_of(files->value.GetArray(), [](const Value& file) {
+                          std::ranges::all_of(files->value.GetArray(), [](const JsonValue& file) {
                               return file.IsString() && file == "tokenizer.json";
                           });
     if (!is_usual)
@@ -117,7 +119,7 @@ void refuse_other_files(const Value& whole, JsonFields& fields) {
 }
 
 /// Refuses what would change ids.
-void refuse_others(const Value& whole, JsonFields& fields) {
+void refuse_others(const JsonValue& whole, JsonFields& fields) {
     for (const char* const name : {"split_special_tokens", "from_slow"}) {
         if (fields.has(name) && !whole[name].IsNull() && fields.boolean(name)) {
             fields.refuse(name, "is not implemented");

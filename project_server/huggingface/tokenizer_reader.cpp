@@ -18,7 +18,7 @@ namespace dedloc::huggingface {
 namespace {
 
 using formats::JsonFields;
-using Value = rapidjson::Value;
+using JsonValue = rapidjson::Value;
 
 constexpr std::size_t kMaxVocabulary = 65'536;
 constexpr std::size_t kMaxAddedTokens = 65'536;
@@ -27,7 +27,7 @@ constexpr std::size_t kMaxType = 64;
 constexpr std::string_view kPieceBlank = "\u2581";
 constexpr std::string_view kBlanks = " {2,}";
 
-std::string text_of(const Value& value) {
+std::string text_of(const JsonValue& value) {
     return {value.GetString(), value.GetStringLength()};
 }
 
@@ -36,31 +36,31 @@ class Reader {
   public:
     explicit Reader(std::string document) : document_(std::move(document)) {}
 
-    TokenizerSpec read(const Value& whole);
+    TokenizerSpec read(const JsonValue& whole);
 
   private:
     [[noreturn]] void refuse(const std::string& what) const {
         throw InputError(fmt::format("{}: {}", document_, what));
     }
     /// Any text, also an empty one or one with control characters.
-    std::string any_text(JsonFields& fields, const Value& object, const char* name) const;
+    std::string any_text(JsonFields& fields, const JsonValue& object, const char* name) const;
     bool flag(JsonFields& fields, const char* name, bool otherwise) const {
         return fields.has(name) ? fields.boolean(name) : otherwise;
     }
-    void add_steps(const Value& value, TokenizerSpec& spec) const;
-    NormaliserStep read_step(const Value& value) const;
-    NormaliserStep read_replacement(JsonFields& fields, const Value& value) const;
-    std::string read_charsmap(JsonFields& fields, const Value& value) const;
-    void add_divisions(const Value& value, TokenizerSpec& spec) const;
-    Metaspace read_metaspace(JsonFields& fields, const Value& value) const;
-    void check_template(const Value& value) const;
-    void read_model(const Value& value, TokenizerSpec& spec) const;
-    void read_added(const Value& list, TokenizerSpec& spec) const;
+    void add_steps(const JsonValue& value, TokenizerSpec& spec) const;
+    NormaliserStep read_step(const JsonValue& value) const;
+    NormaliserStep read_replacement(JsonFields& fields, const JsonValue& value) const;
+    std::string read_charsmap(JsonFields& fields, const JsonValue& value) const;
+    void add_divisions(const JsonValue& value, TokenizerSpec& spec) const;
+    Metaspace read_metaspace(JsonFields& fields, const JsonValue& value) const;
+    void check_template(const JsonValue& value) const;
+    void read_model(const JsonValue& value, TokenizerSpec& spec) const;
+    void read_added(const JsonValue& list, TokenizerSpec& spec) const;
 
     const std::string document_;
 };
 
-std::string Reader::any_text(JsonFields& fields, const Value& object, const char* name) const {
+std::string Reader::any_text(JsonFields& fields, const JsonValue& object, const char* name) const {
     const auto found = object.FindMember(name);
     if (found == object.MemberEnd() || !found->value.IsString()) {
         fields.refuse(name, "must be a text");
@@ -68,7 +68,7 @@ std::string Reader::any_text(JsonFields& fields, const Value& object, const char
     return text_of(found->value);
 }
 
-std::string Reader::read_charsmap(JsonFields& fields, const Value& value) const {
+std::string Reader::read_charsmap(JsonFields& fields, const JsonValue& value) const {
     const std::string text = any_text(fields, value, "precompiled_charsmap");
     std::string bytes(text.size() / 4 * 3 + 3, '\0');
     std::size_t length = 0;
@@ -81,8 +81,8 @@ std::string Reader::read_charsmap(JsonFields& fields, const Value& value) const 
     return bytes;
 }
 
-NormaliserStep Reader::read_replacement(JsonFields& fields, const Value& value) const {
-    const Value& pattern = value.HasMember("pattern") ? value["pattern"] : value;
+NormaliserStep Reader::read_replacement(JsonFields& fields, const JsonValue& value) const {
+    const JsonValue& pattern = value.HasMember("pattern") ? value["pattern"] : value;
     JsonFields kinds{pattern, "normalizer.pattern", document_};
     std::string content = any_text(fields, value, "content");
     if (kinds.has("String")) {
@@ -100,7 +100,7 @@ NormaliserStep Reader::read_replacement(JsonFields& fields, const Value& value) 
     return ReplaceBlanks{.content = std::move(content)};
 }
 
-NormaliserStep Reader::read_step(const Value& value) const {
+NormaliserStep Reader::read_step(const JsonValue& value) const {
     JsonFields fields{value, "normalizer", document_};
     const std::string type = fields.text("type", kMaxType);
     using Form = UnicodeForm::Form;
@@ -119,19 +119,19 @@ NormaliserStep Reader::read_step(const Value& value) const {
     refuse(fmt::format("the normalizer '{}' is not implemented", type));
 }
 
-void Reader::add_steps(const Value& value, TokenizerSpec& spec) const {
+void Reader::add_steps(const JsonValue& value, TokenizerSpec& spec) const {
     if (value.IsNull()) return;
     JsonFields fields{value, "normalizer", document_};
     if (fields.text("type", kMaxType) != "Sequence") {
         spec.normaliser.push_back(read_step(value));
         return;
     }
-    for (const Value& step : fields.array("normalizers", 0, kMaxSteps).GetArray()) {
+    for (const JsonValue& step : fields.array("normalizers", 0, kMaxSteps).GetArray()) {
         spec.normaliser.push_back(read_step(step));
     }
 }
 
-Metaspace Reader::read_metaspace(JsonFields& fields, const Value& value) const {
+Metaspace Reader::read_metaspace(JsonFields& fields, const JsonValue& value) const {
     if (any_text(fields, value, "replacement") != kPieceBlank) {
         fields.refuse("replacement",
                       fmt::format("other than '{}' is not implemented", kPieceBlank));
@@ -154,9 +154,9 @@ Metaspace Reader::read_metaspace(JsonFields& fields, const Value& value) const {
     return step;
 }
 
-void Reader::add_divisions(const Value& value, TokenizerSpec& spec) const {
+void Reader::add_divisions(const JsonValue& value, TokenizerSpec& spec) const {
     if (value.IsNull()) refuse("a tokenizer without a pre_tokenizer is not implemented");
-    const auto add = [&](const Value& step) {
+    const auto add = [&](const JsonValue& step) {
         JsonFields fields{step, "pre_tokenizer", document_};
         const std::string type = fields.text("type", kMaxType);
         if (type == "WhitespaceSplit") {
@@ -169,11 +169,11 @@ void Reader::add_divisions(const Value& value, TokenizerSpec& spec) const {
     };
     JsonFields fields{value, "pre_tokenizer", document_};
     if (fields.text("type", kMaxType) != "Sequence") return add(value);
-    for (const Value& step : fields.array("pretokenizers", 1, kMaxSteps).GetArray()) add(step);
+    for (const JsonValue& step : fields.array("pretokenizers", 1, kMaxSteps).GetArray()) add(step);
 }
 
 /// Samples are built as [CLS] A [SEP] B [SEP], so another template would be ignored.
-void Reader::check_template(const Value& value) const {
+void Reader::check_template(const JsonValue& value) const {
     if (value.IsNull()) return;
     JsonFields fields{value, "post_processor", document_};
     const std::string type = fields.text("type", kMaxType);
@@ -191,14 +191,14 @@ void Reader::check_template(const Value& value) const {
     }
 }
 
-void Reader::read_model(const Value& value, TokenizerSpec& spec) const {
+void Reader::read_model(const JsonValue& value, TokenizerSpec& spec) const {
     JsonFields fields{value, "model", document_};
     const std::string type = fields.has("type") ? fields.text("type", kMaxType) : "Unigram";
     if (type != "Unigram") {
         refuse(fmt::format("the model '{}' is not implemented, only Unigram", type));
     }
     if (flag(fields, "byte_fallback", false)) refuse("byte_fallback is not implemented");
-    for (const Value& piece : fields.array("vocab", 1, kMaxVocabulary).GetArray()) {
+    for (const JsonValue& piece : fields.array("vocab", 1, kMaxVocabulary).GetArray()) {
         if (!piece.IsArray() || piece.Size() != 2 || !piece[0].IsString() || !piece[1].IsNumber()) {
             fields.refuse("vocab", "must contain pairs of a text and a score");
         }
@@ -208,9 +208,9 @@ void Reader::read_model(const Value& value, TokenizerSpec& spec) const {
     fields.finish();
 }
 
-void Reader::read_added(const Value& list, TokenizerSpec& spec) const {
+void Reader::read_added(const JsonValue& list, TokenizerSpec& spec) const {
     std::set<std::string> known;
-    for (const Value& value : list.GetArray()) {
+    for (const JsonValue& value : list.GetArray()) {
         JsonFields fields{value, "added_tokens", document_};
         AddedToken token;
         token.content = any_text(fields, value, "content");
@@ -235,10 +235,10 @@ void Reader::read_added(const Value& list, TokenizerSpec& spec) const {
     std::ranges::stable_sort(spec.added, {}, &AddedToken::id);
 }
 
-TokenizerSpec Reader::read(const Value& whole) {
+TokenizerSpec Reader::read(const JsonValue& whole) {
     JsonFields fields{whole, "", document_};
-    static const Value kNull;
-    const auto part = [&](const char* name) -> const Value& {
+    static const JsonValue kNull;
+    const auto part = [&](const char* name) -> const JsonValue& {
         return fields.has(name) ? whole[name] : kNull;
     };
     static constexpr std::array<std::string_view, 9> kParts{
