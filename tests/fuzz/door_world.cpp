@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -43,28 +44,47 @@ bool says_outage(const Answer& answer) {
            answer.body.find("<error_num>-183") != std::string::npos;
 }
 
-/// Sends bytes to a port of this machine and returns all that comes back.
+/// Repeats a system call that a signal has interrupted: libFuzzer's timer sends one every few
+/// seconds.
+template <class Call>
+ssize_t uninterrupted(const Call& call) {
+    ssize_t result = -1;
+    do {
+        result = call();
+    } while (result < 0 && errno == EINTR);
+    return result;
+}
+
+/// Sends bytes to a port of this machine and returns all that comes back; nothing if the server has
+/// closed the connection.
 std::string sent_and_received(std::uint16_t port, std::string_view request) {
     const int id = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const auto* const server = reinterpret_cast<const sockaddr*>(&address);
+    // An interrupted connect() goes on in the kernel.
     DEDLOC_CHECK(
-        id >= 0 && connect(id, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0,
-        "the server accepts connections");
+        id >= 0 && (uninterrupted([&] { return connect(id, server, sizeof address); }) == 0 ||
+                    errno == EISCONN),
+        "the server accepts connections", errno);
     const timeval limit{.tv_sec = 60, .tv_usec = 0};
     setsockopt(id, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     while (!request.empty()) {
-        const ssize_t sent = ::send(id, request.data(), request.size(), MSG_NOSIGNAL);
+        const ssize_t sent =
+            uninterrupted([&] { return ::send(id, request.data(), request.size(), MSG_NOSIGNAL); });
         if (sent <= 0) break;  // refused by its head
         request.remove_prefix(static_cast<std::size_t>(sent));
     }
     std::string answer;
     std::array<char, 16'384> piece{};
-    for (ssize_t got = 0; (got = ::recv(id, piece.data(), piece.size(), 0)) > 0;) {
+    ssize_t got = 0;
+    while ((got = uninterrupted([&] { return ::recv(id, piece.data(), piece.size(), 0); })) > 0) {
         answer.append(piece.data(), static_cast<std::size_t>(got));
     }
+    // A request that is still being served must not be sent again.
+    DEDLOC_CHECK(got == 0 || errno == ECONNRESET, "a request is served within a minute", errno);
     close(id);
     return answer;
 }
