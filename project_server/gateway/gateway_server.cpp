@@ -44,10 +44,14 @@ void unavailable(Response& response, const server::DatabaseError& error) {
 std::vector<std::string> running_seeds(server::Database& database) {
     std::vector<std::string> seeds;
     for (const server::Row& row :
-         database.query("select spec from dedloc_run where state <> 'finished' limit ?",
+         database.query("select name, spec from dedloc_run where state <> 'finished' limit ?",
                         {formats::kMaxSeeds})) {
-        const formats::RunFile run = formats::parse_run_file(row.text("spec"));
-        if (!run.dht_seeds.empty()) seeds.push_back(run.dht_seeds.front().text());
+        try {
+            const formats::RunFile run = formats::parse_run_file(row.text("spec"));
+            if (!run.dht_seeds.empty()) seeds.push_back(run.dht_seeds.front().text());
+        } catch (const InputError& error) {
+            log_warning("the run {} is missing in a report: {}", row.text("name"), error.what());
+        }
     }
     return seeds;
 }

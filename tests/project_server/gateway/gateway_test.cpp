@@ -347,6 +347,17 @@ TEST_CASE("a check-up reports what works from this machine", "[gateway][tool]") 
     CHECK_THROWS_AS(tool::check_up({.url = "gopher://127.0.0.1"}), InputError);
 }
 
+TEST_CASE("a run that cannot be read hides no other run from a check-up", "[gateway][tool]") {
+    Gateway gateway;
+    gateway.database().execute(
+        "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
+        "credit_per_sample, created) values ('damaged', '00', '{}', 1, 1, 1, 1, 0)");
+    const auto reply = httplib::Client{gateway.url()}.Get("/dedloc/report?port=0");
+    REQUIRE(reply);
+    CHECK(reply->status == 200);
+    CHECK(formats::parse_gateway_report(reply->body).dht_seeds.size() == 1);
+}
+
 TEST_CASE("a peer retries while the gateway is down, and a pause stops no peer", "[gateway]") {
     Gateway gateway;
     const auto wanted = gateway.options();
