@@ -168,8 +168,8 @@ class OldProject {
 }  // namespace
 
 TEST_CASE("no statement in a loop reads a table that grows as a whole", "[server][integration]") {
-    // Ours; that of make_project; the defaults of MariaDB for latin1 and utf8mb4. Our own tables are
-    // the same under an official server, and statements compare columns of both.
+    // Ours; that of make_project; the defaults of MariaDB for latin1 and utf8mb4. Our own tables
+    // are the same under an official server, and statements compare columns of both.
     const std::string collation =
         GENERATE(as<std::string>{}, "utf8mb4_nopad_bin", "utf8mb4_unicode_ci", "latin1_swedish_ci",
                  "utf8mb4_general_ci");

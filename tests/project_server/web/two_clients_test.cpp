@@ -49,8 +49,8 @@ struct Project : ServedProject {
     }
 };
 
-/// A run in whose first step each of two jobs has trained. The output of a job is its receipt, which
-/// small_app copies from the input; the swarm that would have trained is left out.
+/// A run in whose first step each of two jobs has trained. The output of a job is its receipt,
+/// which small_app copies from the input; the swarm that would have trained is left out.
 class TrainedRun {
   public:
     explicit TrainedRun(ServedProject& project) : project_(project) {
