@@ -62,9 +62,9 @@ std::vector<server::EvaluationRow> held_out_of(const LiveChoice& chosen) {
 }
 
 /// On a terminal, prints over its earlier output; elsewhere adds lines.
-class Progress final {
+class StepProgress final {
   public:
-    explicit Progress(const LiveChoice& chosen) : chosen_(chosen) {}
+    explicit StepProgress(const LiveChoice& chosen) : chosen_(chosen) {}
 
     void show(RunStatus status) {
         for (const auto& step : reported_steps(status)) {
@@ -109,7 +109,7 @@ void follow(const LiveChoice& chosen) {
     const platform::StopSignals signals;
     RunHistory history{chosen.files()};
     control::Subscriber subscriber{backbone::places_of(history.files().folder)};
-    Progress progress{chosen};
+    StepProgress progress{chosen};
     for (;;) {
         const Change change = subscriber.wait(kSignalsEvery);
         history.update();

@@ -107,7 +107,7 @@ bool is_locked(const fs::path& file) {
     return is_held;
 }
 
-bool is_of_ours(const std::string& name) {
+bool is_name_of_ours(const std::string& name) {
     return name == "dedloc" || name.starts_with("dedloc.") || name.starts_with("dedloc-");
 }
 
@@ -139,7 +139,7 @@ std::vector<fs::path> Project::traces() const {
         const bool is_chosen = name.starts_with("log_") || name.starts_with("pid_");
         if (!is_chosen || !folder.is_directory()) continue;
         for (const auto& file : fs::directory_iterator{folder.path()}) {
-            if (is_of_ours(file.path().filename().string())) files.push_back(file.path());
+            if (is_name_of_ours(file.path().filename().string())) files.push_back(file.path());
         }
     }
     return files;
