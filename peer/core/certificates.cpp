@@ -71,6 +71,13 @@ void Peer::Core::send_certificate(const PeerKey& to) {
     out_.send(to, newest->step, state_votes_of(*newest));
 }
 
+/// Until it is certified a link may have failed before our vote had arrived.
+void Peer::Core::send_vote(const PeerKey& to) {
+    const StateCertificate* vote = certificates_.vote_of(self_);
+    if (vote == nullptr || !voter_.is_voter(to) || certificates_.contains(vote->step)) return;
+    out_.send(to, vote->step, state_votes_of(*vote));
+}
+
 /// Whether an offered state may be loaded. A keeper of history loads no state beyond its commits. A
 /// voter whose vote the certificate lacks takes the coordinator's word after a while: voters follow
 /// the protocol, and another one that held the state may be away for good.
@@ -142,11 +149,15 @@ void Peer::Core::compare_with_certificate() {
     member_.outdated(out_);
 }
 
+/// Waits for the Commit, unless the state is here already: it came in an offer that proved it.
 void Peer::Core::adopt_when_overdue() {
-    if (now_ < overdue_at_) return;
-    overdue_at_ = kNever;
+    const bool is_overdue = now_ >= overdue_at_;
+    if (is_overdue) overdue_at_ = kNever;
     const StateCertificate* newest = certificates_.newest();
     if (newest == nullptr || newest->step <= head().step || keeps_history()) return;
+    const bool is_here = member_.holds_state() && member_.step() == newest->step &&
+                         member_.digest() == newest->state;
+    if (!is_overdue && !is_here) return;
     adopt(StateCertificate{*newest});
 }
 

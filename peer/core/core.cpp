@@ -70,8 +70,10 @@ TimePoint Peer::Core::next_deadline() const {
     if (is_away_) return kNever;
     TimePoint next =
         std::min({links_.next_deadline(), donor_.next_deadline(), catch_up_.next_deadline(),
-                  member_.next_deadline(), election_.next_deadline(), coordinator_.next_deadline(),
-                  next_heartbeat_, next_progress_, leave_at_, overdue_at_});
+                  member_.next_deadline(), election_.next_deadline(), next_heartbeat_,
+                  next_progress_, leave_at_, overdue_at_});
+    // A peer that is leaving decides nothing any more.
+    if (leave_at_ == kNever) next = std::min(next, coordinator_.next_deadline());
     if (config_.role == Role::kBackbone) next = std::min(next, settlement_.next_deadline());
     if (keeps_history()) next = std::min(next, missed_.next_deadline());
     return next;
@@ -87,7 +89,10 @@ void Peer::Core::check_invariants() const {
 }
 
 void Peer::Core::follow_up() {
-    if (is_away_) return settle_votes();
+    if (is_away_) {
+        out_.messages.clear();
+        return settle_votes();
+    }
     // Most events only move data: what they do not touch is not looked at.
     if (!is_bulk_event_ || !out_.messages.empty()) advance_parts();
     apply_fetched();
@@ -178,21 +183,24 @@ void Peer::Core::welcome_newcomers() {
         // The heartbeat first: it says what we can give, the certificate makes the peer ask for it.
         out_.send(peer, head().step, heartbeat_body());
         send_certificate(peer);
+        send_vote(peer);
         coordinator_.on_newcomer(peer, out_);
         forget_if_stateless(peer);
         has_bulk_ = true;
     }
 }
 
+/// The one place where an idle peer is set to work: it fetches the state that the swarm has and it
+/// has not, or goes on with the one that it holds. Looked at after every event, whatever made it
+/// idle.
 void Peer::Core::catch_up() {
-    const bool is_idle = config_.receives && !is_finished_ && leave_at_ == kNever &&
-                         member_.phase() == round::Member::Phase::kIdle &&
+    const bool is_idle = leave_at_ == kNever && member_.phase() == round::Member::Phase::kIdle &&
                          !member_.is_handing_over();
     const bool is_resting = member_.is_resting() && head().step < config_.rules.last_step;
     if (is_resting && catch_up_.is_active()) catch_up_.stop();
     if (!is_idle || is_resting) return;
-    catch_up_.begin(now_, own(), out_);
-    if (!catch_up_.is_active() && is_certified()) member_.resume(out_);
+    if (config_.receives && !is_finished_) catch_up_.begin(now_, own(), out_);
+    if (!catch_up_.is_active() && (!config_.receives || is_certified())) member_.resume(out_);
 }
 
 /// The trainer's state is the one that the head leads to, as far as is known.

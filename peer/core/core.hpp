@@ -212,6 +212,7 @@ class Peer::Core {
     void count_state_vote(const PeerKey& voter, const StateCertificate& voted);
     void take_certificate(const StateCertificate& certificate);
     void send_certificate(const PeerKey& to);
+    void send_vote(const PeerKey& to);
     bool is_proven(const StateCertificate& certificate);
     void offer_uncertified_state();
     void compare_with_certificate();
@@ -310,7 +311,9 @@ class Peer::Core {
     std::uint64_t stuck_at_ = 0;               ///< CatchUp::progress() at the last check
 
     TimePoint leave_at_ = kNever;  ///< at the latest, after LeaveRequested
-    bool is_away_ = false;         ///< between Left and ReturnRequested
+    /// A Call that came since LeaveRequested, and its step: it counts if the peer stays after all.
+    std::optional<std::pair<StepIndex, wire::Call>> held_call_;
+    bool is_away_ = false;  ///< between Left and ReturnRequested
 };
 
 }  // namespace dedloc

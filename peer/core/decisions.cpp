@@ -118,7 +118,7 @@ void Peer::Core::apply_fetched() {
     member_.reuse(donor_.keep(decision.record, decision.certificate, fetched->average));
     const CommitRecord& record = decision.record;
     if (member_.caught_up(record, fetched->average, out_)) return;
-    catch_up_.reset();
+    catch_up_.stop();
     // The record is proof of the state before it: a peer that holds another one is damaged.
     const bool is_damaged = member_.holds_state() && member_.step() == record.step &&
                             member_.digest() != record.previous_state;

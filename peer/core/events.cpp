@@ -80,10 +80,12 @@ void Peer::Core::on(const event::ContributionFrozen& event) {
 
 void Peer::Core::on(const event::StateReached& event) {
     catch_up_.reached(now_, event.step, event.digest, out_);
+    if (!member_.awaits(event)) return;
     member_.state_reached(event, out_);
     donor_.reached(now_, own(), out_);
     settlement_.reported(self_, event.step, event.digest);
-    if (is_away_) member_.outdated(out_);  // the update was under way when this peer left
+    // The update was under way when this peer left, or when the trainer was given another state.
+    if (is_away_ || catch_up_.is_loading()) member_.outdated(out_);
     const bool is_working = member_.phase() == round::Member::Phase::kWorking;
     coordinator_.reported(now_, self_, event.step, is_working ? member_.samples() : Samples{0},
                           member_.samples_per_second());
@@ -111,13 +113,16 @@ void Peer::Core::on(const event::LeaveRequested&) {
     } else {
         member_.outdated(out_);
     }
-    catch_up_.reset();
+    catch_up_.stop();
 }
 
+/// catch_up() finds out what is missing by now.
 void Peer::Core::on(const event::ReturnRequested&) {
     leave_at_ = kNever;
     is_away_ = false;
-    if (member_.phase() == round::Member::Phase::kIdle) member_.resume(out_);
+    if (const auto held = std::exchange(held_call_, {})) {
+        member_.called(held->first, held->second, out_);
+    }
 }
 
 void Peer::Core::on(const event::ListeningPortChanged& event) {
@@ -130,11 +135,12 @@ void Peer::Core::leave_when_done() {
     if (now_ < leave_at_ && !(is_done && member_.is_in_round())) return;
     leave_at_ = kNever;
     is_away_ = true;
+    held_call_.reset();
     member_.outdated(out_);
     links_.broadcast(head().step, wire::Leave{}, out_.actions);
-    links_.leave_all(out_.actions);
     election_.reset();
-    catch_up_.reset();
+    coordinator_.advance(now_, out_);  // not ours any more
+    for (const PeerKey& peer : links_.leave_all(out_.actions)) peer_lost(peer);
     donor_.reset();
     settlement_.reset();
     out_.messages.clear();

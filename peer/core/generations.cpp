@@ -119,7 +119,7 @@ void Peer::Core::begin_generation(const SignedGeneration& generation) {
     is_finished_ = false;
     election_.reset();
     coordinator_.generation_begun();
-    catch_up_.reset();
+    catch_up_.stop();
     donor_.begin(head().generation);
     head_changed(false);
     member_.restart(record.state, out_);

@@ -79,10 +79,11 @@ void Peer::Core::take(const wire::Message& m, const wire::Relay& body) {
 
 void Peer::Core::take(const wire::Message& m, const wire::Call& body) {
     if (!follows(m.sender, body.term)) return;
-    if (leave_at_ == kNever) member_.called(m.step, body, out_);
+    if (leave_at_ == kNever) return member_.called(m.step, body, out_);
+    held_call_ = {m.step, body};
 }
 void Peer::Core::take(const wire::Message& m, const wire::Assignment& body) {
-    if (follows(m.sender, body.term) && leave_at_ == kNever) member_.assigned(body, out_);
+    if (follows(m.sender, body.term)) member_.assigned(body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Join& body) {
     coordinator_.joined(now_, m.sender, m.step, body, out_);

@@ -161,15 +161,20 @@ void Links::drop(const PeerKey& peer, Actions& actions) {
     }
 }
 
-void Links::leave_all(Actions& actions) {
+std::vector<PeerKey> Links::leave_all(Actions& actions) {
+    std::vector<PeerKey> lost;
     for (auto& [id, link] : links_) close(id, link, "", actions);
-    for (const auto& [peer, known] : known_) remember_voter(peer, known);
+    for (const auto& [peer, known] : known_) {
+        remember_voter(peer, known);
+        lost.push_back(peer);
+    }
     links_.clear();
     queued_bytes_ = 0;
     dials_ = 0;
     known_.clear();
     attempts_.clear();
     newcomers_.clear();
+    return lost;
 }
 
 // --- messages ----------------------------------------------------------------

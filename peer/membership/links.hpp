@@ -149,7 +149,8 @@ class Links {
     /// The peer has said Leave: forgets it and closes its links.
     void drop(const PeerKey& peer, Actions& actions);
     /// Closes all links and forgets all peers. LinkClosed events of these links are ignored.
-    void leave_all(Actions& actions);
+    /// Returns  the peers, which are lost
+    std::vector<PeerKey> leave_all(Actions& actions);
 
     /// The known peers, and one of them (null: not known).
     const std::map<PeerKey, Known>& known() const { return known_; }

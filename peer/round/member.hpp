@@ -63,7 +63,14 @@ class Member {
           contribution_id_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())),
           feedback_(config.rules.codec) {}
 
-    /// The trainer has a new state: applied, loaded or fetched.
+    /// False for a report that tells nothing: of the state that is held already, or of one before
+    /// the update that is under way. A trainer that begins with a state reports it whenever it is
+    /// ready, and may have been given the same one by then.
+    bool awaits(const event::StateReached& event) const {
+        if (phase_ == Phase::kApplying) return event.step == step_.next();
+        return !holds_state_ || event.step != step_ || event.digest != digest_;
+    }
+    /// The trainer has a new state: applied, loaded or fetched. Requires awaits().
     void state_reached(const event::StateReached& event, Outbox& out);
     /// The trainer's samples and speed.
     void progressed(const event::Progressed& event, Outbox& out);

@@ -54,7 +54,6 @@ void CatchUp::remember(const StateCertificate& target) {
 }
 
 void CatchUp::enter_generation(std::uint64_t generation) {
-    has_goal_ = true;
     if (generation == generation_) return;
     generation_ = generation;
     head_ = StepIndex{0};
@@ -64,13 +63,13 @@ void CatchUp::enter_generation(std::uint64_t generation) {
 }
 
 void CatchUp::follow(std::uint64_t generation, StepIndex head) {
-    if (has_goal_ && generation < generation_) return;
+    if (generation < generation_) return;
     enter_generation(generation);
     head_ = head;
 }
 
 void CatchUp::aim(TimePoint now, const StateCertificate& target, Outbox& out) {
-    if (has_goal_ && target.generation < generation_) return;
+    if (target.generation < generation_) return;
     enter_generation(target.generation);
     pace_.decided(now, target.step);
     remember(target);
@@ -118,7 +117,7 @@ bool CatchUp::wants_rounds() const {
 // --- modes -------------------------------------------------------------------
 
 void CatchUp::begin(TimePoint now, const Own& own, Outbox& out) {
-    if (is_active() || !has_goal_ || rests_until_ != kNever) return;
+    if (is_active() || rests_until_ != kNever) return;
     pace_.begin();
     loaded_ = 0;
     own_ = own;
@@ -156,15 +155,20 @@ void CatchUp::forget_fetch() {
     bytes_.reset();
 }
 
-void CatchUp::stop() {
+void CatchUp::go_idle() {
     forget_fetch();
     liars_.clear();
     mode_ = Mode::kIdle;
 }
 
+void CatchUp::stop() {
+    if (mode_ != Mode::kLoading) go_idle();
+    fetched_.reset();
+}
+
 void CatchUp::finish() {
     rest_ = kFirstRest;
-    stop();
+    go_idle();
 }
 
 void CatchUp::rest(TimePoint now, const std::string& why, Outbox& out) {
@@ -173,17 +177,9 @@ void CatchUp::rest(TimePoint now, const std::string& why, Outbox& out) {
     const std::string between = why.empty() || pace.empty() ? "" : "; it ";
     out.note("this peer cannot follow the swarm: it " + why + between + pace +
              ". It tries again in " + std::to_string(ceil<seconds>(rest_).count()) + " s");
-    stop();
+    go_idle();
     rests_until_ = now + rest_;
     rest_ = std::min(2 * rest_, kLongestRest);
-}
-
-void CatchUp::reset() {
-    stop();
-    pace_.forget_steps();
-    aims_.clear();
-    has_goal_ = false;
-    fetched_.reset();
 }
 
 void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, Outbox& out) {
@@ -195,7 +191,7 @@ void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, Outbox
         own_.generation = target_.generation;
         own_.step = step;
         own_.state = state;
-        if (own_.generation != generation_) return stop();
+        if (own_.generation != generation_) return go_idle();
         return proceed(now, out);
     }
     const bool is_damaged = same && same->state != state;
@@ -424,7 +420,6 @@ void CatchUp::check_invariants() const {
     DEDLOC_CHECK(aims_.size() <= kRememberedTargets, "targets are bounded", aims_.size());
     DEDLOC_CHECK(!fetched_ || (asked_.empty() && !download_),
                  "nothing is requested while a complete round waits to be taken");
-    DEDLOC_CHECK(mode_ == Mode::kIdle || has_goal_, "a fetch has a goal");
     DEDLOC_CHECK(is_asking() || !download_, "a download belongs to a fetch");
     DEDLOC_CHECK(!(bytes_ && round_), "a state and a round are not fetched together");
     DEDLOC_CHECK(download_.has_value() == (bytes_ || round_), "a download has a buffer to fill");

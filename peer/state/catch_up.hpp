@@ -126,10 +126,9 @@ class CatchUp {
     void advance(TimePoint now, Outbox& out);
     /// When advance() is due; kNever if nothing waits for a time.
     TimePoint next_deadline() const;
-    /// Drops the fetch; begin() starts another one.
+    /// Drops the fetch, with a round that is not taken, but not a load; begin() starts another one.
+    /// What is to be reached stays: within a generation nothing makes this object forget it.
     void stop();
-    /// Drops the fetch and all targets.
-    void reset();
     /// True from begin() until the goal is reached: the last round taken, or the state loaded.
     bool is_active() const { return mode_ != Mode::kIdle || fetched_; }
     /// Number of leaves verified and rounds completed since construction. It grows while the fetch
@@ -172,8 +171,9 @@ class CatchUp {
     // Choice of donors and their failures (catch_up_donors.cpp).
     void ask(TimePoint now, Outbox& out);
     std::vector<DonorCandidate> pick_donors();
-    /// The step of the round or the state that this donor is asked for. While no target is known,
-    /// that is the donor's own: it may still hold a snapshot of an older state.
+    /// The step of the round or the state that this donor is asked for. If the goal has become old,
+    /// as it does during an absence, that is the donor's own: it may still hold a snapshot of an
+    /// older state.
     StepIndex wanted_from(const DonorCandidate& donor) const;
     bool could_give(const DonorCandidate& candidate) const;
     void answered(TimePoint now, const PeerKey& from, Outbox& out);
@@ -208,6 +208,7 @@ class CatchUp {
     void proceed(TimePoint now, Outbox& out);
     void enter(TimePoint now, Mode mode, Outbox& out);
     void forget_fetch();
+    void go_idle();
 
     // Fetching a whole state.
     /// Whether the offered state is a target.
@@ -250,7 +251,6 @@ class CatchUp {
 
     std::uint64_t generation_ = 0;                ///< generation of head_ and aims_
     StepIndex head_;                              ///< where the decided history stands
-    bool has_goal_ = false;                       ///< a target or a head is known
     std::map<StepIndex, StateCertificate> aims_;  ///< the targets, by step
     std::uint64_t progress_ = 0;
     Pace pace_;

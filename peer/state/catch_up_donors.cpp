@@ -54,7 +54,8 @@ bool CatchUp::could_give(const DonorCandidate& candidate) const {
 StepIndex CatchUp::wanted_from(const DonorCandidate& donor) const {
     if (mode_ == Mode::kRounds) return own_.step;
     if (bytes_) return target_.step;
-    return aims_.empty() ? std::max(head_, donor.step) : goal();
+    const bool is_old = donor.step.value() > goal().value() + rules_.kept_averages;
+    return is_old ? donor.step : goal();
 }
 
 std::vector<DonorCandidate> CatchUp::pick_donors() {

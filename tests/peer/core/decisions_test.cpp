@@ -180,6 +180,23 @@ TEST_CASE("claim 4: a state is certified by votes of voters, each from its voter
     CHECK(is_certified());
 }
 
+TEST_CASE("a voter tells its vote for a state on every new link, until the state is certified",
+          "[core]") {
+    AmongThree three;
+    three.decide();
+    three.peer.tell(event::StateReached{.step = StepIndex{1}, .digest = three.history.state()});
+    const auto is_told_anew = [&](OtherEnd*& end, const KeyPair& key) {
+        three.peer.close(*end);
+        end = &three.peer.introduce(key, kBackboneEnd);
+        const auto told = three.peer.said_to<wire::StateVotes>(*end);
+        return std::ranges::count(told, three.history.state_votes({kSelf})) == 1;
+    };
+    CHECK(is_told_anew(three.third, kThird));
+    CHECK_FALSE(is_told_anew(three.member, kMember));
+    three.hear(*three.other, three.history.state_votes({kOther}));
+    CHECK_FALSE(is_told_anew(three.third, kThird));
+}
+
 TEST_CASE("claim 4: a coordinator whose state is not the certified one steps down", "[core]") {
     AmongThree three;
     three.decide();

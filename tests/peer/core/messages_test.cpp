@@ -35,6 +35,13 @@ TEST_CASE("a peer one step behind is told the commit once, by the coordinator or
         peer.hear(late, {}, behind);
     }
     CHECK(peer.said_to<wire::Commit>(late).size() == 1);
+    // What was told over links that are closed now may be lost.
+    peer.tell(event::LeaveRequested{});
+    peer.tell(event::ReturnRequested{});
+    OtherEnd& again = peer.introduce(kOther);
+    peer.pass(1s);
+    peer.hear(again, {}, behind);
+    CHECK(peer.said_to<wire::Commit>(again).size() == 1);
 }
 
 TEST_CASE("a peer several steps behind is told the certificate", "[core]") {

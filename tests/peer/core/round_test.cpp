@@ -97,6 +97,35 @@ TEST_CASE("a commit whose digest does not follow from the plan is ignored", "[me
     CHECK(called.peer.acted<action::Committed>().size() == 1);
 }
 
+TEST_CASE("a peer that stays after all has missed nothing while it was leaving", "[core]") {
+    Called called;
+    HandFed& peer = called.peer;
+    // Its chunks are due to a reducer that is not linked, so it does not leave at once.
+    wire::Plan plan = called.plan;
+    ++plan.attempt;
+    plan.members.push_back({.peer = kOther.public_key(), .samples = Samples{0}});
+    std::ranges::sort(plan.members, {}, &wire::PlanMember::peer);
+    plan.ranges[0].member = PeerIndex{wire::index_of(plan, kOther.public_key())};
+    peer.hear(*called.backbone, {}, plan);
+    peer.tell(event::LeaveRequested{});
+    peer.forget();
+    Term next = called.history.term();
+    ++next.number;
+    peer.hear(*called.backbone, {},
+              wire::Assignment{.term = next, .attendance = Attendance::kRest});
+    peer.hear(*called.backbone, {}, wire::Call{next});
+    REQUIRE(peer.acted<action::Left>().empty());
+    CHECK(peer.said<wire::Join>().empty());
+    CHECK(peer.acted<action::TurnChanged>().size() == 1);
+    const bool returns = GENERATE(true, false);
+    if (!returns) peer.pass(1s);
+    CHECK(peer.acted<action::Left>().size() == (returns ? 0 : 1));
+    peer.tell(event::ReturnRequested{});
+    const auto joins = peer.said<wire::Join>();
+    REQUIRE(joins.size() == (returns ? 1 : 0));
+    if (returns) CHECK(joins[0].term == next);
+}
+
 TEST_CASE("only a voter calls or plans a round", "[membership]") {
     Beside beside{Role::kTrainer};
     HandFed& peer = beside.peer;

@@ -145,7 +145,7 @@ TEST_CASE("a third state is not loaded when a backbone is lost in mid-round", "[
     CHECK(world.has_note("has loaded 2 states and is behind again"));
 }
 
-TEST_CASE("a peer that knows no target does not load an old state of which a donor has a snapshot",
+TEST_CASE("a peer whose target is old does not load an old state of which a donor has a snapshot",
           "[state]") {
     TransferWorld world{kElements, 37};
     Member& member = world.add_member(StepIndex{0});
@@ -157,7 +157,7 @@ TEST_CASE("a peer that knows no target does not load an old state of which a don
         world.certify(member, step);
     }
     world.own = {};
-    world.catch_up->reset();
+    world.catch_up->stop();
     world.later(0s, [&] { world.catch_up->follow(0, StepIndex{0}); });
     REQUIRE(world.run_until([&] { return world.loads.size() == 2; }, 5s));
     CHECK(world.loads[0].step == StepIndex{0});
