@@ -186,6 +186,9 @@ void Attendances::decided(Samples samples, Duration time, bool is_disturbed) {
         record.measured_rate = before > 0 ? (3 * before + join->rate) / 4 : join->rate;
     }
     trial_.decided(static_cast<double>(samples.value()), seconds(time), is_disturbed);
+    if (is_disturbed) return;
+    const double before = round_seconds_ > 0 ? round_seconds_ : seconds(time);
+    round_seconds_ = (3 * before + seconds(time)) / 4;
 }
 
 bool Attendances::missed(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait) {
@@ -196,6 +199,7 @@ bool Attendances::missed(const PeerKey& peer, StepIndex step, TimePoint now, Dur
     constexpr double kLonger = 1.25;
     record.micro_batch = std::max(record.micro_batch, kLonger * seconds(wait));
     move(record, {Attendance::kWhenDone, 1}, now, step);
+    if (record.former_round <= 0) record.former_round = seconds(wait);
     record.speed_with = record.speed_now = 0;
     return true;
 }
@@ -214,6 +218,13 @@ bool Attendances::is_worth_asking(const Record& record) {
     return record.turn.attendance != Attendance::kWhenDone || record.gap <= 1;
 }
 
+/// Rounds without a trainer may be much longer than those with it, so the time counts as well.
+bool Attendances::is_long_out(const Record& record, TimePoint now, StepIndex step) {
+    if (step.value() >= record.since.value() + record.ask_after) return true;
+    const double most = static_cast<double>(record.ask_after) * record.former_round;
+    return most > 0 && seconds(now - record.since_time) >= most;
+}
+
 /// Trainers that only reduce compute a micro-batch again, for which no round waits. Others that
 /// have rested for long enough are in every round until they have joined one; those that do not
 /// join are sent back. Returns those that have just been measured.
@@ -229,7 +240,7 @@ std::set<PeerKey> Attendances::ask_again(TimePoint now, StepIndex step,
             measured.insert(peer);
         } else if (record.is_asked && since(record.since) >= kAskedSteps) {
             changes.push_back(change(peer, record, record.former, now, step));
-        } else if (is_worth_asking(record) && since(record.since) >= record.ask_after) {
+        } else if (is_worth_asking(record) && is_long_out(record, now, step)) {
             record.former = record.turn;
             record.ask_after = std::min(2 * record.ask_after, kMaxAsk);
             const bool only_reduces = record.turn.attendance == Attendance::kReduceOnly;
@@ -370,6 +381,7 @@ void Attendances::move(Record& record, const Turn& turn, TimePoint now, StepInde
         const std::uint64_t steps = step.value() - std::min(step, record.since).value();
         if (!record.is_asked && steps > 4 * record.ask_after) record.ask_after = kAsk;
         record.was_out = true;
+        record.former_round = round_seconds_;
     }
     record.turn = turn;
     record.since = step;

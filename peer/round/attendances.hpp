@@ -17,8 +17,9 @@
 // Trial       The swarm's speed after a choice is compared with that before it (speed_trial.hpp). A
 //             choice that has made the swarm slower is taken back.
 // Asked again After kAsk rounds, then twice as many each time, it is in a round again, so that it
-//             is measured anew. One that only reduces is given another micro-batch, for which no
-//             round waits.
+//             is measured anew: at the latest after as long as so many rounds took before it left,
+//             since rounds without it may be much longer. One that only reduces is given another
+//             micro-batch, for which no round waits.
 #pragma once
 
 #include <cstdint>
@@ -133,6 +134,7 @@ class Attendances {
         std::uint32_t joins = 0;   ///< since it was asked last
         std::uint32_t misses = 0;
         std::uint64_t ask_after = kAsk;  ///< steps
+        double former_round = 0;         ///< seconds of a round before it left, or of a Call
         double speed_with = 0;           ///< Assignment::speed_with
         double speed_now = 0;            ///< Assignment::speed_now
     };
@@ -144,6 +146,7 @@ class Attendances {
     void judge(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
                std::vector<Change>& changes);
     static bool is_worth_asking(const Record& record);
+    static bool is_long_out(const Record& record, TimePoint now, StepIndex step);
     std::set<PeerKey> ask_again(TimePoint now, StepIndex step, std::vector<Change>& changes);
     std::vector<planning::Turn> turns_back(const planning::FleetRequest& request,
                                            const std::vector<FleetMember>& fleet,
@@ -159,7 +162,7 @@ class Attendances {
                    planning::Prediction& now) const;
     void retire_late(const std::vector<FleetMember>& fleet, std::vector<planning::Turn>& turns,
                      double step_seconds) const;
-    static void move(Record& record, const planning::Turn& turn, TimePoint now, StepIndex step);
+    void move(Record& record, const planning::Turn& turn, TimePoint now, StepIndex step);
     Change change(const PeerKey& peer, Record& record, const planning::Turn& turn, TimePoint now,
                   StepIndex step);
     wire::Assignment assignment(const Record& record) const;
@@ -169,7 +172,8 @@ class Attendances {
     std::map<PeerKey, Record> records_;
     SpeedTrial trial_;
     SeenLinks links_;
-    StepIndex chosen_at_;  ///< step of the last choice
+    StepIndex chosen_at_;       ///< step of the last choice
+    double round_seconds_ = 0;  ///< mean of the last undisturbed rounds; 0: there was none
 };
 
 }  // namespace dedloc::round

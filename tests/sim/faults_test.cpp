@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint64_t kSteps = 10;
 /// Seeds beyond the first thousand, each of which has found a bug.
-constexpr std::uint64_t kOnceFailed[] = {1'132, 1'540,  1'676,  2'860,  3'563,
-                                         4'719, 24'602, 29'791, 29'840, 30'559};
+constexpr std::uint64_t kOnceFailed[] = {1'132,  1'540,  1'676,  2'860,  3'563, 4'719,
+                                         21'946, 24'602, 29'791, 29'840, 30'559};
 constexpr Duration kFaultTime = 30s;  ///< about the duration of ten steps without faults
 
 Profile drawn_profile(Random& random) {

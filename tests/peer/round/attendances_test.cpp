@@ -295,6 +295,29 @@ TEST_CASE("a trainer that never joins makes the others wait once", "[round]") {
     CHECK_FALSE(bench.attendances.missed(liar, bench.step, bench.now, 10s));
 }
 
+TEST_CASE(
+    "the fast one of two trainers is asked again after as long as so many rounds took with it",
+    "[round]") {
+    Bench bench;
+    bench.fleet.erase(bench.fleet.begin() + 1, bench.fleet.begin() + Bench::kLast);
+    bool is_measured = true;
+    SECTION("rounds of 4 s") {
+        bench.settle(100ms);
+    }
+    SECTION("no round was measured: as long as so many Calls") {
+        is_measured = false;
+    }
+    const TimePoint since = bench.now;
+    REQUIRE(bench.attendances.missed(Bench::key(Bench::kLast), bench.step, bench.now, 10s));
+    std::uint64_t rounds = 0;
+    for (; bench.turn() == Attendance::kWhenDone && rounds < Attendances::kAsk; ++rounds) {
+        bench.now += 20s;  // six times as long as with it
+        bench.play(100ms);
+    }
+    CHECK(bench.turn() == Attendance::kEveryRound);
+    CHECK(bench.now - since <= (is_measured ? 4s : 10s) * Attendances::kAsk + 24s);
+}
+
 TEST_CASE("without the choice every trainer is in every round", "[round]") {
     Bench bench;
     bench.rules.chooses_trainers = false;
