@@ -1,3 +1,5 @@
+// The special members of the two variants: std::variant makes each from a table of functions, one
+// for each kind, which every source that copies or moves an event would compile for itself.
 #include "peer/events.hpp"
 
 namespace dedloc {

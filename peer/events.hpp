@@ -176,7 +176,7 @@ using EventKinds =
                  event::SnapshotTaken, event::GenerationSigned, event::VotersWanted,
                  event::PauseSigned, event::RevocationsSigned, event::HistoryRead,
                  event::LeaveRequested, event::ReturnRequested, event::ListeningPortChanged>;
-/// Everything that a Peer can be told. Its special members are compiled once, as those of wire::Body.
+/// Everything that a Peer can be told. Its special members are compiled once, as wire::Body's.
 struct Event : EventKinds {
     using EventKinds::EventKinds;
     using EventKinds::operator=;
@@ -337,7 +337,7 @@ using ActionKinds =
                  action::PauseChanged, action::RevocationsHeard, action::ReadHistory,
                  action::Settled, action::SwarmSeen, action::Finished, action::Refused,
                  action::Left, action::Note, action::Overlap, action::TurnChanged>;
-/// Everything that a Peer can ask for. Its special members are compiled once, as those of wire::Body.
+/// Everything that a Peer can ask for. Its special members are compiled once, as wire::Body's.
 struct Action : ActionKinds {
     using ActionKinds::ActionKinds;
     using ActionKinds::operator=;

@@ -1,5 +1,5 @@
-// Every candidate is one plan_shares() of the request without some trainers. AdviceSearch keeps the best
-// candidate seen. The three drop orders cover the three causes of a long round; single changes
+// Every candidate is one plan_shares() of the request without some trainers. AdviceSearch keeps the
+// best candidate seen. The three drop orders cover the three causes of a long round; single changes
 // afterwards repair the choices that no order hits.
 #include "peer/planning/advice.hpp"
 
