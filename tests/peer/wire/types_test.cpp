@@ -36,18 +36,18 @@ TEST_CASE("reduced bytes are those that other members sent, in the codec of the 
                                   .loss_sum = 0,
                                   .reduced = reduced});
     };
-    using Bytes = std::vector<std::uint64_t>;
+    using Counts = std::vector<std::uint64_t>;
     line(5, 100);
-    CHECK(reduced_bytes(record, Codec::kFp32) == Bytes{0});  // its own contribution alone
+    CHECK(reduced_bytes(record, Codec::kFp32) == Counts{0});  // its own contribution alone
     line(0, 1'000);                                          // an aggregator
     line(7, 0);
     line(1, 65);
     CHECK(reduced_in(record) == 1'165);
-    CHECK(reduced_bytes(record, Codec::kFp32) == Bytes{2 * 400, 3 * 4'000, 0, 2 * 260});
-    CHECK(reduced_bytes(record, Codec::kFp16) == Bytes{2 * 200, 3 * 2'000, 0, 2 * 130});
-    CHECK(reduced_bytes(record, Codec::kBf16) == Bytes{2 * 200, 3 * 2'000, 0, 2 * 130});
+    CHECK(reduced_bytes(record, Codec::kFp32) == Counts{2 * 400, 3 * 4'000, 0, 2 * 260});
+    CHECK(reduced_bytes(record, Codec::kFp16) == Counts{2 * 200, 3 * 2'000, 0, 2 * 130});
+    CHECK(reduced_bytes(record, Codec::kBf16) == Counts{2 * 200, 3 * 2'000, 0, 2 * 130});
     // 100, 1,000 and 65 elements have 2, 16 and 2 blocks.
-    CHECK(reduced_bytes(record, Codec::kInt8) == Bytes{2 * 102, 3 * 1'016, 0, 2 * 67});
+    CHECK(reduced_bytes(record, Codec::kInt8) == Counts{2 * 102, 3 * 1'016, 0, 2 * 67});
 }
 
 TEST_CASE("a plan says how many elements each member reduces", "[wire]") {
