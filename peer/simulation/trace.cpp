@@ -93,6 +93,8 @@ template <class... Handlers>
 struct TraceHandlers : Handlers... {
     using Handlers::operator()...;
 };
+template <class... Handlers>
+TraceHandlers(Handlers...) -> TraceHandlers<Handlers...>;  // clang 14 needs it
 
 }  // namespace
 

@@ -24,6 +24,8 @@ template <class... Handlers>
 struct ActionHandlers : Handlers... {
     using Handlers::operator()...;
 };
+template <class... Handlers>
+ActionHandlers(Handlers...) -> ActionHandlers<Handlers...>;  // clang 14 needs it
 
 }  // namespace
 

@@ -39,7 +39,7 @@ TEST_CASE("reduced bytes are those that other members sent, in the codec of the 
     using Counts = std::vector<std::uint64_t>;
     line(5, 100);
     CHECK(reduced_bytes(record, Codec::kFp32) == Counts{0});  // its own contribution alone
-    line(0, 1'000);                                          // an aggregator
+    line(0, 1'000);                                           // an aggregator
     line(7, 0);
     line(1, 65);
     CHECK(reduced_in(record) == 1'165);
