@@ -17,6 +17,7 @@ std::string to_hex(std::span<const std::byte> bytes) {
 
 bool from_hex(std::string_view text, std::span<std::byte> out) {
     if (text.size() != out.size() * 2) return false;
+    if (out.empty()) return true;  // libsodium takes no null pointer
     std::size_t length = 0;
     const char* end = nullptr;
     const int status = sodium_hex2bin(reinterpret_cast<unsigned char*>(out.data()), out.size(),
