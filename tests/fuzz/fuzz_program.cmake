@@ -32,7 +32,9 @@ function(dedloc_fuzz name)
         add_test(NAME ${target}_corpus COMMAND ${target} -runs=0 -timeout=20 ${corpus})
         add_test(NAME ${target} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/search
             $<TARGET_FILE:${target}> ${corpus} ${A_MAX_LEN} $<TARGET_FILE:make_corpus>)
-        set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 100000)
+        # Undefined behaviour is a finding here; unit tests only print it.
+        set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 100000
+            ENVIRONMENT_MODIFICATION "UBSAN_OPTIONS=set:halt_on_error=1:print_stacktrace=1")
         add_dependencies(tests_fuzz ${target} make_corpus)
     endif()
     set_tests_properties(${target}_corpus PROPERTIES LABELS ${A_LABEL} TIMEOUT 120)
