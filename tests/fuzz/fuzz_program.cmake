@@ -8,7 +8,7 @@ if(DEDLOC_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 # dedloc_fuzz(name MAX_LEN bytes LABEL unit SOURCES ... LINKS ...): fuzz_name on fuzz_name.cpp, which
 # runs on the inputs in corpus/name as a test with that label. With DEDLOC_FUZZ it also searches for
-# inputs that break it, of at most that many bytes (0: libFuzzer chooses).
+# inputs that break it, of at most that many bytes (0: libFuzzer chooses); undefined behaviour halts.
 function(dedloc_fuzz name)
     cmake_parse_arguments(A "" "MAX_LEN;LABEL" "SOURCES;LINKS" ${ARGN})
     if(NOT A_LABEL)
@@ -32,7 +32,6 @@ function(dedloc_fuzz name)
         add_test(NAME ${target}_corpus COMMAND ${target} -runs=0 -timeout=20 ${corpus})
         add_test(NAME ${target} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/search
             $<TARGET_FILE:${target}> ${corpus} ${A_MAX_LEN} $<TARGET_FILE:make_corpus>)
-        # Undefined behaviour is a finding here; unit tests only print it.
         set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 100000
             ENVIRONMENT_MODIFICATION "UBSAN_OPTIONS=set:halt_on_error=1:print_stacktrace=1")
         add_dependencies(tests_fuzz ${target} make_corpus)
