@@ -88,7 +88,7 @@ struct HttpClient::Handle {
 
 HttpClient::HttpClient() {
     static const CurlLibrary library;
-    handle_ = std::unique_ptr<Handle>{new Handle{.curl{curl_easy_init()}}};
+    handle_ = std::unique_ptr<Handle>{new Handle{std::unique_ptr<CURL, Free>{curl_easy_init()}}};
     if (!handle_->curl) throw IoError("libcurl cannot start");
 }
 
