@@ -71,7 +71,7 @@ void Peer::Core::send_certificate(const PeerKey& to) {
     out_.send(to, newest->step, state_votes_of(*newest));
 }
 
-/// Until it is certified a link may have failed before our vote had arrived.
+/// Repeats our vote for a state without a certificate: a failed link may have lost the first one.
 void Peer::Core::send_vote(const PeerKey& to) {
     const StateCertificate* vote = certificates_.vote_of(self_);
     if (vote == nullptr || !voter_.is_voter(to) || certificates_.contains(vote->step)) return;

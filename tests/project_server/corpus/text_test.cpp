@@ -139,7 +139,7 @@ TEST_CASE("text in another form is refused with the command that makes UTF-8 of 
                               Catch::Contains(" is not UTF-8 text, but " + reason));
         }
     }
-    // Without a mark and without ASCII there is no sign of UTF-16, but a line end has a NUL.
+    // UTF-16 without a byte order mark and without ASCII shows only by the NUL of its line ends.
     const Text text{utf16(chinese, false)};
     DocumentReader reader{text.path, DocumentForm::kLine};
     std::string document;
