@@ -9,6 +9,7 @@ build=${1%/bin}
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$build/CMakeCache.txt")
 output=$folder/log
 cmake --install "$build" --prefix "$folder/root" >"$output" 2>&1 || fail_test "cmake --install"
+chmod 711 "$folder" # other accounts may start the programs
 cd "$folder/root"
 
 echo "licence"

@@ -189,8 +189,15 @@ TEST_CASE("a copy of a stock client's folder becomes another computer, once",
     const StockClient original{project.root() / "original.log", {}, "", kCpid};
     project.start(original, "0");
     const TemporaryDirectory snapshot;
-    fs::copy(original.home(), snapshot.path(),
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    // The client writes down what the first reply said some time after it, and replaces files
+    // while they are copied.
+    REQUIRE(within(60s, [&] {
+        std::error_code changed;
+        fs::copy(original.home(), snapshot.path(),
+                 fs::copy_options::recursive | fs::copy_options::overwrite_existing, changed);
+        return !changed && contents(snapshot.path() / "client_state.xml")
+                                   .find("<hostid>1</hostid>") != std::string::npos;
+    }));
     const auto sequence = [&](int host) {
         return project.database()
             .query_one("select coalesce(max(rpc_seqno), -1) as n from host where id = ?", {host})
