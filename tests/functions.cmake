@@ -13,8 +13,7 @@ function(dedloc_test name)
     add_executable(${name} ${A_SOURCES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PRIVATE ${A_LINKS} dedloc_catch_main dedloc_warnings)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>
-        $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)  # g++'s -Wconversion leaves it out
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     add_test(NAME ${name} COMMAND ${name} -w NoTests ${A_ARGUMENTS})
     if(NOT A_TIMEOUT)
         set(A_TIMEOUT 120)

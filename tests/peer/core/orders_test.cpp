@@ -43,7 +43,7 @@ TEST_CASE("the highest count that the project has signed pauses a run", "[progre
     CHECK(world.peer.heartbeat().pause_count == 3);
     // Late and repeated ones change nothing.
     world.peer.forget();
-    for (const std::uint64_t old : {1, 2, 3}) {
+    for (const std::uint64_t old : {1u, 2u, 3u}) {
         world.peer.hear(*world.backbone, {}, wire::Pause{pause_of(old)});
     }
     CHECK(counts(world).empty());
@@ -79,7 +79,7 @@ TEST_CASE("a peer that knows an older count is told at each heartbeat", "[progre
         world.peer.hear(member, {}, heartbeat(world, known));
         return world.peer.said_to<wire::Pause>(member);
     };
-    for (const std::uint64_t known : {0, 4}) {
+    for (const std::uint64_t known : {0u, 4u}) {
         const auto pauses = told(known);
         REQUIRE(pauses.size() == 1);
         CHECK(pauses.front().pause == pause_of(5));

@@ -22,7 +22,7 @@ TEST_CASE("decoding restores every entry while members come and go", "[ledger][p
         Codec encoder = codec_of(history);
         ByteWriter out;
         std::vector<Entry> entries;
-        for (int i = 0; i < 40; ++i) {
+        for (std::size_t i = 0; i < 40; ++i) {
             entries.emplace_back(history.decide());
             REQUIRE(encoder.encode(std::get<Decision>(entries.back()), out));
             if (i % 16 == 15) {

@@ -73,7 +73,7 @@ TEST_CASE("a new peer fetches a share of the state from each of three donors", "
     world.aim_at(k5);
     REQUIRE(world.run_until_current(10s));
     CHECK(*world.own_bytes == *world.history.state(k5));
-    for (int i = 0; i < 3; ++i) CHECK(world.members[i]->leaves_sent >= 18);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(world.members[i]->leaves_sent >= 18);
     CHECK(world.members[3]->queries == 0);
     CHECK(leaves_sent(world) <= 60 + 3);
     const double alone = 12.0 * 20 * kLeafElements / 10e6;
@@ -157,7 +157,7 @@ TEST_CASE("a fetch keeps its leaves when all donors are replaced", "[state]") {
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     world.aim_at(k5);
     REQUIRE(world.run_until([&] { return world.catch_up->progress() > 30; }, 10s));
-    for (int i = 0; i < 2; ++i) world.kill(*world.members[i], false);
+    for (std::size_t i = 0; i < 2; ++i) world.kill(*world.members[i], false);
     REQUIRE_FALSE(world.run_until_current(120s));
     const std::uint64_t kept = world.catch_up->progress();
     CHECK(kept > 30);

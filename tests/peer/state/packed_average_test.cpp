@@ -57,7 +57,7 @@ bool are_same(std::span<const float> a, std::span<const float> b) {
 TEST_CASE("an average that a codec has rounded is packed without loss", "[state]") {
     Random random{1};
     for (const Codec codec : {Codec::kFp16, Codec::kBf16, Codec::kInt8}) {
-        for (const std::size_t count : {1, 63, 64, 65, 1'000, 65'536}) {
+        for (const std::size_t count : {1u, 63u, 64u, 65u, 1'000u, 65'536u}) {
             for (int repeat = 0; repeat < 10; ++repeat) {
                 INFO(kCodecNames[static_cast<std::size_t>(codec)] << ", " << count << " elements");
                 const FloatVector values = rounded(codec, count, random);

@@ -63,7 +63,7 @@ TEST_CASE("the newest checkpoint is read as it was saved", "[server]") {
 TEST_CASE("only the newest few checkpoints are kept", "[server]") {
     const TemporaryDirectory folder;
     const CheckpointStore store{folder.path(), kRun, 2};
-    for (const std::uint64_t step : {9, 10, 100, 1'000'000'000}) {
+    for (const std::uint64_t step : {9u, 10u, 100u, 1'000'000'000u}) {
         store.save(head_at(step), state_at(step));
     }
     CHECK(steps_of(store) == std::vector<std::uint64_t>{1'000'000'000, 100});
@@ -223,7 +223,7 @@ TEST_CASE("checkpoints beyond the ledger are not used and do not displace others
     Ledger ledger;
     const CheckpointStore store{folder.path(), kRun, 3, ledger.judge()};
     for (std::uint64_t step = 0; step < 10; ++step) ledger.commit(step);
-    for (const std::uint64_t step : {8, 9, 10}) store.save(head_at(step), state_at(step));
+    for (const std::uint64_t step : {8u, 9u, 10u}) store.save(head_at(step), state_at(step));
     // Checkpoints of a history that this ledger has lost.
     for (std::uint64_t step = 12; step < 20; ++step) store.save(head_at(step), state_at(step));
     CHECK(steps_of(store) == std::vector<std::uint64_t>{19, 18, 17, 10, 9, 8});

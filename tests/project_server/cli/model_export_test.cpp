@@ -175,7 +175,7 @@ TEST_CASE("a failed export leaves nothing", "[server]") {
         fails("has no checkpoint that its ledger proves");
     }
     SECTION("a full disk") {
-        for (const rlim_t bytes : {0, 100, 1'000, 10'000}) {
+        for (const rlim_t bytes : {0u, 100u, 1'000u, 10'000u}) {
             const FileSizeLimit full{bytes};
             fails("cannot write");
         }

@@ -39,7 +39,7 @@ TEST_CASE("a document describes files with sizes that can be true", "[server]") 
     REQUIRE(files.size() == 3);
     CHECK(files[0].name == "a.so");
     CHECK(files[0].bytes == 12);
-    for (const std::size_t i : {1, 2}) {
+    for (const std::size_t i : {1u, 2u}) {
         CHECK(files[i].name.empty());
         CHECK(files[i].bytes == 0);
     }

@@ -53,8 +53,10 @@ Frame scattered(const SharedBytes& body, Random& chance) {
     const std::size_t begin = chance.below(body->size() + 1);
     const std::size_t end = begin + chance.below(body->size() + 1 - begin);
     const std::span<const std::byte> all{*body};
-    auto around = std::make_shared<Buffer>(all.begin(), all.begin() + begin);
-    around->insert(around->end(), all.begin() + end, all.end());
+    const std::span<const std::byte> before = all.first(begin);
+    const std::span<const std::byte> after = all.subspan(end);
+    auto around = std::make_shared<Buffer>(before.begin(), before.end());
+    around->insert(around->end(), after.begin(), after.end());
     return {std::move(around), begin, {body, all.subspan(begin, end - begin)}};
 }
 OutgoingFrame ticket(SharedBytes body) {
