@@ -62,6 +62,11 @@ struct RoundRules {
     /// floats.
     std::uint32_t kept_averages = 2;
 
+    /// Longest time from Plan to the last Ready of a round for which the planner expects this time.
+    Duration longest_round(Duration expected) const {
+        const auto limit = std::chrono::duration_cast<Duration>(expected * round_timeout_factor);
+        return std::max(round_timeout, limit);
+    }
     /// Bytes of a whole state: parameters and the optimizer's moments.
     std::uint64_t state_bytes() const { return state_vectors * sizeof(float) * elements; }
 };

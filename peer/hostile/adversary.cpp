@@ -24,6 +24,14 @@ constexpr std::uint64_t kLateHeartbeats = 4;  // so many seconds late
 constexpr int kRepetitions = 20;              // every query so often, each second on each link
 constexpr std::uint32_t kLeavesAsked = 16;    // as many as a donor queues
 
+/// The average of a step that all hostile members name: they have agreed on it.
+Digest forged_average(StepIndex step) {
+    Random random = Random{step.value()}.split(3);
+    Digest digest;
+    for (std::byte& b : digest.bytes) b = static_cast<std::byte>(random.below(256));
+    return digest;
+}
+
 }  // namespace
 
 Adversary::Adversary(const AdversarySettings& settings, const KeyPair& key)
@@ -74,13 +82,8 @@ Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& 
     if (auto* chunk = std::get_if<wire::Chunk>(&message.body)) {
         return change_chunk(link, message, *chunk);
     }
-    if (settings_.misbehaviour == Misbehaviour::kNeverReady) {
-        return std::holds_alternative<wire::Ready>(message.body) ? Verdict::kDrop : Verdict::kKeep;
-    }
-    if (settings_.misbehaviour == Misbehaviour::kLateReady) {
-        if (!std::holds_alternative<wire::Ready>(message.body)) return Verdict::kKeep;
-        hold_ready(link, message);
-        return Verdict::kDrop;
+    if (auto* ready = std::get_if<wire::Ready>(&message.body)) {
+        return change_ready(link, message, *ready);
     }
     if (settings_.misbehaviour != Misbehaviour::kForgedHead) return Verdict::kKeep;
     if (std::holds_alternative<wire::StateOffer>(message.body)) {
@@ -91,6 +94,24 @@ Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& 
         for (std::byte& b : leaf->data) b ^= std::byte{0x55};
     }
     return Verdict::kChanged;
+}
+
+Adversary::Verdict Adversary::change_ready(LinkId link, const wire::Message& message,
+                                           wire::Ready& ready) {
+    switch (settings_.misbehaviour) {
+        case Misbehaviour::kNeverReady:
+        case Misbehaviour::kSlowClaim:
+            return Verdict::kDrop;
+        case Misbehaviour::kLateReady:
+            hold_ready(link, message);
+            return Verdict::kDrop;
+        case Misbehaviour::kSplitAverage:
+        case Misbehaviour::kLoneReady:
+            ready.average = forged_average(message.step);
+            return Verdict::kChanged;
+        default:
+            return Verdict::kKeep;
+    }
 }
 
 Adversary::Verdict Adversary::change_heartbeat(wire::Message& message, wire::Heartbeat& heartbeat) {
@@ -111,6 +132,10 @@ Adversary::Verdict Adversary::change_heartbeat(wire::Message& message, wire::Hea
 }
 
 Adversary::Verdict Adversary::change_join(TimePoint now, wire::Join& join) {
+    if (settings_.misbehaviour == Misbehaviour::kSlowClaim) {
+        join.upload = join.download = Bandwidth{1};
+        return Verdict::kChanged;
+    }
     const bool is_due =
         settings_.misbehaviour == Misbehaviour::kOverclaimJoin && join.samples > Samples{0};
     if (!is_due) return Verdict::kKeep;
@@ -142,6 +167,16 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
     switch (misbehaviour) {
         case Misbehaviour::kSilentAfterJoin:
             return Verdict::kDrop;
+        case Misbehaviour::kLoneReady:
+        case Misbehaviour::kDrip:
+            if (!withheld_) withheld_ = chunk;
+            return Verdict::kDrop;
+        case Misbehaviour::kSplitAverage:
+            if (is_scatter || link == coordinator_) return Verdict::kKeep;
+            chunk.elements = forger_.garbage(
+                chunk.elements,
+                Random{settings_.random_seed}.split(chunk.chunk).split(link.value()));
+            return Verdict::kChanged;
         case Misbehaviour::kNan:
             if (!is_scatter) return Verdict::kKeep;
             chunk.elements = forger_.not_finite(chunk.elements, changed_chunks_++ % 2 == 0);
@@ -217,6 +252,9 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
             return release_ready(link, actions);
         case Misbehaviour::kRepeatedQueries:
             return query_everything(link, actions);
+        case Misbehaviour::kLoneReady:
+        case Misbehaviour::kDrip:
+            return drip(actions);
         default:
             return;
     }
@@ -250,6 +288,15 @@ void Adversary::complain(LinkId link, Actions& actions) {
     }
     (turn == 0 ? stalled.senders : turn == 1 ? stalled.reducers : stalled.refused) = std::move(all);
     add(link, plan_step_, std::move(stalled), actions);
+}
+
+/// Once a second, sends every peer a chunk that fits no plan.
+void Adversary::drip(Actions& actions) {
+    if (!withheld_ || dripped_at_ == heartbeats_) return;
+    dripped_at_ = heartbeats_;
+    wire::Chunk chunk = *withheld_;
+    chunk.sum_id = 1;
+    for (const auto& [link, other] : links_) add(link, standing_.step, chunk, actions);
 }
 
 void Adversary::hold_ready(LinkId link, const wire::Message& message) {
@@ -354,6 +401,13 @@ void Adversary::react(LinkId link, const wire::Message& message, Actions& action
         const bool complains = settings_.misbehaviour == Misbehaviour::kSlander ||
                                settings_.misbehaviour == Misbehaviour::kWhisper;
         if (complains) complain(link, actions);
+        if (settings_.misbehaviour == Misbehaviour::kLoneReady) {
+            add(link, message.step,
+                wire::Ready{.term = plan->term,
+                            .attempt = plan->attempt,
+                            .average = forged_average(message.step)},
+                actions);
+        }
     } else if (settings_.misbehaviour == Misbehaviour::kForgedPromise) {
         if (const auto* call = std::get_if<wire::Call>(&message.body)) {
             add(link, message.step, forger_.promise(standing_, call->term), actions);

@@ -85,6 +85,8 @@ class Adversary final {
     void add_after_heartbeat(LinkId link, Actions& actions);
     void react(LinkId link, const wire::Message& message, Actions& actions);
     void complain(LinkId link, Actions& actions);
+    Verdict change_ready(LinkId link, const wire::Message& message, wire::Ready& ready);
+    void drip(Actions& actions);
     void hold_ready(LinkId link, const wire::Message& message);
     void release_ready(LinkId link, Actions& actions);
     void note_roots(LinkId link, const wire::Message& message);
@@ -107,10 +109,12 @@ class Adversary final {
     std::uint64_t last_heartbeat_ = 0;         ///< the peer's sequence number of the last one
     std::uint64_t joins_ = 0;                  ///< number of changed joins
     std::uint64_t changed_chunks_ = 0;
-    std::uint64_t hung_up_at_ = 0;       ///< heartbeats_ when links were last dialled and closed
-    std::optional<wire::Plan> plan_;     ///< the last plan that names the peer
-    StepIndex plan_step_;                ///< the step of plan_
-    std::optional<LinkId> coordinator_;  ///< the link on which plan_ arrived
+    std::optional<wire::Chunk> withheld_;  ///< a chunk of the peer that was not sent
+    std::uint64_t dripped_at_ = 0;         ///< heartbeats_ at which the last drip was sent
+    std::uint64_t hung_up_at_ = 0;         ///< heartbeats_ when links were last dialled and closed
+    std::optional<wire::Plan> plan_;       ///< the last plan that names the peer
+    StepIndex plan_step_;                  ///< the step of plan_
+    std::optional<LinkId> coordinator_;    ///< the link on which plan_ arrived
     /// A Ready of the peer that is not sent yet.
     struct HeldReady {
         LinkId link;

@@ -30,9 +30,15 @@ enum class Misbehaviour : std::uint8_t {
     kRepeatedQueries,     ///< asks every member again and again for slices, plans, states,
                           ///< averages, leaves and commits
     kClosedWindow,        ///< acknowledges no byte: its senders' windows stay full
+    kSplitAverage,        ///< as a reducer, sends each member but the coordinator another average,
+                          ///< and is ready with one that all such members forge alike
+    kLoneReady,           ///< joins, sends no chunk that counts but keeps sending, and is ready at
+                          ///< once with a forged average
+    kDrip,                ///< joins, and sends no chunk that counts but keeps sending
+    kSlowClaim,           ///< joins with a link of a byte a second, and never says that it is ready
 };
 /// Number of misbehaviours.
-inline constexpr std::size_t kMisbehaviours = 15;
+inline constexpr std::size_t kMisbehaviours = 19;
 
 /// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
@@ -43,7 +49,9 @@ inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
     "garbage-average", "slander",
     "whisper",         "never-ready",
     "late-ready",      "repeated-queries",
-    "closed-window"};
+    "closed-window",   "split-average",
+    "lone-ready",      "drip",
+    "slow-claim"};
 
 /// The name of one.
 inline const char* name_of(Misbehaviour misbehaviour) {

@@ -27,6 +27,8 @@ class Complaints {
     /// Decided rounds until the first charge of an account is forgiven, or a pair is tried again.
     /// Twice as many each time.
     static constexpr std::uint32_t kRounds = 64;
+    /// Decided rounds after which it is forgotten that an account was late.
+    static constexpr std::uint32_t kLateRounds = 16;
 
     /// The account has delayed a round.
     void charge(const Account& account, std::uint32_t charges = 1) {
@@ -38,6 +40,16 @@ class Complaints {
         Charges& record = charges_[account];
         record.count = std::min(record.count + charges, kBelieved);
         record.rounds = 0;
+    }
+    /// A round has not waited for the account's Ready. True each third time, if no more than
+    /// kLateRounds rounds were decided between two: then it is no accident.
+    bool was_late(const Account& account) {
+        if (late_.size() >= kMaxRecords && !late_.contains(account)) late_.erase(late_.begin());
+        Late& record = late_[account];
+        record.rounds = 0;
+        if (++record.count < kLateTimes) return false;
+        late_.erase(account);
+        return true;
     }
     /// Whether the account is believed no more.
     bool is_doubted(const Account& account) const {
@@ -62,6 +74,8 @@ class Complaints {
     }
     /// A round is decided.
     void decided() {
+        for (auto& [account, record] : late_) ++record.rounds;
+        std::erase_if(late_, [](const auto& entry) { return entry.second.rounds > kLateRounds; });
         for (auto& [pair, record] : pairs_) record.rounds -= record.rounds > 0 ? 1 : 0;
         for (auto& [account, record] : charges_) {
             if (record.count == 0 || ++record.rounds < record.length) continue;
@@ -74,6 +88,11 @@ class Complaints {
   private:
     static constexpr std::size_t kMaxRecords = 4'096;
     static constexpr std::uint32_t kMaxRounds = 1u << 20;
+    static constexpr std::uint32_t kLateTimes = 3;
+    struct Late {
+        std::uint32_t count = 0;
+        std::uint32_t rounds = 0;  ///< decided since the last time
+    };
     struct Charges {
         std::uint32_t count = 0;
         std::uint32_t rounds = 0;        ///< decided since the last charge, or forgiveness
@@ -85,6 +104,7 @@ class Complaints {
     };
 
     std::map<Account, Charges> charges_;
+    std::map<Account, Late> late_;
     std::map<std::pair<Account, Account>, Pair> pairs_;
 };
 

@@ -1,6 +1,7 @@
 // The phases of a round: gather, call, plan, amend. Handlers note facts, and repeat messages that a
 // peer lacks; advance(), which follows every event, makes all transitions. coordinator_claims.cpp
-// judges what members claim, coordinator_proposals.cpp proposes and counts votes.
+// judges what members claim, coordinator_deadlines.cpp which of them are late;
+// coordinator_proposals.cpp proposes and counts votes.
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
@@ -159,7 +160,7 @@ void Coordinator::reset() {
     demoted_.clear();
     stalls_.clear();
     votes_.clear();
-    is_amend_due_ = false;
+    is_amend_due_ = is_hurried_ = false;
     deadline_ = judge_at_ = ask_at_ = kNever;
 }
 
@@ -197,31 +198,13 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
             return;
         }
         case Phase::kPlanned: {
-            if (!is_ready_at_all_but_lost()) return;
+            if (!is_ready_at_all_but_lost()) return hurry(now);
             judge_links();
             return propose(out);
         }
         case Phase::kProposed:
             return;
     }
-}
-
-void Coordinator::time_out(TimePoint now, Outbox& out) {
-    deadline_ = kNever;
-    if (phase_ == Phase::kCalled) return join_overdue(now, out);
-    if (phase_ != Phase::kPlanned) return;
-    // If some members are ready, the others are late. If no member is ready, a part is missing
-    // everywhere and no complaint names its sender: the round is cancelled.
-    if (ready_.empty()) return cancel("no member has finished it in time", out);
-    for (auto& [peer, seat] : seats_) {
-        if (seat.is_lost || ready_.contains(peer)) continue;
-        out.note(peer.brief() + " is late: left out");
-        ++disturbances_;
-        charge(peer);
-        seat.is_lost = true;
-        is_amend_due_ = true;
-    }
-    deadline_ = now + config_.rules.round_timeout;
 }
 
 // --- gather, call ------------------------------------------------------------
@@ -402,6 +385,7 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     ready_.clear();
     ready_at_.clear();
     stalls_.clear();
+    is_hurried_ = false;
     judge_at_ = kNever;
     published_at_ = now;
     plan_resent_at_.clear();
@@ -418,23 +402,6 @@ bool Coordinator::is_reduced_by_all_but(const PeerKey& peer) const {
     return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
         return seat.first == peer || reduced_.contains(seat.first) || !reduces(seat.first);
     });
-}
-
-/// A member that is doubted may never say that it is ready. Its contribution is in the averages of
-/// the others.
-bool Coordinator::is_awaited(const PeerKey& peer, const Seat& seat) const {
-    if (seat.is_lost) return false;
-    return peer == self_ || !complaints_.is_doubted(account_of(peer)) || reduces(peer);
-}
-
-bool Coordinator::is_ready_at_all_but_lost() const {
-    bool is_held = false;
-    for (const auto& [peer, seat] : seats_) {
-        const bool is_ready = ready_.contains(peer);
-        if (!is_ready && is_awaited(peer, seat)) return false;
-        is_held = is_held || (is_ready && seat.join->receives);
-    }
-    return is_held;
 }
 
 /// A lost member's contribution stays in the sum if all reducers have it.

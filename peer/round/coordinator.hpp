@@ -19,6 +19,10 @@
 // Turns     The coordinator chooses the trainers that it calls and how long it waits for each
 //           (attendances.hpp, coordinator_attendance.cpp).
 //
+// Averages  The coordinator proposes the average that it holds itself, however many members report
+//           another: reducers may send different averages to different members. It waits for its
+//           own member, and judges lateness by what that member misses.
+//
 // Claims    A member may claim as many samples as its device can compute in the time since the
 //           round began; its ticket says how fast the device is. The coordinator leaves out a
 //           member that claims more, one whose pieces a reducer refuses, one that does not answer
@@ -138,6 +142,7 @@ class Coordinator {
                                                         std::size_t least) const;
     void judge_links();
     void correct_claims();
+    void ignore_slow_claims();
     void judge_round(TimePoint now, const CommitRecord& record);
     Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
     Exclusions::Account account_of(const PeerKey& peer) const;
@@ -156,7 +161,6 @@ class Coordinator {
     void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
     void send_plan(const std::optional<wire::Plan>& base, Outbox& out);
     void tell_some(Outbox& out);
-    Duration longest_round() const;
     void amend(TimePoint now, Outbox& out);
     /// Complaints that are heard.
     struct Missed {
@@ -178,13 +182,13 @@ class Coordinator {
     bool is_reduced_by_all_but(const PeerKey& peer) const;
     bool is_ready_at_all_but_lost() const;
     bool reduces(const PeerKey& peer) const;
+    void hurry(TimePoint now);
     void time_out(TimePoint now, Outbox& out);
     void ask_again(TimePoint now, Outbox& out);
     void cancel(const std::string& why, Outbox& out);
     void propose(Outbox& out);
     void propose_again(const CommitRecord& record, Outbox& out);
     wire::Propose whole_proposal() const;
-    Digest average_of_most() const;
     std::set<PeerKey> receivers() const;
     void send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out);
 
@@ -242,6 +246,7 @@ class Coordinator {
     std::map<PeerKey, TimePoint> ready_at_;  ///< when they were ready
     /// Members to remove, and reducers to relieve, with the next amendment.
     std::set<PeerKey> gone_, demoted_;
+    bool is_hurried_ = false;  ///< the last receivers of this attempt have been given less time
     bool is_amend_due_ = false;
     std::map<PeerKey, wire::Stalled> stalls_;  ///< complaints in this attempt
     TimePoint judge_at_ = kNever;              ///< when the complaints are judged

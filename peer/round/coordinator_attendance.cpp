@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/planning/request.hpp"
 #include "peer/round/coordinator.hpp"
 
 namespace dedloc::round {
@@ -147,6 +148,40 @@ void Coordinator::correct_claims() {
         if (peer == self_ || !seat.join) continue;
         seat.join->upload = attendances_.links().upload_of(peer, seat.join->upload);
         seat.join->download = attendances_.links().download_of(peer, seat.join->download);
+    }
+    ignore_slow_claims();
+}
+
+/// No round waits for a member that needs, by its own claim, kTimes times as long for one vector as
+/// the median member. Of an even number the slower one of the middle counts, so an honest pair
+/// waits for each other. Such a member and one that is doubted count for the plan as if their links
+/// were unknown.
+void Coordinator::ignore_slow_claims() {
+    constexpr double kTimes = 16;
+    constexpr double kLeast = 120;  // seconds
+    const auto bytes = static_cast<double>(
+        planning::on_the_wire(config_.rules.codec).bytes_of(config_.rules.elements));
+    const auto seconds_of = [&](const Seat& seat) {
+        double most = 0;
+        for (const auto& speed : {seat.join->upload, seat.join->download}) {
+            if (speed) most = std::max(most, bytes / static_cast<double>(speed->value()));
+        }
+        return most;
+    };
+    std::vector<double> known;
+    for (const auto& [peer, seat] : seats_) {
+        if (seat.join->upload || seat.join->download) known.push_back(seconds_of(seat));
+    }
+    if (known.empty()) return;
+    const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+    std::ranges::nth_element(known, middle);
+    const double most = std::max(kLeast, kTimes * *middle);
+    for (auto& [peer, seat] : seats_) {
+        if (peer == self_) continue;
+        seat.is_slow = seconds_of(seat) > most;
+        if (seat.is_slow) seat.may_reduce = false;
+        const bool is_doubted = complaints_.is_doubted(account_of(peer)) && !seat.may_reduce;
+        if (seat.is_slow || is_doubted) seat.join->upload = seat.join->download = std::nullopt;
     }
 }
 

@@ -58,14 +58,7 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
     if (!untold_.empty()) return;
     // All copies left at once: there is no batch to wait for.
     tell_at_ = heed_at_ = now_;
-    deadline_ = now_ + longest_round();
-}
-
-/// From the plan to the last Ready.
-Duration Coordinator::longest_round() const {
-    const auto limit =
-        std::chrono::duration_cast<Duration>(expected_ * config_.rules.round_timeout_factor);
-    return std::max(config_.rules.round_timeout, limit);
+    deadline_ = now_ + config_.rules.longest_round(expected_);
 }
 
 /// Sends the next batch of copies. Deadlines count from the last one.
@@ -80,7 +73,7 @@ void Coordinator::tell_some(Outbox& out) {
     published_at_ = now_;
     const std::chrono::duration<double> time{static_cast<double>(count) * seconds};
     tell_at_ = now_ + std::chrono::duration_cast<Duration>(time);
-    deadline_ = tell_at_ + longest_round();
+    deadline_ = tell_at_ + config_.rules.longest_round(expected_);
     if (untold_.empty()) tell_at_ += config_.rules.heartbeat;
     heed_at_ = now_ + config_.rules.stall_timeout;
 }

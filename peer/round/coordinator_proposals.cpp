@@ -11,28 +11,11 @@
 
 namespace dedloc::round {
 
-/// The average that most ready members hold; on a tie our own, else the smallest digest.
-Digest Coordinator::average_of_most() const {
-    std::map<Digest, std::size_t> count;
-    for (const auto& [peer, seat] : seats_) {
-        const auto ready = ready_.find(peer);
-        if (ready != ready_.end() && seat.join->receives) ++count[ready->second];
-    }
-    DEDLOC_CHECK(!count.empty(), "a ready member holds the average");
-    const auto own = ready_.find(self_);
-    Digest best = count.begin()->first;
-    for (const auto& [digest, n] : count) {
-        const bool is_own = own != ready_.end() && own->second == digest;
-        if (n > count[best] || (n == count[best] && is_own)) best = digest;
-    }
-    return best;
-}
-
 void Coordinator::propose(Outbox& out) {
     proposal_ = {.term = term_,
                  .attempt = attempt_,
                  .digest = {},
-                 .average = average_of_most(),
+                 .average = ready_.at(self_),
                  .previous_state = own_.digest(),
                  .record = {}};
     for (const wire::PlanMember& member : plan_->members) {

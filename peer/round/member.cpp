@@ -16,9 +16,6 @@
 namespace dedloc::round {
 namespace {
 
-constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
-/// How many times as long as planned a round may take before its pauses look like stalls.
-constexpr int kSlowness = 4;
 /// Chunks queued at a link, not counting those already on the path (FrameWritten). Few enough that
 /// urgent messages do not wait long and that a slow uplink to many reducers does not queue the
 /// whole contribution; enough that the link is never idle.
@@ -79,7 +76,7 @@ void Member::forget_attempts() {
     has_plan_ = has_told_reduced_ = false;
     average_ = former_ = {};
     told_refused_.clear();
-    last_chunk_.clear();
+    last_placed_.clear();
     first_slices_.clear();
     last_average_.clear();
     sealed_.clear();
@@ -262,14 +259,16 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
     if (step != voter_.head().step || phase_ == Phase::kApplying) return;
     if (config_.receives && (step != step_ || phase_ == Phase::kIdle)) return;
     if (!reduction_) begin_reduction();
-    last_chunk_[from] = now;
+    const std::size_t offered = reduction_->offered_chunks();
+    const auto taken = reduction_->take(from, chunk);
+    if (taken == Reduction::Taken::kNothing) return report_refused(out);
+    // Only progress is proof against the suspicion that a member has stalled.
+    if (taken == Reduction::Taken::kPlaced) last_placed_[from] = now;
     if (chunk.phase == wire::Phase::kScatter) {
         note_slice(now, from);
     } else {
         last_average_[from] = now;
     }
-    const std::size_t offered = reduction_->offered_chunks();
-    reduction_->take(from, chunk);
     if (!reduction_->is_following()) return;
     if (reduction_->offered_chunks() != offered) has_more_ = true;
     report_refused(out);
@@ -325,35 +324,9 @@ std::uint64_t Member::window_bytes() const {
     return std::min(most, std::max(kMinWindow, chunks));
 }
 
-/// A part's chunks are spread over the whole round, so a small part has long pauses between them.
-/// How long they are is not known if the plan was made without knowing any link.
-Duration Member::stall_timeout_of(std::uint32_t part) const {
-    if (plan_.expected == Duration{}) return kSlowness * config_.rules.stall_timeout;
-    const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan_, part), 1);
-    return config_.rules.stall_timeout + kSlowness * plan_.expected / chunks;
-}
-
 void Member::advance(TimePoint now, Outbox& out) {
     if (now >= release_at()) release_all();
-    if (phase_ != Phase::kReducing || now < stall_at_) return;
-    stall_at_ = now + kBetweenComplaints;
-    const auto is_late = [&](std::uint32_t member, std::uint32_t part) {
-        const auto last = last_chunk_.find(plan_.members[member].peer);
-        const TimePoint since =
-            last == last_chunk_.end() ? planned_at_ : std::max(planned_at_, last->second);
-        return now >= since + stall_timeout_of(part);
-    };
-    const std::uint32_t own = wire::index_of(plan_, self_);
-    wire::Stalled stalled{
-        .term = plan_.term, .attempt = plan_.attempt, .senders = {}, .reducers = {}};
-    for (const std::uint32_t k : reduction_->missing_senders()) {
-        if (is_late(k, own)) stalled.senders.push_back(k);
-    }
-    for (const std::uint32_t k : reduction_->missing_reducers()) {
-        if (is_late(k, k)) stalled.reducers.push_back(k);
-    }
-    if (stalled.senders.empty() && stalled.reducers.empty()) return;
-    out.send(term_.coordinator, step_, std::move(stalled));
+    if (phase_ == Phase::kReducing && now >= stall_at_) complain(now, out);
 }
 
 /// Pacing ends when no chunk was sent for a heartbeat: the reducers that are due may be dead.

@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -205,6 +206,12 @@ class Member {
     bool has_state() const {
         return config_.receives && phase_ != Phase::kIdle && phase_ != Phase::kApplying;
     }
+    /// What the round still waits for here; both are empty if it waits for nothing.
+    struct Missing {
+        std::set<PeerKey> senders{};   ///< members whose slices for our part have not come
+        std::set<PeerKey> reducers{};  ///< members whose averages have not
+    };
+    Missing missing() const;
     /// When the slices of this peer's contribution for this member's part had come, or would have
     /// if its window had not kept it from sending them; nothing: none has come in this round.
     std::optional<TimePoint> heard_contribution(const PeerKey& peer) const;
@@ -268,6 +275,7 @@ class Member {
     TimePoint release_at() const;
     void report_refused(Outbox& out);
     void note_slice(TimePoint now, const PeerKey& from);
+    void complain(TimePoint now, Outbox& out);
     Duration stall_timeout_of(std::uint32_t part) const;
 
     const PeerConfig& config_;
@@ -321,7 +329,7 @@ class Member {
     };
     TimePoint planned_at_{};                       ///< when the present plan arrived
     std::vector<std::uint32_t> told_refused_;      ///< refused senders reported in this attempt
-    std::map<PeerKey, TimePoint> last_chunk_;      ///< when each peer last sent a chunk
+    std::map<PeerKey, TimePoint> last_placed_;     ///< when each peer last placed a chunk
     std::map<PeerKey, FirstSlices> first_slices_;  ///< each contributor's
     std::map<PeerKey, TimePoint> last_average_;    ///< when each last sent a chunk of an average
     TimePoint stall_at_ = kNever;                  ///< next look for missing members

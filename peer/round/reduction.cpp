@@ -265,55 +265,64 @@ bool Reduction::has_due_chunks() const {
 
 // --- receiving ---------------------------------------------------------------
 
-void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
-    if (from == self_) return;  // our own chunk, sent back
-    if (codec_of(chunk.elements) != codec_) return;
+Reduction::Taken Reduction::take(const PeerKey& from, wire::Chunk chunk) {
+    if (from == self_) return Taken::kNothing;  // our own chunk, sent back
+    if (codec_of(chunk.elements) != codec_) return Taken::kNothing;
     const bool fits = plan_ && chunk.chunk_elements == plan_->chunk_elements &&
                       chunk.chunk < chunk_count() &&
                       count_of(chunk.elements) == size_of(chunk.chunk) &&
                       wire::index_of(*plan_, from) < plan_->members.size();
-    if (fits && chunk.phase == wire::Phase::kScatter && place_slice(from, chunk)) return;
-    if (fits && chunk.phase == wire::Phase::kGather && place_average(from, chunk)) return;
-    keep_early(from, std::move(chunk));
+    Taken taken = Taken::kEarly;
+    if (fits) {
+        const bool is_slice = chunk.phase == wire::Phase::kScatter;
+        taken = is_slice ? place_slice(from, chunk) : place_average(from, chunk);
+    }
+    if (taken == Taken::kEarly) keep_early(from, std::move(chunk));
+    return taken;
 }
 
-/// False if the slice may belong to a plan that has not arrived yet.
-bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
+/// kEarly if the slice may belong to a plan that has not arrived yet.
+Reduction::Taken Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     const wire::PlanMember& member = plan_->members[wire::index_of(*plan_, from)];
     if (member.samples == Samples{0} || chunk.sum_id != member.contribution_id ||
         !is_mine(chunk.chunk)) {
-        return false;
+        return Taken::kEarly;
     }
     const auto refused = refused_.find(from);
-    if (refused != refused_.end() && refused->second == member.contribution_id) return true;
+    if (refused != refused_.end() && refused->second == member.contribution_id) {
+        return Taken::kNothing;
+    }
     if (!is_as_joined(chunk.elements, member.exponent) || !is_finite(chunk.elements)) {
         refused_[from] = member.contribution_id;
         kept_.erase(from);
         count_slices();
-        return true;
+        return Taken::kNothing;
     }
     Kept& kept = kept_[from];
     if (kept.contribution_id != member.contribution_id)
         kept = {.contribution_id = member.contribution_id, .chunks = {}};
     const std::uint32_t index = chunk.chunk;
-    if (has_average_[index] && is_freed_[index]) return true;
-    if (!kept.chunks.try_emplace(index, std::move(chunk.elements)).second) return true;
+    if (has_average_[index] && is_freed_[index]) return Taken::kNothing;
+    const bool is_new = kept.chunks.try_emplace(index, std::move(chunk.elements)).second;
+    if (!is_new) return Taken::kNothing;
     ++slices_here_[index];
     reduce(index);
-    return true;
+    return Taken::kPlaced;
 }
 
-/// False if the average may belong to a plan that has not arrived yet. Only the chunk's reducer may
-/// send it.
-bool Reduction::place_average(const PeerKey& from, const wire::Chunk& chunk) {
-    if (chunk.sum_id != sum_id_ || plan_->members[owner_[chunk.chunk]].peer != from) return false;
-    if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return true;
+/// kEarly if the average may belong to a plan that has not arrived yet. Only the chunk's reducer
+/// may send it.
+Reduction::Taken Reduction::place_average(const PeerKey& from, const wire::Chunk& chunk) {
+    if (chunk.sum_id != sum_id_ || plan_->members[owner_[chunk.chunk]].peer != from) {
+        return Taken::kEarly;
+    }
+    if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return Taken::kNothing;
     decode(chunk.elements, average_slice(chunk.chunk));
     if (const auto* halves = std::get_if<wire::Halves>(&chunk.elements)) {
         exponents_[chunk.chunk] = halves->exponent;
     }
     has_become_known(chunk.chunk);
-    return true;
+    return Taken::kPlaced;
 }
 
 /// Keeps a chunk whose sender may have a newer plan than we have; drops the sender's oldest ones

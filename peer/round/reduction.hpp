@@ -86,9 +86,15 @@ class Reduction {
     /// Follows a first or amended plan; `own` is the frozen contribution. Requires a plan that
     /// decode() accepts, over `elements`, with this member and at least one contributor.
     void follow(const wire::Plan& plan, const Encoder& own);
+    /// What has become of a chunk.
+    enum class Taken : std::uint8_t {
+        kNothing,  ///< it is known, refused or of no use
+        kPlaced,   ///< it was missing
+        kEarly     ///< it fits no known plan
+    };
     /// A chunk from another peer. One that fits no known plan is kept for a later plan; one of
     /// another codec is ignored.
-    void take(const PeerKey& from, wire::Chunk chunk);
+    Taken take(const PeerKey& from, wire::Chunk chunk);
     /// Queries for freed slices that the plan needs again, with the contributor of each: once after
     /// follow().
     std::vector<std::pair<PeerKey, wire::SliceQuery>> take_queries();
@@ -183,8 +189,8 @@ class Reduction {
     bool is_ahead(const Scatter& scatter) const;
     void open_window(std::uint32_t chunk);
     void replay_early();
-    bool place_slice(const PeerKey& from, wire::Chunk& chunk);
-    bool place_average(const PeerKey& from, const wire::Chunk& chunk);
+    Taken place_slice(const PeerKey& from, wire::Chunk& chunk);
+    Taken place_average(const PeerKey& from, const wire::Chunk& chunk);
     void keep_early(const PeerKey& from, wire::Chunk chunk);
     void reduce(std::uint32_t chunk);
     void has_become_known(std::uint32_t chunk);

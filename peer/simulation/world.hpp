@@ -207,6 +207,8 @@ class World final : private NetworkSink {
     const PeerKey& key(Id id) const;             ///< the peer's public key
     Role role(Id id) const;                      ///< the peer's role
     bool is_hostile(Id id) const;                ///< its frames pass through an adversary
+    /// How often honest peers have accused this host's peer (action::Note::suspect).
+    std::size_t accusations(Id id) const;
     /// The host of this peer; nothing if there is none.
     std::optional<Id> find(const PeerKey& key) const;
     /// The coordinator as seen by the first host that is up and knows one; nothing if none does.
@@ -296,6 +298,7 @@ class World final : private NetworkSink {
     std::uint64_t next_call_ = 0;
     std::map<std::uint64_t, SignedGeneration> signed_;
     std::vector<action::Settled> settled_;
+    std::map<PeerKey, std::size_t> accusations_;
     Duration jumps_{};  ///< sum of all jumps of clocks
     double corruption_ = 0;
     DirectoryFaults directory_;

@@ -79,7 +79,9 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::Finished&) { host.is_finished = true; },
                    [&](const action::Refused& a) { host.refusal = a.reason; },
                    [&](const action::Left&) { host.has_left = true; },
-                   [](const action::Note&) {},
+                   [&](const action::Note& a) {
+                       if (a.suspect && !is_hostile(id)) ++accusations_[*a.suspect];
+                   },
                },
                action);
 }
@@ -368,6 +370,10 @@ const VirtualTrainer& World::trainer(Id id) const {
 }
 const PeerKey& World::key(Id id) const {
     return node(id).key.public_key();
+}
+std::size_t World::accusations(Id id) const {
+    const auto found = accusations_.find(key(id));
+    return found == accusations_.end() ? 0 : found->second;
 }
 Role World::role(Id id) const {
     return node(id).role;

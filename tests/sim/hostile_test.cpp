@@ -36,7 +36,9 @@ constexpr std::array kDecisive{
     Misbehaviour::kForgedPromise,      Misbehaviour::kForgedHead,      Misbehaviour::kOverclaimJoin,
     Misbehaviour::kOverclaimHeartbeat, Misbehaviour::kDialStorm,       Misbehaviour::kNan,
     Misbehaviour::kExponent,           Misbehaviour::kSilentAfterJoin, Misbehaviour::kSlander,
-    Misbehaviour::kLateReady,          Misbehaviour::kRepeatedQueries, Misbehaviour::kClosedWindow};
+    Misbehaviour::kLateReady,          Misbehaviour::kRepeatedQueries, Misbehaviour::kClosedWindow,
+    Misbehaviour::kSplitAverage,       Misbehaviour::kLoneReady,       Misbehaviour::kDrip,
+    Misbehaviour::kSlowClaim};
 /// Misbehaviours that it does not stop yet: they cost time, but not safety.
 constexpr std::array kUndefended{Misbehaviour::kGarbageAverage};
 

@@ -43,6 +43,21 @@ TEST_CASE("an account is doubted after two charges, and each is forgiven later t
     CHECK(complaints.is_doubted(account(3)));
 }
 
+TEST_CASE("an account that is late now and then is no liar", "[round]") {
+    Complaints complaints;
+    for (int i = 0; i < 5; ++i) {
+        CHECK_FALSE(complaints.was_late(account(1)));
+        CHECK_FALSE(complaints.was_late(account(1)));
+        CHECK_FALSE(complaints.was_late(account(2)));
+        decide(complaints, Complaints::kLateRounds + 1);
+    }
+    for (int i = 0; i < 3; ++i) {
+        CHECK(complaints.was_late(account(1)) == (i == 2));
+        decide(complaints, Complaints::kLateRounds);
+    }
+    CHECK_FALSE(complaints.was_late(account(1)));
+}
+
 TEST_CASE("a pair is tried again after some rounds, and after twice as many the next time",
           "[round]") {
     Complaints complaints;

@@ -331,6 +331,39 @@ TEST_CASE("a member that is late while the others are ready is not waited for", 
     CHECK(round.said<wire::Propose>().front().attempt == round.first.attempt);
 }
 
+TEST_CASE("only the coordinator's own average is proposed, and not before it is here", "[round]") {
+    const Digest own = blake2b({});
+    Planned round;
+    for (const std::uint8_t n : Numbers{11, 12, 13}) round.be_ready(key_of(n));
+    round.advance(round.config.rules.round_timeout - 1ms);
+    CHECK(round.said<wire::Propose>().empty());
+    round.be_ready(round.self(), own);
+    REQUIRE(round.said<wire::Propose>().size() == 1);
+    CHECK(round.said<wire::Propose>().front().average == own);
+}
+
+TEST_CASE("members that say they are ready keep no round that is not finished here", "[round]") {
+    Planned round;
+    for (const std::uint8_t n : Numbers{11, 12, 13}) round.be_ready(key_of(n));
+    round.advance(round.config.rules.round_timeout);
+    CHECK(round.said<wire::Propose>().empty());
+    CHECK(round.said<wire::Cancel>().size() == 1);
+}
+
+TEST_CASE("the last receivers get half as long again as the others", "[round]") {
+    Planned round;
+    const TimePoint deadline = round.coordinator.next_deadline();
+    round.advance(10s);
+    for (const std::uint8_t n : Numbers{11, 12, 13}) round.be_ready(key_of(n));
+    CHECK(round.coordinator.next_deadline() == deadline);  // it is not here
+    Planned other;
+    other.advance(10s);
+    for (const std::uint8_t n : Numbers{1, 11, 12}) other.be_ready(key_of(n));
+    CHECK(other.coordinator.next_deadline() == other.now + 5s);
+    other.advance(5s);
+    REQUIRE(other.said<wire::Propose>().size() == 1);
+}
+
 // --- decide -----------------------------------------------------------------------
 
 TEST_CASE("claim 1: a step is decided by more than half of the voters and no others", "[round]") {

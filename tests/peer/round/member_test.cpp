@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <limits>
 #include <optional>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -13,6 +15,7 @@
 
 using namespace dedloc;
 using namespace dedloc::round;
+using namespace std::chrono_literals;
 using Bench = MemberBench;
 
 TEST_CASE("a member keeps its former average when a later coordinator averages again",
@@ -272,4 +275,26 @@ TEST_CASE("a sender of pieces that cannot be averaged is reported once in each a
     bench.follow(bench.plan(2, false));
     bench.member.check_invariants();
     CHECK(bench.ready());
+}
+
+TEST_CASE("chunks that are of no use do not put off a complaint", "[averaging]") {
+    Bench bench;
+    const wire::Plan plan = bench.plan(1, true);
+    bench.follow(plan);
+    bench.out.messages.clear();
+    TimePoint now{};
+    while (bench.said<wire::Stalled>().empty()) {
+        now += 1s;
+        bench.member.chunk(now, bench.other, bench.step(),
+                           {.phase = wire::Phase::kScatter,
+                            .sum_id = 1,
+                            .chunk = 0,
+                            .chunk_elements = kElements,
+                            .elements = FloatVector(kElements, 1.0F)},
+                           bench.out);
+        bench.member.advance(now, bench.out);
+        REQUIRE(now <= TimePoint{} + 4 * bench.config.rules.stall_timeout);
+    }
+    CHECK(bench.member.missing().senders == std::set{bench.other});
+    CHECK(bench.member.missing().reducers.empty());
 }

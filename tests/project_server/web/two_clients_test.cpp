@@ -195,8 +195,9 @@ TEST_CASE("a copy of a stock client's folder becomes another computer, once",
         std::error_code changed;
         fs::copy(original.home(), snapshot.path(),
                  fs::copy_options::recursive | fs::copy_options::overwrite_existing, changed);
-        return !changed && contents(snapshot.path() / "client_state.xml")
-                                   .find("<hostid>1</hostid>") != std::string::npos;
+        return !changed &&
+               contents(snapshot.path() / "client_state.xml").find("<hostid>1</hostid>") !=
+                   std::string::npos;
     }));
     const auto sequence = [&](int host) {
         return project.database()

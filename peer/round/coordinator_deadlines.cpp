@@ -1,0 +1,92 @@
+// How long a planned round waits, and for which members.
+//
+// Ready     The round is proposed once the average is here and at all members that are awaited. The
+//           last receivers do not keep the others waiting: they fetch the average, or finish it, as
+//           members that miss a Commit do.
+// Late      A receiver that is late again and again is charged (complaints.hpp). If the average is
+//           not here by the deadline, the members whose chunks are missing here are excluded,
+//           whatever others report.
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "peer/round/coordinator.hpp"
+
+namespace dedloc::round {
+namespace {
+
+/// Least time that the last receivers get after the others.
+constexpr Duration kGrace = std::chrono::seconds{2};
+
+}  // namespace
+
+/// A member that is doubted, or slow by its own claim, may never say that it is ready. Its
+/// contribution is in the averages of the others.
+bool Coordinator::is_awaited(const PeerKey& peer, const Seat& seat) const {
+    if (seat.is_lost || seat.is_slow) return false;
+    return peer == self_ || !complaints_.is_doubted(account_of(peer)) || reduces(peer);
+}
+
+/// Without our own Ready there is nothing to propose.
+bool Coordinator::is_ready_at_all_but_lost() const {
+    return ready_.contains(self_) && std::ranges::all_of(seats_, [&](const auto& entry) {
+               return ready_.contains(entry.first) || !is_awaited(entry.first, entry.second);
+           });
+}
+
+/// Once the average is here and at three quarters of the receivers, the others get half as long
+/// again, and at least half as long again as the planner expects, if it knows any link.
+void Coordinator::hurry(TimePoint now) {
+    if (is_hurried_ || expected_ == Duration{} || !ready_.contains(self_)) return;
+    if (!untold_.empty()) return;
+    std::size_t receivers = 0;
+    std::size_t ready = 0;
+    for (const auto& [peer, seat] : seats_) {
+        if (seat.is_lost || !seat.join->receives) continue;
+        ++receivers;
+        ready += ready_.contains(peer) ? 1 : 0;
+    }
+    if (4 * ready < 3 * receivers) return;
+    is_hurried_ = true;
+    const Duration taken = std::max(now - published_at_, expected_);
+    const TimePoint last = published_at_ + taken + std::max(kGrace, taken / 2);
+    deadline_ = std::min(deadline_, std::max(last, now + kGrace));
+}
+
+void Coordinator::time_out(TimePoint now, Outbox& out) {
+    deadline_ = kNever;
+    if (phase_ == Phase::kCalled) return join_overdue(now, out);
+    if (phase_ != Phase::kPlanned) return;
+    if (ready_.contains(self_)) {
+        for (auto& [peer, seat] : seats_) {
+            if (ready_.contains(peer) || !is_awaited(peer, seat)) continue;
+            out.note(peer.brief() + " is late: not waited for");
+            ++disturbances_;
+            if (complaints_.was_late(account_of(peer))) {
+                out.accuse(peer, peer.brief() + " is late again and again");
+                charge(peer, Complaints::kBelieved);
+            }
+            seat.is_lost = is_amend_due_ = true;
+        }
+    } else {
+        // Others may have finished it, or say so. What counts is what is missing here. If that is
+        // most of the round, the link that fails is ours; a reducer that has not averaged its part
+        // misses others itself.
+        auto [late, reducers] = own_.missing();
+        const std::size_t all = std::max(late.size(), reducers.size());
+        const bool is_ours = 2 * all >= seats_.size() || expected_ == Duration{};
+        std::erase_if(reducers, [&](const PeerKey& peer) { return !reduced_.contains(peer); });
+        late.merge(reducers);
+        if (late.empty() || is_ours) return cancel("it was not finished here in time", out);
+        for (const PeerKey& peer : late) {
+            ++disturbances_;
+            exclude(peer, "has not sent in time", out);
+            seats_.at(peer).is_lost = true;
+        }
+        is_amend_due_ = true;
+    }
+    deadline_ = now + config_.rules.round_timeout;
+}
+
+}  // namespace dedloc::round

@@ -1,0 +1,64 @@
+// Which members this one reports to the coordinator because their chunks are missing here.
+//
+// Stalled   A member that has placed no missing chunk for a while. A chunk that is of no use here
+//           is no progress.
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <vector>
+
+#include "peer/round/member.hpp"
+
+namespace dedloc::round {
+namespace {
+
+constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
+/// How many times as long as planned a round may take before its pauses look like stalls.
+constexpr int kSlowness = 4;
+
+}  // namespace
+
+/// A part's chunks are spread over the whole round, so a small part has long pauses between them.
+/// How long they are is not known if the plan was made without knowing any link.
+Duration Member::stall_timeout_of(std::uint32_t part) const {
+    if (plan_.expected == Duration{}) return kSlowness * config_.rules.stall_timeout;
+    const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan_, part), 1);
+    return config_.rules.stall_timeout + kSlowness * plan_.expected / chunks;
+}
+
+void Member::complain(TimePoint now, Outbox& out) {
+    stall_at_ = now + kBetweenComplaints;
+    const auto late_of = [&](const std::vector<std::uint32_t>& missing, wire::Phase phase) {
+        std::vector<std::uint32_t> late;
+        for (const std::uint32_t k : missing) {
+            const auto placed = last_placed_.find(plan_.members[k].peer);
+            const TimePoint since =
+                placed == last_placed_.end() ? planned_at_ : std::max(planned_at_, placed->second);
+            const bool is_slice = phase == wire::Phase::kScatter;
+            const std::uint32_t part = is_slice ? wire::index_of(plan_, self_) : k;
+            if (now >= since + stall_timeout_of(part)) late.push_back(k);
+        }
+        return late;
+    };
+    wire::Stalled stalled{
+        .term = plan_.term,
+        .attempt = plan_.attempt,
+        .senders = late_of(reduction_->missing_senders(), wire::Phase::kScatter),
+        .reducers = late_of(reduction_->missing_reducers(), wire::Phase::kGather)};
+    if (stalled.senders.empty() && stalled.reducers.empty()) return;
+    out.send(term_.coordinator, step_, std::move(stalled));
+}
+
+Member::Missing Member::missing() const {
+    Missing missing;
+    if (phase_ != Phase::kReducing) return missing;
+    for (const std::uint32_t k : reduction_->missing_senders()) {
+        missing.senders.insert(plan_.members[k].peer);
+    }
+    for (const std::uint32_t k : reduction_->missing_reducers()) {
+        missing.reducers.insert(plan_.members[k].peer);
+    }
+    return missing;
+}
+
+}  // namespace dedloc::round
