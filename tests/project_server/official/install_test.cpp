@@ -305,7 +305,10 @@ TEST_CASE("an installation waits for a statement of one that was killed", "[serv
     };
     // A connection that still drops tables for a process that is gone.
     auto other = std::make_unique<server::Database>(world.database().settings());
-    other->query("select get_lock(concat('dedloc install ', database()), 0)");
+    // The server frees the first installation's lock some time after its connection has closed.
+    const auto locked =
+        other->query_one("select get_lock(concat('dedloc install ', database()), 60) as is_locked");
+    REQUIRE(locked->integer("is_locked") == 1);
     std::thread dropping{[&] {
         while (wait() == 0) std::this_thread::yield();
         other->execute("drop table dedloc_ticket");
