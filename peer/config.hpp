@@ -2,6 +2,7 @@
 // and what its host has kept from an earlier process.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>

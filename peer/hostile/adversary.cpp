@@ -27,9 +27,7 @@ constexpr std::uint32_t kLeavesAsked = 16;    // as many as a donor queues
 /// The average of a step that all hostile members name: they have agreed on it.
 Digest forged_average(StepIndex step) {
     Random random = Random{step.value()}.split(3);
-    Digest digest;
-    for (std::byte& b : digest.bytes) b = static_cast<std::byte>(random.below(256));
-    return digest;
+    return random_digest(random);
 }
 
 }  // namespace

@@ -34,10 +34,14 @@ bool is_storm_endpoint(const Endpoint& endpoint) {
     return endpoint.host.starts_with(kStormNetwork);
 }
 
-Digest Forger::random_digest() {
+Digest random_digest(Random& random) {
     Digest digest;
-    for (std::byte& b : digest.bytes) b = static_cast<std::byte>(random_.below(256));
+    for (std::byte& b : digest.bytes) b = static_cast<std::byte>(random.below(256));
     return digest;
+}
+
+Digest Forger::random_digest() {
+    return hostile::random_digest(random_);
 }
 
 Term Forger::high_term() const {

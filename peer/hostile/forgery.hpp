@@ -29,6 +29,9 @@ inline constexpr const char* kStormNetwork = "198.51.100.";
 /// Whether the endpoint lies in kStormNetwork.
 bool is_storm_endpoint(const Endpoint& endpoint);
 
+/// A digest of nothing: 32 random bytes.
+Digest random_digest(Random& random);
+
 /// Makes forged message bodies, signed with the adversary's key where they carry signatures.
 class Forger {
   public:

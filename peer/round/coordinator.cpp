@@ -160,7 +160,7 @@ void Coordinator::reset() {
     demoted_.clear();
     stalls_.clear();
     votes_.clear();
-    is_amend_due_ = is_hurried_ = false;
+    is_amend_due_ = false;
     deadline_ = judge_at_ = ask_at_ = kNever;
 }
 
@@ -385,7 +385,6 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     ready_.clear();
     ready_at_.clear();
     stalls_.clear();
-    is_hurried_ = false;
     judge_at_ = kNever;
     published_at_ = now;
     plan_resent_at_.clear();

@@ -246,7 +246,6 @@ class Coordinator {
     std::map<PeerKey, TimePoint> ready_at_;  ///< when they were ready
     /// Members to remove, and reducers to relieve, with the next amendment.
     std::set<PeerKey> gone_, demoted_;
-    bool is_hurried_ = false;  ///< the last receivers of this attempt have been given less time
     bool is_amend_due_ = false;
     std::map<PeerKey, wire::Stalled> stalls_;  ///< complaints in this attempt
     TimePoint judge_at_ = kNever;              ///< when the complaints are judged

@@ -28,7 +28,7 @@ bool Coordinator::is_awaited(const PeerKey& peer, const Seat& seat) const {
     return peer == self_ || !complaints_.is_doubted(account_of(peer)) || reduces(peer);
 }
 
-/// Without our own Ready there is nothing to propose.
+/// True once the member of this peer, whose average is proposed, and all awaited members are ready.
 bool Coordinator::is_ready_at_all_but_lost() const {
     return ready_.contains(self_) && std::ranges::all_of(seats_, [&](const auto& entry) {
                return ready_.contains(entry.first) || !is_awaited(entry.first, entry.second);
@@ -38,8 +38,7 @@ bool Coordinator::is_ready_at_all_but_lost() const {
 /// Once the average is here and at three quarters of the receivers, the others get half as long
 /// again, and at least half as long again as the planner expects, if it knows any link.
 void Coordinator::hurry(TimePoint now) {
-    if (is_hurried_ || expected_ == Duration{} || !ready_.contains(self_)) return;
-    if (!untold_.empty()) return;
+    if (expected_ == Duration{} || !untold_.empty() || !ready_.contains(self_)) return;
     std::size_t receivers = 0;
     std::size_t ready = 0;
     for (const auto& [peer, seat] : seats_) {
@@ -48,7 +47,6 @@ void Coordinator::hurry(TimePoint now) {
         ready += ready_.contains(peer) ? 1 : 0;
     }
     if (4 * ready < 3 * receivers) return;
-    is_hurried_ = true;
     const Duration taken = std::max(now - published_at_, expected_);
     const TimePoint last = published_at_ + taken + std::max(kGrace, taken / 2);
     deadline_ = std::min(deadline_, std::max(last, now + kGrace));
@@ -80,9 +78,11 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
         late.merge(reducers);
         if (late.empty() || is_ours) return cancel("it was not finished here in time", out);
         for (const PeerKey& peer : late) {
+            const auto seat = seats_.find(peer);
+            if (seat == seats_.end() || seat->second.is_lost) continue;
             ++disturbances_;
             exclude(peer, "has not sent in time", out);
-            seats_.at(peer).is_lost = true;
+            seat->second.is_lost = true;
         }
         is_amend_due_ = true;
     }

@@ -28,14 +28,14 @@ Duration Member::stall_timeout_of(std::uint32_t part) const {
 
 void Member::complain(TimePoint now, Outbox& out) {
     stall_at_ = now + kBetweenComplaints;
+    const std::uint32_t own = wire::index_of(plan_, self_);
     const auto late_of = [&](const std::vector<std::uint32_t>& missing, wire::Phase phase) {
         std::vector<std::uint32_t> late;
         for (const std::uint32_t k : missing) {
             const auto placed = last_placed_.find(plan_.members[k].peer);
             const TimePoint since =
                 placed == last_placed_.end() ? planned_at_ : std::max(planned_at_, placed->second);
-            const bool is_slice = phase == wire::Phase::kScatter;
-            const std::uint32_t part = is_slice ? wire::index_of(plan_, self_) : k;
+            const std::uint32_t part = phase == wire::Phase::kScatter ? own : k;
             if (now >= since + stall_timeout_of(part)) late.push_back(k);
         }
         return late;

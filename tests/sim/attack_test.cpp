@@ -1,6 +1,6 @@
 // Attacks that need one or two of sixteen trainers, with the timeouts of a real run: the members
-// that attack decide nothing, the run keeps its speed, and its log names
-// them.
+// that attack decide nothing, the run keeps its speed, and its log
+// names them.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -84,8 +84,7 @@ void require_defeated(Misbehaviour misbehaviour, double part = 0.9, bool is_name
             const Outcome outcome = outcome_of(seed, kTrainers - liars, liars, misbehaviour);
             const std::string text = fmt::format(
                 "{} of 16 {}: step {} after {:.0f} s, {:.0f} s without; then {:.1f} steps a "
-                "minute, "
-                "{:.1f} without; accused: liars {} times, others {} times",
+                "minute, {:.1f} without; accused: liars {} times, others {} times",
                 liars, name_of(misbehaviour), kKnown.value(), outcome.known_after,
                 clean.known_after, outcome.steps_a_minute, clean.steps_a_minute, outcome.liars,
                 outcome.honest);
