@@ -1,4 +1,4 @@
-// Tests a vector for infinities and NaNs.
+// Tests a vector for infinities, NaNs and numbers that are too large.
 #pragma once
 
 #include <span>
@@ -14,5 +14,14 @@ namespace dedloc::kernels {
 /// Thread    any
 /// Cost      4 bytes an element
 bool all_finite(std::span<const float> values, const Workers& workers = ThisThread{});
+
+/// Whether the magnitude of every element is less than `limit`. False for a NaN; for an infinity
+/// also if the limit is one.
+///
+/// Shapes    values N; true for N = 0
+/// Errors    none
+/// Thread    any
+/// Cost      4 bytes an element
+bool all_below(std::span<const float> values, float limit, const Workers& workers = ThisThread{});
 
 }  // namespace dedloc::kernels

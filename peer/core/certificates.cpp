@@ -12,6 +12,12 @@
 #include "peer/core/core.hpp"
 
 namespace dedloc {
+namespace {
+
+/// Certificates without a majority's votes after which no more of the sender are looked at.
+constexpr unsigned kForgeries = 8;
+
+}  // namespace
 
 /// This peer has just reached a state.
 void Peer::Core::certify_own_state() {
@@ -50,18 +56,30 @@ void Peer::Core::count_state_vote(const PeerKey& voter, const StateCertificate& 
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::StateVotes& body) {
-    if (m.step < head().step || certificates_.contains(m.step)) return;
+    if (m.step < head().step || certificates_.contains(m.step) || is_forger(m.sender)) return;
     const StateCertificate voted{.generation = m.generation,
                                  .step = m.step,
                                  .record = body.record,
                                  .state = body.state,
                                  .votes = body.votes};
     const bool is_own_vote = body.votes.size() == 1 && body.votes.front().voter == m.sender;
-    if (is_own_vote && voter_.is_voter(m.sender)) {
-        count_state_vote(m.sender, voted);
-    } else if (voter_.is_proven(voted)) {
-        take_certificate(voted);
-    }
+    const bool is_voters = is_own_vote && voter_.is_voter(m.sender);
+    // Before it is kept: a false one would stand in the way of the true ones.
+    if (is_voters ? !voter_.is_vote(voted) : !voter_.is_proven(voted)) return forged(m.sender);
+    is_voters ? count_state_vote(m.sender, voted) : take_certificate(voted);
+}
+
+/// A false signature costs this peer 60 µs, and the sender nothing.
+bool Peer::Core::is_forger(const PeerKey& sender) const {
+    const auto found = forgeries_.find(sender);
+    return found != forgeries_.end() && found->second >= kForgeries;
+}
+
+void Peer::Core::forged(const PeerKey& sender) {
+    if (++forgeries_[sender] < kForgeries) return;
+    out_.accuse(sender, sender.brief() +
+                            " sends certificates without the votes that they need: "
+                            "none of them is looked at until it links again");
 }
 
 /// The newest one. The first state of a generation has none: its Generation proves it.

@@ -212,6 +212,8 @@ class Peer::Core {
     void count_state_vote(const PeerKey& voter, const StateCertificate& voted);
     void take_certificate(const StateCertificate& certificate);
     void send_certificate(const PeerKey& to);
+    bool is_forger(const PeerKey& sender) const;
+    void forged(const PeerKey& sender);
     void send_vote(const PeerKey& to);
     bool is_proven(const StateCertificate& certificate);
     void offer_uncertified_state();
@@ -289,7 +291,9 @@ class Peer::Core {
 
     std::optional<Decision> last_decision_;
     TimePoint decided_at_ = TimePoint::min();
-    std::set<PeerKey> addressed_;        ///< peers that our last Commit was sent to; empty: unknown
+    std::set<PeerKey> addressed_;  ///< peers that our last Commit was sent to; empty: unknown
+    /// Certificates without a majority's votes that a linked peer has sent.
+    std::map<PeerKey, unsigned> forgeries_;
     std::map<PeerKey, StepIndex> told_;  ///< the step up to which a peer was told decisions
     bool was_leading_ = false;           ///< at the end of the last event
     bool is_finished_ = false;           ///< action::Finished was given

@@ -33,10 +33,11 @@ void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
     tell_outsiders(step);
 }
 
-void Peer::Core::take(const wire::Message&, const wire::Commit& body) {
+void Peer::Core::take(const wire::Message& m, const wire::Commit& body) {
+    if (is_forger(m.sender)) return;
     const auto record = member_.record_of(body);
     if (!record || !voter_.extends_head(*record)) return;
-    if (!voter_.is_decided(*record, body.certificate)) return;
+    if (!voter_.is_decided(*record, body.certificate)) return forged(m.sender);
     if (const wire::Plan* plan = member_.last_plan(); plan != nullptr) pass_on(*plan);
     const bool was_asked_for = body.record.has_value();
     if (was_asked_for) missed_.received();

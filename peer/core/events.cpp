@@ -52,6 +52,7 @@ void Peer::Core::peer_lost(const PeerKey& peer) {
     settlement_.lost(peer);
     member_.link_lost(peer);
     told_.erase(peer);
+    forgeries_.erase(peer);
     missed_.lost(peer);
     election_.count_again();
     has_bulk_ = true;

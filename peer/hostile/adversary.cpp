@@ -183,6 +183,11 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
             if (!is_scatter || changed_chunks_++ % 4 != 0) return Verdict::kKeep;
             chunk.elements = forger_.not_as_joined(chunk.elements);
             return Verdict::kChanged;
+        case Misbehaviour::kNanAverage:
+            if (is_scatter || codec == Codec::kInt8) return Verdict::kKeep;
+            garbled_steps_.insert(message.step);
+            chunk.elements = forger_.not_finite(chunk.elements, true);
+            return Verdict::kChanged;
         case Misbehaviour::kGarbageAverage: {
             if (is_scatter) return Verdict::kKeep;
             garbled_steps_.insert(message.step);
@@ -253,6 +258,27 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
         case Misbehaviour::kLoneReady:
         case Misbehaviour::kDrip:
             return drip(actions);
+        case Misbehaviour::kHelloStorm:
+            for (int i = 0; i < kRepetitions; ++i) {
+                add(link, step,
+                    wire::Hello{.oldest_protocol = wire::kOldestProtocol,
+                                .newest_protocol = wire::kNewestProtocol,
+                                .session = random_.next(),
+                                .role = Role::kTrainer,
+                                .receives = true,
+                                .listening_port = 0,
+                                .result_name = {},
+                                .nonce = links_.at(link).nonce},
+                    actions);
+            }
+            return;
+        case Misbehaviour::kFalseVotes:
+            if (!plan_) return;
+            for (int i = 0; i < kRepetitions; ++i) {
+                add(link, step.next(), forger_.false_votes(standing_, plan_->term.coordinator),
+                    actions);
+            }
+            return;
         default:
             return;
     }
@@ -269,6 +295,17 @@ void Adversary::hang_up_and_dial(LinkId link, Actions& actions) {
     }
     for (const Endpoint& remote : dialled) actions.push_back(action::Dial{remote});
     if (random_.below(2) == 0) actions.push_back(action::Close{link});
+}
+
+/// Names all other members but the coordinator as silent.
+void Adversary::purge(LinkId link, Actions& actions) {
+    wire::Stalled stalled{
+        .term = plan_->term, .attempt = plan_->attempt, .senders = {}, .reducers = {}};
+    for (std::uint32_t k = 0; k < plan_->members.size(); ++k) {
+        const PeerKey& peer = plan_->members[k].peer;
+        if (peer != self_ && peer != plan_->term.coordinator) stalled.senders.push_back(k);
+    }
+    add(link, plan_step_, std::move(stalled), actions);
 }
 
 /// Complains about the other members of the round. The kind of complaint changes with each step.
@@ -391,6 +428,9 @@ void Adversary::tell_of_dropped(std::vector<Event>& events) {
 
 void Adversary::react(LinkId link, const wire::Message& message, Actions& actions) {
     note_roots(link, message);
+    if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
+        links_.at(link).nonce = challenge->nonce;
+    }
     if (const auto* plan = std::get_if<wire::Plan>(&message.body)) {
         if (wire::index_of(*plan, self_) == plan->members.size()) return;
         plan_ = *plan;
@@ -399,6 +439,7 @@ void Adversary::react(LinkId link, const wire::Message& message, Actions& action
         const bool complains = settings_.misbehaviour == Misbehaviour::kSlander ||
                                settings_.misbehaviour == Misbehaviour::kWhisper;
         if (complains) complain(link, actions);
+        if (settings_.misbehaviour == Misbehaviour::kPurge) purge(link, actions);
         if (settings_.misbehaviour == Misbehaviour::kLoneReady) {
             add(link, message.step,
                 wire::Ready{.term = plan->term,

@@ -72,6 +72,7 @@ class Adversary final {
         Endpoint remote;
         bool dialled = false;
         std::deque<Fate> frames{};  ///< frames that are not written yet, in order
+        Digest nonce{};             ///< its Challenge
         Digest state{};             ///< the state in its last heartbeat
         Digest average{};           ///< the last one that it has offered
         std::uint32_t leaf = 0;     ///< the next one to request
@@ -85,6 +86,7 @@ class Adversary final {
     void add_after_heartbeat(LinkId link, Actions& actions);
     void react(LinkId link, const wire::Message& message, Actions& actions);
     void complain(LinkId link, Actions& actions);
+    void purge(LinkId link, Actions& actions);
     Verdict change_ready(LinkId link, const wire::Message& message, wire::Ready& ready);
     void drip(Actions& actions);
     void hold_ready(LinkId link, const wire::Message& message);

@@ -97,6 +97,13 @@ std::vector<wire::Body> Forger::voters_words(const Standing& standing) {
             state_votes(standing, standing.step.next(), digest, random_digest())};
 }
 
+wire::StateVotes Forger::false_votes(const Standing& standing, const PeerKey& voter) {
+    wire::StateVotes votes =
+        state_votes(standing, standing.step.next(), random_digest(), random_digest());
+    votes.votes.front().voter = voter;
+    return votes;
+}
+
 wire::StateVotes Forger::state_votes(const Standing& standing, StepIndex step,
                                      const Digest& head_record, const Digest& state) {
     const StateCertificate certificate{.generation = standing.generation,

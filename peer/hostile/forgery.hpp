@@ -51,6 +51,8 @@ class Forger {
     /// Every message that a voter sends unasked, signed by the adversary.
     std::vector<wire::Body> voters_words(const Standing& standing);
 
+    /// A forged state with a vote of this voter, whose signature is false.
+    wire::StateVotes false_votes(const Standing& standing, const PeerKey& voter);
     /// The adversary's vote for a forged state.
     wire::StateVotes state_votes(const Standing& standing, StepIndex step, const Digest& record,
                                  const Digest& state);

@@ -35,10 +35,14 @@ enum class Misbehaviour : std::uint8_t {
     kLoneReady,           ///< joins, sends no chunk that counts but keeps sending, and is ready at
                           ///< once with a forged average
     kDrip,                ///< joins, and sends no chunk that counts but keeps sending
+    kNanAverage,          ///< as a reducer, sends averages that are not finite; int8: none
+    kPurge,               ///< complains at once that no other member but the coordinator sends
+    kHelloStorm,          ///< introduces itself again and again on each link
+    kFalseVotes,          ///< sends certificates in which voters' signatures are false
     kSlowClaim,           ///< joins with a link of a byte a second, and never says that it is ready
 };
 /// Number of misbehaviours.
-inline constexpr std::size_t kMisbehaviours = 19;
+inline constexpr std::size_t kMisbehaviours = 23;
 
 /// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
@@ -51,6 +55,8 @@ inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
     "late-ready",      "repeated-queries",
     "closed-window",   "split-average",
     "lone-ready",      "drip",
+    "nan-average",     "purge",
+    "hello-storm",     "false-votes",
     "slow-claim"};
 
 /// The name of one.

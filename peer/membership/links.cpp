@@ -220,18 +220,15 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         return {};
     }
     if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
-        const wire::Hello hello{.oldest_protocol = wire::kOldestProtocol,
-                                .newest_protocol = wire::kNewestProtocol,
-                                .session = session_,
-                                .role = config_.role,
-                                .receives = config_.receives,
-                                .listening_port = listening_port_,
-                                .result_name = config_.result_name,
-                                .nonce = challenge->nonce};
-        post(event.link, seal({}, hello, link.kind()), actions);
+        answer(now, event.link, link, *challenge, actions);
         return {};
     }
     if (const auto* hello = std::get_if<wire::Hello>(&message.body)) {
+        // Each is greeted like a newcomer: with the Call, or a whole plan.
+        if (link.peer) {
+            count_refusal(now, event.link, "it introduces itself again", actions);
+            return {};
+        }
         greet(now, event.link, link, message, *hello, actions);
         return {};
     }
@@ -254,6 +251,22 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         take_port(known, *heartbeat);
     }
     return message;
+}
+
+void Links::answer(TimePoint now, LinkId id, Link& link, const wire::Challenge& challenge,
+                   Actions& actions) {
+    if (std::exchange(link.is_challenged, true)) {
+        return count_refusal(now, id, "it sends a second Challenge", actions);
+    }
+    const wire::Hello hello{.oldest_protocol = wire::kOldestProtocol,
+                            .newest_protocol = wire::kNewestProtocol,
+                            .session = session_,
+                            .role = config_.role,
+                            .receives = config_.receives,
+                            .listening_port = listening_port_,
+                            .result_name = config_.result_name,
+                            .nonce = challenge.nonce};
+    post(id, seal({}, hello, link.kind()), actions);
 }
 
 /// Only a change counts: the port at which this peer has dialled the other one may be that of a

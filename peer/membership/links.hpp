@@ -176,6 +176,7 @@ class Links {
         std::optional<PeerKey> proven;  ///< sender that the transport has proven; none: unproven
         std::uint64_t user = 0;         ///< user and device limit from its ticket; 0: no ticket
         std::uint64_t max_samples_per_second = 0;
+        bool is_challenged = false;   ///< the other end's Challenge has come
         std::optional<PeerKey> peer;  ///< sender after the handshake; none: pending
         std::uint64_t last_sequence = 0;
         TimePoint opened_at;
@@ -194,6 +195,8 @@ class Links {
     };
 
     void take_port(Known& known, const wire::Heartbeat& heartbeat);
+    void answer(TimePoint now, LinkId id, Link& link, const wire::Challenge& challenge,
+                Actions& actions);
     void greet(TimePoint now, LinkId id, Link& link, const wire::Message& message,
                const wire::Hello& hello, Actions& actions);
     void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);

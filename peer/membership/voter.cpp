@@ -122,6 +122,11 @@ bool Voter::is_proven(const StateCertificate& state) const {
     return is_certified(config_.run, head_.voters, state);
 }
 
+bool Voter::is_vote(const StateCertificate& state) const {
+    const Vote& vote = state.votes.front();
+    return verify(vote.voter, state_vote_bytes(config_.run, state), vote.signature);
+}
+
 void Voter::move_to(const Head& head) {
     head_ = head;
     state_.generation = head_.generation;

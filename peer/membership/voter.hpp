@@ -61,6 +61,9 @@ class Voter {
     /// one after the head or before it. False at and after RoundRules::last_step, where no round
     /// is: not even a majority of lying voters moves the head beyond it.
     bool is_decided(const CommitRecord& record, const Certificate& certificate) const;
+    /// Whether the first vote of `state` is signed by its voter. Requires a vote.
+    /// Cost: one signature check.
+    bool is_vote(const StateCertificate& state) const;
     /// Whether a majority of the voters of the head's generation have signed this state, or the
     /// project has signed it as the generation's first state. False after RoundRules::last_step.
     bool is_proven(const StateCertificate& state) const;

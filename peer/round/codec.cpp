@@ -365,6 +365,26 @@ bool is_finite(const wire::Elements& elements) {
     return kernels::all_finite(std::get<SharedSlice<float>>(elements).values());
 }
 
+bool is_summable(const wire::Elements& elements) {
+    // As many as a round has members add up to less than 2^127. The scales of the other codecs are
+    // bounded for that (wire/limits.hpp).
+    constexpr int kLogMembers = 10;
+    static_assert(wire::kMaxMembers == 1u << kLogMembers);
+    constexpr int kExponent = 127 - kLogMembers;
+    if (const auto* bfloats = std::get_if<wire::Bfloats>(&elements)) {
+        constexpr std::uint16_t kTooLarge = (127 + kExponent) << 7;
+        std::uint16_t found = 0;
+        for (const std::uint16_t bits : bfloats->bits.values()) {
+            found |= static_cast<std::uint16_t>((bits & 0x7F80) >= kTooLarge ? 1 : 0);
+        }
+        return found == 0;
+    }
+    if (const auto* floats = std::get_if<SharedSlice<float>>(&elements)) {
+        return kernels::all_below(floats->values(), std::ldexp(1.0F, kExponent));
+    }
+    return is_finite(elements);
+}
+
 bool is_as_joined(const wire::Elements& elements, std::uint8_t exponent) {
     if (const auto* halves = std::get_if<wire::Halves>(&elements)) {
         return halves->exponent == exponent;

@@ -86,6 +86,10 @@ std::uint8_t average_of(std::span<const wire::Elements> pieces,
 /// True if no number is infinite or NaN. Cost: one pass over the elements; int8: none.
 bool is_finite(const wire::Elements& elements);
 
+/// True if the sum of as many such pieces as a round has members is finite.
+/// Cost: one pass over the elements; int8: none.
+bool is_summable(const wire::Elements& elements);
+
 /// True if a contribution with this Join::exponent may have this piece: halves have the same
 /// exponent, no int8 block has a larger one.
 bool is_as_joined(const wire::Elements& elements, std::uint8_t exponent);

@@ -327,9 +327,12 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     called_at_ = now;
     attendances_.begin(term_);
     seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", links_.listening_port()}});
+    std::vector<PeerKey> called;
     for (const auto& [peer, known] : links_.known()) {
-        if (!is_called(peer, known) || seats_.size() >= wire::kMaxMembers) continue;
-        seats_.try_emplace(peer, Seat{.join = {}, .endpoint = known.endpoint});
+        if (is_called(peer, known)) called.push_back(peer);
+    }
+    for (const PeerKey& peer : seated(std::move(called))) {
+        seats_.try_emplace(peer, Seat{.join = {}, .endpoint = links_.find(peer)->endpoint});
     }
     std::set<PeerKey> seated;
     for (const auto& [peer, seat] : seats_) seated.insert(peer);

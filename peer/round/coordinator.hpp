@@ -129,6 +129,8 @@ class Coordinator {
 
     bool is_eligible(const PeerKey& peer, const membership::Known& known) const;
     bool is_called(const PeerKey& peer, const membership::Known& known) const;
+    bool trains(const PeerKey& peer) const;
+    std::vector<PeerKey> seated(std::vector<PeerKey> called) const;
     void note_head_time(TimePoint now, bool is_live);
     std::vector<FleetMember> fleet() const;
     void choose_turns(TimePoint now, Outbox& out);
@@ -177,6 +179,7 @@ class Coordinator {
     void take_part(const PeerKey& reducer, const std::string& why, Outbox& out);
     bool is_trusted(const PeerKey& peer) const;
     bool is_corroborated(const std::set<PeerKey>& witnesses) const;
+    bool is_contradicted(const PeerKey& sender, const std::set<PeerKey>& witnesses) const;
     bool is_awaited(const PeerKey& peer, const Seat& seat) const;
     void choose_reducers();
     bool is_reduced_by_all_but(const PeerKey& peer) const;

@@ -42,13 +42,16 @@ std::vector<FleetMember> Coordinator::fleet() const {
                                                .receives = config_.receives,
                                                .is_reachable = is_reducer},
                                     .samples_per_second = 0}};
+    std::vector<PeerKey> peers;
     for (const auto& [peer, known] : links_.known()) {
         const bool is_linked = known.has_reported && known.generation == voter_.head().generation &&
                                !exclusions_.is_out(account_of(peer), now_);
         const bool is_out = attendances_.of(peer) != Attendance::kEveryRound;
         const bool is_member = expected_members_.contains(peer) || is_eligible(peer, known);
-        if (!is_linked || (!is_out && !is_member)) continue;
-        if (fleet.size() >= wire::kMaxMembers) break;
+        if (is_linked && (is_out || is_member)) peers.push_back(peer);
+    }
+    for (const PeerKey& peer : seated(std::move(peers))) {
+        const membership::Known& known = *links_.find(peer);
         const double rate = std::min(known.heartbeat.samples_per_second,
                                      static_cast<double>(known.max_samples_per_second));
         const auto positive = [](std::optional<Bandwidth> bandwidth) {

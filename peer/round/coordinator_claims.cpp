@@ -7,9 +7,14 @@
 //
 // An exclusion covers all devices of the same user (round/exclusions.hpp).
 #include <algorithm>
+#include <compare>
+#include <cstring>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "peer/base/random.hpp"
 #include "peer/round/coordinator.hpp"
 #include "peer/wire/limits.hpp"
 
@@ -54,6 +59,56 @@ void Coordinator::exclude(const PeerKey& peer, const std::string& why, Outbox& o
     }
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(length).count();
     out.accuse(peer, peer.brief() + " " + why + ": left out for " + std::to_string(seconds) + " s");
+}
+
+/// The peers that sit if there are more than seats: in turns over the accounts, so that neither
+/// many keys nor many jobs of one user take the seats of others. Peers of one account that train,
+/// and those of the last round, come first; no order of keys helps, because it is drawn anew for
+/// each step. At most kMaxReducers peers do not train.
+std::vector<PeerKey> Coordinator::seated(std::vector<PeerKey> called) const {
+    const std::size_t seats = wire::kMaxMembers - 1;  // without ours
+    if (called.size() <= seats) return called;
+    struct Candidate {
+        bool is_idle;  ///< it does not train
+        bool is_new;   ///< it was not in the last round
+        std::uint64_t draw;
+        PeerKey peer;
+        auto operator<=>(const Candidate&) const = default;
+    };
+    std::map<Exclusions::Account, std::vector<Candidate>> by_account;
+    for (const PeerKey& peer : called) {
+        Random random = Random{config_.random_seed}.split(voter_.head().step.value());
+        std::uint64_t name = 0;
+        std::memcpy(&name, peer.bytes.data(), sizeof name);
+        by_account[account_of(peer)].push_back({.is_idle = !trains(peer),
+                                                .is_new = !expected_members_.contains(peer),
+                                                .draw = random.split(name).next(),
+                                                .peer = peer});
+    }
+    struct Turn {
+        std::size_t turn;  ///< how many of its account come before it
+        Candidate candidate;
+        auto operator<=>(const Turn&) const = default;
+    };
+    std::vector<Turn> turns;
+    for (auto& [account, candidates] : by_account) {
+        std::ranges::sort(candidates);
+        for (std::size_t k = 0; k < candidates.size(); ++k) turns.push_back({k, candidates[k]});
+    }
+    std::ranges::sort(turns);
+    called.clear();
+    std::size_t idle = 0;
+    for (const auto& [turn, candidate] : turns) {
+        if (called.size() == seats) break;
+        if (candidate.is_idle && ++idle > wire::kMaxReducers) continue;
+        called.push_back(candidate.peer);
+    }
+    return called;
+}
+
+bool Coordinator::trains(const PeerKey& peer) const {
+    const membership::Known* known = links_.find(peer);
+    return known != nullptr && known->role == Role::kTrainer;
 }
 
 // --- samples ------------------------------------------------------------------

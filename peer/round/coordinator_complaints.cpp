@@ -7,7 +7,8 @@
 //
 // A member that most reducers or receivers miss has failed: it is left out if it does not
 // send its contribution, and excluded from later calls if a voter or two accounts miss it; a
-// reducer that does not send averages loses its part. A member that alone misses several others
+// reducer that does not send averages loses its part. But a sender that does send to this peer has
+// failed only if members in three networks miss it. A member that alone misses several others
 // has failed itself, or lies: it is left out. What remains are pairs that do not reach each other:
 // the reducer of the two loses its part and both stay members. A member that misses this peer or a
 // voter, or is missed by one of them, is the one that loses.
@@ -17,6 +18,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "peer/round/coordinator.hpp"
@@ -26,6 +28,16 @@ namespace {
 
 /// How long complaints about the same loss are collected before any member is judged.
 constexpr Duration kHearing = std::chrono::seconds{1};
+
+/// The /24 of an IPv4 address, the /48 of an IPv6 address: what one subscriber may have.
+std::string network_of(const std::string& host) {
+    if (host.find(':') == std::string::npos) return host.substr(0, host.rfind('.'));
+    std::size_t end = 0;
+    for (int group = 0; group < 3 && end != std::string::npos; ++group) {
+        end = host.find(':', end + (group > 0 ? 1 : 0));
+    }
+    return host.substr(0, end);
+}
 
 }  // namespace
 
@@ -40,7 +52,7 @@ void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
         stalls_[from] = stalled;
         judge_at_ = std::min(judge_at_, now + kHearing);
     }
-    if (!reduces(from)) return;
+    if (!reduces(from) && from != self_) return;
     for (const std::uint32_t k : stalled.refused) {
         if (k >= plan_->members.size()) continue;
         const PeerKey& sender = plan_->members[k].peer;
@@ -74,6 +86,22 @@ bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
         accounts.insert(account_of(witness));
     }
     return accounts.size() > 1;
+}
+
+/// True if the sender that the witnesses miss does send to this peer, and fewer than kNetworks
+/// networks bear witness against it. Where most members cannot be dialled, two accounts may be most
+/// of the reducers.
+bool Coordinator::is_contradicted(const PeerKey& sender, const std::set<PeerKey>& witnesses) const {
+    constexpr std::size_t kNetworks = 3;
+    const wire::Plan* const followed = own_.plan();
+    const bool is_seen = followed != nullptr && followed->attempt == attempt_ && reduces(self_);
+    if (!is_seen || !own_.is_sent_by(now_, sender)) return false;
+    std::set<std::string> networks;
+    for (const PeerKey& witness : witnesses) {
+        if (voter_.is_voter(witness)) return false;
+        networks.insert(network_of(seats_.at(witness).endpoint.host));
+    }
+    return networks.size() < kNetworks;
 }
 
 /// The complaints. If reducers miss contributors, receivers miss averages for that reason alone.
@@ -130,7 +158,9 @@ void Coordinator::judge_stalls(Outbox& out) {
     const Missed missed = this->missed();
     std::map<PeerKey, std::set<PeerKey>> misses;  // what one member misses alone
     for (const auto& [peer, witnesses] : missed.by) {
-        if (!is_missed_by_most(peer, witnesses, missed.are_senders)) {
+        const bool is_believed = is_missed_by_most(peer, witnesses, missed.are_senders) &&
+                                 !(missed.are_senders && is_contradicted(peer, witnesses));
+        if (!is_believed) {
             for (const PeerKey& witness : witnesses) misses[witness].insert(peer);
         } else if (!missed.are_senders) {
             take_part(peer, "does not send averages", out);

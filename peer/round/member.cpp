@@ -279,6 +279,13 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
 void Member::report_refused(Outbox& out) {
     if (phase_ != Phase::kReducing) return;
     std::vector<std::uint32_t> refused = reduction_->refused_senders();
+    // Only the coordinator believes itself about averages: another receiver may lie.
+    if (term_.coordinator == self_) {
+        const std::vector<std::uint32_t> reducers = reduction_->refused_reducers();
+        refused.insert(refused.end(), reducers.begin(), reducers.end());
+        std::ranges::sort(refused);
+        refused.erase(std::unique(refused.begin(), refused.end()), refused.end());
+    }
     if (refused == told_refused_) return;
     told_refused_ = refused;
     out.send(term_.coordinator, step_,

@@ -212,6 +212,8 @@ class Member {
         std::set<PeerKey> reducers{};  ///< members whose averages have not
     };
     Missing missing() const;
+    /// Whether this contributor's slices come here, or have come, under the present plan.
+    bool is_sent_by(TimePoint now, const PeerKey& peer) const;
     /// When the slices of this peer's contribution for this member's part had come, or would have
     /// if its window had not kept it from sending them; nothing: none has come in this round.
     std::optional<TimePoint> heard_contribution(const PeerKey& peer) const;

@@ -49,6 +49,14 @@ void Member::complain(TimePoint now, Outbox& out) {
     out.send(term_.coordinator, step_, std::move(stalled));
 }
 
+/// True as well for one from which nothing is due here.
+bool Member::is_sent_by(TimePoint now, const PeerKey& peer) const {
+    if (!missing().senders.contains(peer)) return true;
+    const auto placed = last_placed_.find(peer);
+    return placed != last_placed_.end() && placed->second >= planned_at_ &&
+           now < placed->second + stall_timeout_of(wire::index_of(plan_, self_));
+}
+
 Member::Missing Member::missing() const {
     Missing missing;
     if (phase_ != Phase::kReducing) return missing;

@@ -149,6 +149,7 @@ void Reduction::forget_sums() {
     reduced_.clear();
     gathered_.clear();
     answered_.clear();
+    false_averages_.clear();
     // Every element is written before it is read: old numbers need not be cleared.
     if (!is_ours_alone(average_) || average_->size() != elements_) {
         average_ = std::make_shared<FloatVector>(elements_);
@@ -292,7 +293,7 @@ Reduction::Taken Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk)
     if (refused != refused_.end() && refused->second == member.contribution_id) {
         return Taken::kNothing;
     }
-    if (!is_as_joined(chunk.elements, member.exponent) || !is_finite(chunk.elements)) {
+    if (!is_as_joined(chunk.elements, member.exponent) || !is_summable(chunk.elements)) {
         refused_[from] = member.contribution_id;
         kept_.erase(from);
         count_slices();
@@ -317,6 +318,11 @@ Reduction::Taken Reduction::place_average(const PeerKey& from, const wire::Chunk
         return Taken::kEarly;
     }
     if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return Taken::kNothing;
+    // The average of contributions that reducers accept is finite.
+    if (!is_finite(chunk.elements)) {
+        false_averages_.insert(from);
+        return Taken::kNothing;
+    }
     decode(chunk.elements, average_slice(chunk.chunk));
     if (const auto* halves = std::get_if<wire::Halves>(&chunk.elements)) {
         exponents_[chunk.chunk] = halves->exponent;
@@ -348,6 +354,7 @@ void Reduction::replay_early() {
 
 void Reduction::link_lost(const PeerKey& peer) {
     gathered_.erase(peer);
+    early_.erase(peer);  // it sends them again
     if (!plan_ || scattered_to_.empty()) return;
     std::replace(scattered_to_.begin(), scattered_to_.end(), peer, PeerKey{});
     schedule_scatter();
@@ -414,6 +421,15 @@ std::vector<std::uint32_t> Reduction::refused_senders() const {
         if (is_refused) senders.push_back(k);
     }
     return senders;
+}
+
+std::vector<std::uint32_t> Reduction::refused_reducers() const {
+    std::vector<std::uint32_t> reducers;
+    for (const PeerKey& peer : false_averages_) {
+        const std::uint32_t k = wire::index_of(*plan_, peer);
+        if (k < plan_->members.size()) reducers.push_back(k);
+    }
+    return reducers;
 }
 
 std::vector<std::uint32_t> Reduction::missing_reducers() const {

@@ -146,6 +146,8 @@ class Reduction {
     std::vector<std::uint32_t> missing_reducers() const;
     /// Plan indices of members whose slices were refused here.
     std::vector<std::uint32_t> refused_senders() const;
+    /// Plan indices, ascending, of members whose averages of this sum were refused here.
+    std::vector<std::uint32_t> refused_reducers() const;
     /// True if any chunk is still to be sent to another member.
     bool has_due_chunks() const;
     /// Number of averaged chunks that all receivers should get from here.
@@ -228,6 +230,7 @@ class Reduction {
     std::vector<PeerKey> opened_;
 
     std::map<PeerKey, Kept> kept_;
+    std::set<PeerKey> false_averages_;          ///< reducers whose averages were not finite
     std::map<PeerKey, std::uint32_t> refused_;  ///< contribution id whose slices were refused
     std::vector<std::uint32_t> slices_here_;    ///< slices of other members kept of each chunk
     std::uint32_t slices_wanted_ = 0;           ///< contributors without this member

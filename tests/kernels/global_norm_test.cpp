@@ -43,6 +43,11 @@ TEST_CASE("a norm is finite exactly if every element is", "[kernels]") {
         }
     }
     CHECK(all_finite({}));
+    CHECK(all_below(values, INFINITY));
+    CHECK_FALSE(all_below(values, std::numeric_limits<float>::max()));
+    CHECK(all_below(std::vector<float>{-1.5F, 1.0F, 0.0F}, 2.0F));
+    CHECK_FALSE(all_below(std::vector<float>{-2.0F, 1.0F, 0.0F}, 2.0F));
+    CHECK_FALSE(all_below(std::vector<float>{1.0F, NAN}, INFINITY));
     CHECK(global_norm({}) == 0);
 }
 

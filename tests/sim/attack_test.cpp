@@ -21,7 +21,7 @@ using hostile::Misbehaviour;
 namespace {
 
 constexpr std::size_t kTrainers = 16;
-constexpr Duration kTime = 300s;
+constexpr Duration kTime = 400s;
 /// Steps until the liars are known: an attack may make these slower.
 constexpr StepIndex kKnown{20};
 
@@ -45,7 +45,8 @@ struct Outcome {
 Outcome outcome_of(std::uint64_t seed, std::size_t honest, std::size_t liars,
                    Misbehaviour misbehaviour) {
     RoundRules rules;
-    rules.elements = 2'000;
+    // Complaints are judged after a second, so the rounds of kPurge are longer.
+    rules.elements = misbehaviour == Misbehaviour::kPurge ? 20'000 : 2'000;
     rules.target_batch = Samples{1'920};
     rules.last_step = StepIndex{10'000};
     World world{seed, options_for(seed, rules)};
@@ -53,7 +54,9 @@ Outcome outcome_of(std::uint64_t seed, std::size_t honest, std::size_t liars,
     Random random = Random{seed}.split(87);
     world.add_backbone(profile_of(Profile::office(), random));
     for (std::size_t i = 0; i < honest; ++i) {
-        world.add_trainer(profile_of(Profile::home(), random));
+        const Profile profile = profile_of(Profile::home(), random);
+        // Two liars are most of the reducers where others cannot be dialled.
+        world.add_trainer(misbehaviour == Misbehaviour::kPurge ? profile.outbound_only() : profile);
     }
     for (std::size_t i = 0; i < liars; ++i) {
         world.add_hostile(misbehaviour, profile_of(Profile::home(), random));
@@ -109,6 +112,20 @@ TEST_CASE("a member that is ready alone decides nothing", "[averaging][sim]") {
 }
 TEST_CASE("a member that only keeps its link alive stops no round", "[averaging][sim]") {
     require_defeated(Misbehaviour::kDrip);
+}
+TEST_CASE("averages that are not finite skip no update", "[averaging][sim]") {
+    require_defeated(Misbehaviour::kNanAverage);
+}
+TEST_CASE("complaints of two reducers exclude no member that the coordinator hears",
+          "[averaging][sim]") {
+    // What they say at once is not heard, so it need not be judged.
+    require_defeated(Misbehaviour::kPurge, 0.9, false);
+}
+TEST_CASE("a member that introduces itself again and again is cut off", "[state][sim]") {
+    require_defeated(Misbehaviour::kHelloStorm, 0.9, false);
+}
+TEST_CASE("certificates with false signatures are not looked at for long", "[state][sim]") {
+    require_defeated(Misbehaviour::kFalseVotes);
 }
 TEST_CASE("a link that a member claims to be slow stops no round", "[averaging][sim]") {
     // It need not be named: a link may be slow.

@@ -38,7 +38,8 @@ constexpr std::array kDecisive{
     Misbehaviour::kExponent,           Misbehaviour::kSilentAfterJoin, Misbehaviour::kSlander,
     Misbehaviour::kLateReady,          Misbehaviour::kRepeatedQueries, Misbehaviour::kClosedWindow,
     Misbehaviour::kSplitAverage,       Misbehaviour::kLoneReady,       Misbehaviour::kDrip,
-    Misbehaviour::kSlowClaim};
+    Misbehaviour::kSlowClaim,          Misbehaviour::kNanAverage,      Misbehaviour::kPurge,
+    Misbehaviour::kHelloStorm,         Misbehaviour::kFalseVotes};
 /// Misbehaviours that it does not stop yet: they cost time, but not safety.
 constexpr std::array kUndefended{Misbehaviour::kGarbageAverage};
 

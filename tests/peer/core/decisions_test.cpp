@@ -180,6 +180,33 @@ TEST_CASE("claim 4: a state is certified by votes of voters, each from its voter
     CHECK(is_certified());
 }
 
+TEST_CASE("a peer that forges signatures is not heard until it links again", "[core]") {
+    AmongThree three;
+    three.decide();
+    three.peer.tell(event::StateReached{.step = StepIndex{1}, .digest = three.history.state()});
+    const wire::StateVotes certificate = three.history.state_votes(sorted({kOther, kThird}));
+    wire::StateVotes forged = certificate;
+    forged.votes[0].signature[0] ^= std::byte{1};
+    const auto is_certified = [&](OtherEnd*& end) {
+        three.hear(*end, certificate);
+        three.peer.close(*three.third);
+        three.third = &three.peer.introduce(kThird);
+        const auto told = three.peer.said_to<wire::StateVotes>(*three.third);
+        return std::ranges::count(told, certificate) == 1;
+    };
+    for (int i = 0; i < 7; ++i) three.hear(*three.member, forged);
+    CHECK_FALSE(three.peer.has_note("without the votes that they need"));
+    three.hear(*three.member, forged);
+    CHECK(three.peer.has_note("without the votes that they need"));
+    three.peer.forget();
+    three.hear(*three.member, forged);
+    CHECK_FALSE(three.peer.has_note("without the votes that they need"));
+    CHECK_FALSE(is_certified(three.member));
+    three.peer.close(*three.member);
+    three.member = &three.peer.introduce(kMember);
+    CHECK(is_certified(three.member));
+}
+
 TEST_CASE("a voter tells its vote for a state on every new link, until the state is certified",
           "[core]") {
     AmongThree three;

@@ -70,6 +70,26 @@ TEST_CASE("a peer that left the swarm dials the voters after its return", "[memb
     CHECK(dialled[0].second == endpoint_of(2));
 }
 
+TEST_CASE("a peer introduces itself once on each link, and is challenged once", "[membership]") {
+    Bench bench;
+    OtherEnd end = bench.introduce(2);
+    CHECK(bench.links.take_newcomers().size() == 1);
+    SECTION("Hello") {
+        wire::Hello hello;
+        hello.oldest_protocol = wire::kOldestProtocol;
+        hello.newest_protocol = wire::kNewestProtocol;
+        hello.session = 77;
+        CHECK_FALSE(bench.hears(end, hello));
+    }
+    SECTION("Challenge") {
+        CHECK_FALSE(bench.hears(end, wire::Challenge{}));
+        CHECK(bench.closes().empty());
+        CHECK_FALSE(bench.hears(end, wire::Challenge{}));
+    }
+    CHECK(bench.closes() == std::vector{end.link});
+    CHECK(bench.links.take_newcomers().empty());
+}
+
 TEST_CASE("a voter that has said Leave is dialled again", "[membership]") {
     Bench bench;
     const OtherEnd voter = bench.introduce(2);

@@ -26,6 +26,7 @@ struct Trainer {
     std::uint16_t port = 4'000;  ///< 0: cannot be dialled, so it reduces nothing
     std::uint64_t max_samples_per_second = 1'000;
     std::uint64_t user = 0;
+    Role role = Role::kTrainer;
 };
 
 /// The coordinator is test_key(1), and so many voters are test_key(1), test_key(2) …
@@ -77,18 +78,23 @@ class CoordinatorBench {
 
     /// test_key(n), linked.
     OtherEnd& introduce(std::uint8_t n, const Trainer& trainer = {}) {
+        return introduce(test_key(n), n, trainer);
+    }
+    /// The peer of this key, linked as number `n`.
+    OtherEnd& introduce(const KeyPair& other, std::uint32_t n, const Trainer& trainer) {
         const LinkId link{n};
         Actions actions;
         links.opened(now,
                      {.link = link,
                       .remote = {"10.0.0." + std::to_string(n), 50'000},
-                      .proven = test_key(n).public_key(),
+                      .proven = other.public_key(),
                       .user = trainer.user,
                       .max_samples_per_second = trainer.max_samples_per_second},
                      actions);
-        ends_[n] = std::make_unique<OtherEnd>(OtherEnd{.key = test_key(n), .link = link});
+        ends_[n] = std::make_unique<OtherEnd>(OtherEnd{.key = other, .link = link});
         wire::Hello hello = tests::answer_to_challenge(actions, link);
         hello.listening_port = trainer.port;
+        hello.role = trainer.role;
         (void)links.receive(now, ends_[n]->says(0, {}, hello), actions);
         REQUIRE(links.find(ends_[n]->peer()) != nullptr);
         return *ends_[n];
@@ -229,7 +235,7 @@ class CoordinatorBench {
         out = {};
     }
 
-    std::map<std::uint8_t, std::unique_ptr<OtherEnd>> ends_;
+    std::map<std::uint32_t, std::unique_ptr<OtherEnd>> ends_;
 };
 
 inline std::vector<PeerKey> members_of(const wire::Plan& plan) {

@@ -23,6 +23,7 @@ TEST_CASE("a sender whose pieces a reducer refuses is amended out at once", "[ro
 TEST_CASE("a sender that several reducers miss is out, and one that misses alone loses its part",
           "[round]") {
     Planned round;
+    round.advance(round.config.rules.stall_timeout);
     wire::Stalled complaint;
     complaint.senders = {round.index_of(key_of(12))};
     round.stall(key_of(11), complaint);
@@ -44,6 +45,7 @@ TEST_CASE("a sender that several reducers miss is out, and one that misses alone
 
 TEST_CASE("a member that alone misses several others is left out and not heard again", "[round]") {
     Planned round;
+    round.advance(round.config.rules.stall_timeout);
     wire::Stalled slander;
     slander.senders = {round.index_of(key_of(11)), round.index_of(key_of(13))};
     round.stall(key_of(12), slander);
@@ -53,6 +55,19 @@ TEST_CASE("a member that alone misses several others is left out and not heard a
     for (const std::uint8_t n : Numbers{11, 13}) {
         CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(n)) > 0);
     }
+}
+
+TEST_CASE("a complaint that comes before any member can have stalled is not heard", "[round]") {
+    Planned round;
+    wire::Stalled slander;
+    slander.senders = {round.index_of(key_of(12))};
+    for (const std::uint8_t n : Numbers{11, 13}) round.stall(key_of(n), slander);
+    round.advance(1s);
+    CHECK_FALSE(round.amended());
+    round.advance(round.config.rules.stall_timeout);
+    for (const std::uint8_t n : Numbers{11, 13}) round.stall(key_of(n), slander);
+    round.advance(1s);
+    CHECK(round.amended());
 }
 
 TEST_CASE("who does not reduce misses no contributors", "[round]") {
@@ -70,6 +85,7 @@ TEST_CASE("who does not reduce misses no contributors", "[round]") {
 TEST_CASE("a member that gets a part and stalls has reduced nothing in the record", "[round]") {
     Planned round;
     REQUIRE(std::ranges::count(reducers_of(round.first), key_of(12)) > 0);
+    round.advance(round.config.rules.stall_timeout);
     wire::Stalled complaint;
     complaint.reducers = {round.index_of(key_of(12))};
     round.stall(key_of(11), complaint);

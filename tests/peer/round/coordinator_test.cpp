@@ -3,7 +3,10 @@
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
+#include <set>
 
 #include "peer/membership/quorum.hpp"
 #include "tests/peer/round/coordinator_bench.hpp"
@@ -54,6 +57,33 @@ TEST_CASE("only peers that hold the state of the head are called", "[round]") {
     bench.advance(1s);
     REQUIRE(bench.sent<wire::Call>().size() == 1);
     CHECK(sorted(bench.sent<wire::Call>().front().to) == sorted({bench.self(), sound}));
+}
+
+TEST_CASE("the keys of one user do not take the seats of others", "[round]") {
+    const Role role = GENERATE(Role::kTrainer, Role::kAggregator);
+    Bench bench;
+    std::set<PeerKey> crowd;
+    for (std::uint32_t n = 0; n < wire::kMaxMembers + 100; ++n) {
+        std::array<std::byte, 32> seed{};
+        std::memcpy(&seed[1], &n, sizeof n);
+        auto& end = bench.introduce(KeyPair::from_seed(seed), 1'000 + n, {.user = 7, .role = role});
+        bench.hear(end, 0);
+        crowd.insert(end.peer());
+    }
+    std::set<PeerKey> others;
+    for (const std::uint8_t n : Numbers{11, 12, 13, 14, 15}) {
+        others.insert(bench.add(n, 96, {.user = n}));
+    }
+    bench.advance(1s);
+    REQUIRE(bench.sent<wire::Call>().size() == 1);
+    const Keys called = bench.sent<wire::Call>().front().to;
+    const auto count = [&](const std::set<PeerKey>& peers) {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            called, [&](const PeerKey& peer) { return peers.contains(peer); }));
+    };
+    CHECK(count(others) == others.size());
+    const bool trains = role == Role::kTrainer;
+    CHECK(count(crowd) == (trains ? wire::kMaxMembers - 1 - others.size() : wire::kMaxReducers));
 }
 
 TEST_CASE("claim 6: without a majority of the voters nothing is called", "[round]") {

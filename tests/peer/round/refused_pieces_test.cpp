@@ -1,5 +1,6 @@
 // Pieces of contributions that cannot be averaged: they are refused and their sender is reported.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <variant>
@@ -124,7 +125,7 @@ void spoil_halves(wire::Chunk& chunk, std::uint16_t bits, std::uint8_t exponent)
 
 TEST_CASE("a sender of numbers that are not finite is refused and reported", "[averaging]") {
     for (const float bad : {kNaN, -kNaN, std::numeric_limits<float>::infinity(),
-                            -std::numeric_limits<float>::infinity()}) {
+                            -std::numeric_limits<float>::infinity(), 0x1p117F, -0x1p117F}) {
         Refusing round{Codec::kFp32};
         round.follow(round.plan({1, 2, 3}));
         round.give_all(1);
@@ -145,6 +146,45 @@ TEST_CASE("a sender of numbers that are not finite is refused and reported", "[a
         REQUIRE(round.reducer.is_complete());
         CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
     }
+}
+
+TEST_CASE("the sum of the largest pieces that are accepted is finite", "[averaging]") {
+    std::vector<std::size_t> senders;
+    for (std::size_t k = 1; k < 64; ++k) senders.push_back(k);
+    Refusing round{Codec::kFp32};
+    round.follow(round.plan(senders));
+    for (const std::size_t k : senders) {
+        for (std::uint32_t c = 0; c < kChunks; ++c) {
+            round.give(k, c, [](auto& chunk) { spoil(chunk, std::nextafter(0x1p117F, 0.0F)); });
+        }
+    }
+    CHECK(round.reducer.refused_senders().empty());
+    REQUIRE(round.reducer.is_complete());
+    CHECK(std::isfinite(round.reducer.average()->back()));
+}
+
+TEST_CASE("averages that are not finite are refused, and their reducer is named", "[averaging]") {
+    Refusing round{Codec::kFp32};
+    wire::Plan plan = round.plan({1});
+    std::swap(plan.members[0].samples, plan.members[1].samples);
+    plan.members[0].contribution_id = 7;
+    Reduction receiver{kChunk * kChunks, Codec::kFp32, key_of(1), std::uint64_t{1} << 30};
+    receiver.follow(plan, Encoder{});
+    const auto take = [&](std::uint32_t c, float number) {
+        wire::Chunk chunk = round.piece(0, c);
+        chunk.phase = wire::Phase::kGather;
+        chunk.sum_id = wire::sum_id_of(plan);
+        spoil(chunk, number);
+        return receiver.take(key_of(0), chunk);
+    };
+    CHECK(take(0, 1.0F) == Reduction::Taken::kPlaced);
+    CHECK(receiver.refused_reducers().empty());
+    for (const float bad : {kNaN, std::numeric_limits<float>::infinity()}) {
+        CHECK(take(1, bad) == Reduction::Taken::kNothing);
+        CHECK(receiver.refused_reducers() == Refusing::Members{0});
+        CHECK(receiver.missing_reducers() == Refusing::Members{0});
+    }
+    receiver.check_invariants();
 }
 
 TEST_CASE("averages with a refused sender's pieces stay until it is left out", "[averaging]") {
@@ -193,7 +233,7 @@ TEST_CASE("halves are refused if they are not finite or have another exponent th
     CHECK(refused_after(0x4600, 239) == Refusing::Members{2});
 }
 
-TEST_CASE("bfloats are refused if they are not finite", "[averaging]") {
+TEST_CASE("bfloats are refused if they are not finite or too large to be added", "[averaging]") {
     const auto refused_after = [](std::uint16_t bits) {
         Refusing round{Codec::kBf16};
         round.follow(round.plan({1, 2}));
@@ -201,7 +241,8 @@ TEST_CASE("bfloats are refused if they are not finite", "[averaging]") {
         round.give(2, 2, [&](auto& chunk) { spoil_bfloats(chunk, bits); });
         return round.reducer.refused_senders();
     };
-    CHECK(refused_after(0x7f7f).empty());
+    CHECK(refused_after(0x79ff).empty());
+    CHECK(refused_after(0x7a00) == Refusing::Members{2});
     CHECK(refused_after(0x8001).empty());
     CHECK(refused_after(0x7f80) == Refusing::Members{2});
     CHECK(refused_after(0xff80) == Refusing::Members{2});
