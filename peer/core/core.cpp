@@ -115,6 +115,7 @@ void Peer::Core::advance_parts() {
     adopt_when_overdue();
     const bool is_staying = leave_at_ == kNever;
     const bool has_state = is_current() || member_.phase() == round::Member::Phase::kApplying;
+    depose_coordinator();
     election_.advance(now_, is_staying && has_state, out_);
     member_.follow_term(election_.term(), out_);
     certify_as_coordinator();
@@ -132,6 +133,23 @@ void Peer::Core::advance_parts() {
     catch_up();
     finish_when_over();
     welcome_newcomers();
+}
+
+/// A proposal that nobody needs to vote for but its coordinator's accomplices: the other voters
+/// have waited long enough for its average, or for a decision without them.
+void Peer::Core::depose_coordinator() {
+    const std::optional<round::Member::Refusal>& refusal = member_.refusal();
+    if (!refusal || refusal->step != head().step || refusal->term != election_.term()) return;
+    const PeerKey& coordinator = refusal->term.coordinator;
+    const bool is_due = now_ >= refusal->since + config_.rules.failure_timeout;
+    if (coordinator == self_ || !is_due || election_.is_distrusted(coordinator)) return;
+    if (!election_.has_majority_without({coordinator})) return;
+    election_.distrust(now_, coordinator);
+    const std::string text = coordinator.brief() + " proposes, in term " +
+                             std::to_string(refusal->term.number) + " for step " +
+                             std::to_string(refusal->step.value()) +
+                             ", an average that is not known here";
+    refusal->is_other ? out_.accuse(coordinator, text) : out_.note(text);
 }
 
 /// Sends the messages; those to itself are delivered at once and may bring new ones.

@@ -94,6 +94,7 @@ class Peer::Core {
     void deliver(const OutgoingMessage& message);
     /// Has the voter's memory written before any frame that depends on it is sent.
     void settle_votes();
+    void depose_coordinator();
     void hold_without_coordinator();
     void welcome_newcomers();
     void catch_up();

@@ -146,7 +146,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Ready& body) {
 void Peer::Core::take(const wire::Message& m, const wire::Propose& body) {
     if (!follows(m.sender, body.term)) return;
     election_.on_propose(m.sender, body.term, out_);
-    member_.proposed(m.step, body, out_);
+    member_.proposed(now_, m.step, body, election_.has_majority_without({m.sender}), out_);
 }
 
 }  // namespace dedloc

@@ -83,6 +83,7 @@ Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& 
     if (auto* ready = std::get_if<wire::Ready>(&message.body)) {
         return change_ready(link, message, *ready);
     }
+    if (auto* propose = std::get_if<wire::Propose>(&message.body)) return change_propose(*propose);
     if (settings_.misbehaviour != Misbehaviour::kForgedHead) return Verdict::kKeep;
     if (std::holds_alternative<wire::StateOffer>(message.body)) {
         message.body = forger_.state_offer(standing_, kForgedStateBytes);
@@ -92,6 +93,36 @@ Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& 
         for (std::byte& b : leaf->data) b ^= std::byte{0x55};
     }
     return Verdict::kChanged;
+}
+
+/// A proposal has its record only when it is made again, to voters that have not voted.
+Adversary::Verdict Adversary::change_propose(wire::Propose& propose) {
+    if (settings_.misbehaviour != Misbehaviour::kFalseProposal) return Verdict::kKeep;
+    if (!propose.record) return Verdict::kDrop;
+    propose.record->average = propose.average = forged_average(propose.record->step);
+    propose.digest = digest_of(*propose.record);
+    forged_ = propose;
+    return Verdict::kChanged;
+}
+
+/// Its own vote and one other are a majority of three.
+void Adversary::commit(const wire::Accept& accept, const Vote& vote, StepIndex step,
+                       Actions& actions) {
+    if (!forged_ || forged_->digest != accept.digest || forged_->term != accept.term) return;
+    const Vote own{.voter = self_,
+                   .signature = key_.sign(vote_bytes(standing_.run, accept.term, accept.digest))};
+    Certificate certificate{.term = accept.term, .votes = {own, vote}};
+    std::ranges::sort(certificate.votes, {}, &Vote::voter);
+    for (const auto& [link, other] : links_) {
+        add(link, step,
+            wire::Commit{.digest = accept.digest,
+                         .certificate = certificate,
+                         .attempt = forged_->attempt,
+                         .average = forged_->average,
+                         .previous_state = forged_->previous_state,
+                         .record = forged_->record},
+            actions);
+    }
 }
 
 Adversary::Verdict Adversary::change_ready(LinkId link, const wire::Message& message,
@@ -447,6 +478,9 @@ void Adversary::react(LinkId link, const wire::Message& message, Actions& action
                             .average = forged_average(message.step)},
                 actions);
         }
+    } else if (const auto* accept = std::get_if<wire::Accept>(&message.body)) {
+        commit(*accept, {.voter = message.sender, .signature = accept->signature}, message.step,
+               actions);
     } else if (settings_.misbehaviour == Misbehaviour::kForgedPromise) {
         if (const auto* call = std::get_if<wire::Call>(&message.body)) {
             add(link, message.step, forger_.promise(standing_, call->term), actions);

@@ -87,6 +87,8 @@ class Adversary final {
     void react(LinkId link, const wire::Message& message, Actions& actions);
     void complain(LinkId link, Actions& actions);
     void purge(LinkId link, Actions& actions);
+    Verdict change_propose(wire::Propose& propose);
+    void commit(const wire::Accept& accept, const Vote& vote, StepIndex step, Actions& actions);
     Verdict change_ready(LinkId link, const wire::Message& message, wire::Ready& ready);
     void drip(Actions& actions);
     void hold_ready(LinkId link, const wire::Message& message);
@@ -125,6 +127,7 @@ class Adversary final {
         std::uint64_t due;  ///< heartbeats_ at which it is sent
     };
     std::optional<HeldReady> held_ready_;
+    std::optional<wire::Propose> forged_;  ///< the proposal in place of the peer's
     std::set<StepIndex> garbled_steps_;
 };
 

@@ -40,9 +40,11 @@ enum class Misbehaviour : std::uint8_t {
     kHelloStorm,          ///< introduces itself again and again on each link
     kFalseVotes,          ///< sends certificates in which voters' signatures are false
     kSlowClaim,           ///< joins with a link of a byte a second, and never says that it is ready
+    kFalseProposal,       ///< as a coordinator, proposes a forged average, and commits it with one
+                          ///< vote beside its own
 };
 /// Number of misbehaviours.
-inline constexpr std::size_t kMisbehaviours = 23;
+inline constexpr std::size_t kMisbehaviours = 24;
 
 /// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
@@ -57,7 +59,7 @@ inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
     "lone-ready",      "drip",
     "nan-average",     "purge",
     "hello-storm",     "false-votes",
-    "slow-claim"};
+    "slow-claim",      "false-proposal"};
 
 /// The name of one.
 inline const char* name_of(Misbehaviour misbehaviour) {

@@ -26,6 +26,7 @@ Election::Election(const PeerConfig& config, const PeerKey& self, const Links& l
 /// doubt.
 bool Election::leads(const PeerKey& peer) const {
     if (peer == self_) return phase_ == Phase::kLeading;
+    if (is_distrusted(peer)) return false;
     const Known* known = links_.find(peer);
     return known != nullptr && (!known->has_reported || known->heartbeat.term == term_);
 }
@@ -45,6 +46,20 @@ std::vector<PeerKey> Election::voters_here() const {
         if (votes) voters.push_back(peer);
     }
     return voters;
+}
+
+bool Election::has_majority_without(const std::set<PeerKey>& voters) const {
+    std::vector<PeerKey> here = voters_here();
+    std::erase_if(here, [&](const PeerKey& peer) { return voters.contains(peer); });
+    return is_majority(voter_.head().voters, here);
+}
+
+bool Election::is_distrusted(const PeerKey& voter) const {
+    std::set<PeerKey> distrusted;
+    for (const auto& [peer, until] : distrusted_) {
+        if (now_ < until) distrusted.insert(peer);
+    }
+    return distrusted.contains(voter) && has_majority_without(distrusted);
 }
 
 /// Once the last term number is claimed, no term is higher until the next generation. Only a voter
@@ -69,7 +84,7 @@ void Election::on_elect(TimePoint now, const PeerKey& from, StepIndex step,
                         const wire::Elect& elect, Outbox& out) {
     if (elect.term.coordinator != from || !voter_.is_voter(from) || !voter_.may_vote()) return;
     const bool has_other = has_live_leader() && term_.coordinator != from;
-    if (step < voter_.head().step || has_other) {
+    if (step < voter_.head().step || has_other || is_distrusted(from)) {
         out.send(
             from, voter_.head().step,
             wire::Promise{.term = elect.term, .granted = false, .promised = voter_.promised()});
@@ -133,7 +148,7 @@ void Election::on_promise(const PeerKey& from, StepIndex step, const wire::Promi
         if (phase_ == Phase::kLeading && is_over) step_down(out, "a voter has promised a new term");
         return;
     }
-    if (phase_ != Phase::kStanding || step > voter_.head().step) return;
+    if (phase_ != Phase::kStanding || step > voter_.head().step || is_distrusted(from)) return;
     take_promise(from, step, promise);
     count_promises(out);
 }
@@ -147,6 +162,15 @@ void Election::take_promise(const PeerKey& from, StepIndex step, const wire::Pro
     if (inherited_ && promise.accepted_in <= inherited_in_) return;
     inherited_ = promise.accepted;
     inherited_in_ = promise.accepted_in;
+    inherited_from_ = from;
+}
+
+/// Any majority of promises will do (Multi-Paxos). If the record is decided, each of them has a
+/// voter that has accepted it.
+void Election::doubt_inherited(TimePoint now, Outbox& out) {
+    if (inherited_from_ != self_) distrust(now, inherited_from_);
+    step_down(out, "too few voters vote for the record that " + inherited_from_.brief() +
+                       " says it has accepted");
 }
 
 void Election::head_changed() {
@@ -165,6 +189,7 @@ void Election::on_coordinator(const Term& term, Outbox& out) {
     if (term == term_ || term.coordinator == self_ || !voter_.is_voter(term.coordinator)) return;
     if (term < term_ && has_live_leader()) return;
     see(term.number, term.coordinator, out);
+    if (is_distrusted(term.coordinator)) return;
     if (phase_ == Phase::kLeading) step_down(out, "another voter leads a higher term");
     if (phase_ == Phase::kStanding && term > candidacy_) phase_ = Phase::kFollowing;
     term_ = term;
@@ -183,6 +208,7 @@ void Election::reset() {
     term_ = candidacy_ = {};
     highest_ = 0;
     promised_.clear();
+    distrusted_.clear();
     turn_at_ = unled_since_ = kNever;
     retry_at_ = TimePoint::min();
     head_changed();

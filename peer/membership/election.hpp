@@ -11,11 +11,17 @@
 //       │  └─────────── refused, or timeout: retry ───────┘                                  │
 //       └────────────────── a higher term leads, or the majority is lost ────────────────────┘
 //
+// Distrust  A coordinator whose proposals this voter refuses for a failure timeout is deposed: for
+//     kDistrust this voter does without it as coordinator, and as a candidate without its promises.
+//     Only while a majority of the voters is here without it, so a mistake stops nothing.
+//
 // Candidates take turns: the run's backbone stands at once, each other voter one election_pause
 // after the voter before it, in the order of their keys.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,6 +57,15 @@ class Election {
     void head_changed();
     /// A new generation has begun, or this peer has left the swarm: forgets all terms.
     void reset();
+    /// Does without this voter for kDistrust.
+    void distrust(TimePoint now, const PeerKey& voter) { distrusted_[voter] = now + kDistrust; }
+    /// Whether this voter is done without at the moment.
+    bool is_distrusted(const PeerKey& voter) const;
+    /// Nobody but one voter says that inherited() was accepted, and too few vote for it: stands
+    /// again without that voter's promise. Requires is_leading() and inherited().
+    void doubt_inherited(TimePoint now, Outbox& out);
+    /// A majority of the voters is linked and able to vote without these, this peer included.
+    bool has_majority_without(const std::set<PeerKey>& voters) const;
     /// Stops leading; `why` is logged. Requires is_leading().
     void step_down(Outbox& out, const std::string& why);
 
@@ -76,6 +91,7 @@ class Election {
     TimePoint next_deadline() const;
 
   private:
+    static constexpr Duration kDistrust = std::chrono::minutes{10};
     enum class Phase : std::uint8_t { kFollowing, kStanding, kLeading };
 
     std::vector<PeerKey> voters_here() const;
@@ -98,7 +114,9 @@ class Election {
     std::uint64_t highest_ = 0;   ///< highest term number seen
     std::set<PeerKey> promised_;  ///< voters that have promised `candidacy_`
     std::optional<CommitRecord> inherited_;
-    Term inherited_in_;  ///< the term in which `inherited_` was accepted
+    Term inherited_in_;                        ///< the term in which `inherited_` was accepted
+    PeerKey inherited_from_;                   ///< the voter that says so
+    std::map<PeerKey, TimePoint> distrusted_;  ///< until when
     TimePoint now_ = TimePoint::min();
     TimePoint next_count_at_ = TimePoint::min();  ///< when the voters are counted again
     TimePoint retry_at_ = TimePoint::min();       ///< this peer does not stand again earlier

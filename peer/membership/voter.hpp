@@ -32,6 +32,8 @@ class Voter {
     bool is_voter(const PeerKey& peer) const;
     /// This peer is appointed and remembers its votes.
     bool may_vote() const { return state_.may_vote; }
+    /// The record that this peer has voted for since the head, in the highest term; none: no vote.
+    const std::optional<CommitRecord>& accepted() const { return state_.accepted; }
     /// The highest term promised in this generation.
     const Term& promised() const { return state_.promised; }
     /// The newest generation that the project has signed; none: generation 0.

@@ -67,6 +67,11 @@ class Complaints {
         record.rounds = record.length;
         record.length = std::min(2 * record.length, kMaxRounds);
     }
+    /// The account may have sent different averages to different members: it reduces nothing, for
+    /// as long as two are apart.
+    void bar(const Account& account) { part(account, account); }
+    /// Whether it reduces nothing for now.
+    bool is_barred(const Account& account) const { return are_apart(account, account); }
     /// Whether neither may reduce for the other.
     bool are_apart(const Account& a, const Account& b) const {
         const auto found = pairs_.find(std::minmax(a, b));

@@ -198,6 +198,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
             return;
         }
         case Phase::kPlanned: {
+            if (!may_voters_agree()) return resolve_disagreement(out);
             if (!is_ready_at_all_but_lost()) return hurry(now);
             judge_links();
             return propose(out);
@@ -317,6 +318,10 @@ bool Coordinator::has_frozen_members() const {
 }
 
 void Coordinator::call(TimePoint now, Outbox& out) {
+    if (!can_voters_judge()) {
+        deadline_ = now + kMaxEstimatePause;
+        return;
+    }
     reset();
     batch_.called(now);
     phase_ = Phase::kCalled;
@@ -357,6 +362,7 @@ void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbo
 void Coordinator::plan(TimePoint now, Outbox& out) {
     drop_overflow(out);
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
+    if (!can_voters_judge()) return cancel("most voters have not joined", out);
     choose_reducers();
     correct_claims();
     const bool may_probe = config_.rules.probes_links && !attendances_.is_on_trial();

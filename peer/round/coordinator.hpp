@@ -21,7 +21,9 @@
 //
 // Averages  The coordinator proposes the average that it holds itself, however many members report
 //           another: reducers may send different averages to different members. It waits for its
-//           own member, and judges lateness by what that member misses.
+//           own member, and judges lateness by what that member misses. A voter votes only for an
+//           average that it holds itself, so a majority of the voters takes part in each round, and
+//           has the coordinator's average before it is proposed (coordinator_proposals.cpp).
 //
 // Claims    A member may claim as many samples as its device can compute in the time since the
 //           round began; its ticket says how fast the device is. The coordinator leaves out a
@@ -184,6 +186,11 @@ class Coordinator {
     void choose_reducers();
     bool is_reduced_by_all_but(const PeerKey& peer) const;
     bool is_ready_at_all_but_lost() const;
+    std::vector<PeerKey> voters_that_agree() const;
+    bool do_voters_agree() const;
+    bool may_voters_agree() const;
+    bool can_voters_judge() const;
+    void resolve_disagreement(Outbox& out);
     bool reduces(const PeerKey& peer) const;
     void hurry(TimePoint now);
     void time_out(TimePoint now, Outbox& out);
@@ -254,6 +261,7 @@ class Coordinator {
     TimePoint judge_at_ = kNever;              ///< when the complaints are judged
 
     wire::Propose proposal_;
+    TimePoint proposed_at_{};
     std::optional<CommitRecord> record_;
     std::map<PeerKey, Signature> votes_;
 };

@@ -214,7 +214,11 @@ void Coordinator::choose_reducers() {
     };
     allow_all();
     for (auto& [peer, seat] : seats_) {
-        if (peer != self_ && complaints_.is_doubted(account_of(peer))) seat.may_reduce = false;
+        const Exclusions::Account account = account_of(peer);
+        if (peer == self_) continue;
+        if (complaints_.is_doubted(account) || complaints_.is_barred(account)) {
+            seat.may_reduce = false;
+        }
     }
     if (!can_any_reduce()) allow_all();
     for (auto a = seats_.begin(); a != seats_.end(); ++a) {

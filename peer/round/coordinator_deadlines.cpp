@@ -28,17 +28,18 @@ bool Coordinator::is_awaited(const PeerKey& peer, const Seat& seat) const {
     return peer == self_ || !complaints_.is_doubted(account_of(peer)) || reduces(peer);
 }
 
-/// True once the member of this peer, whose average is proposed, and all awaited members are ready.
+/// True once the member of this peer, whose average is proposed, most voters and all awaited
+/// members are ready.
 bool Coordinator::is_ready_at_all_but_lost() const {
-    return ready_.contains(self_) && std::ranges::all_of(seats_, [&](const auto& entry) {
+    return do_voters_agree() && std::ranges::all_of(seats_, [&](const auto& entry) {
                return ready_.contains(entry.first) || !is_awaited(entry.first, entry.second);
            });
 }
 
-/// Once the average is here and at three quarters of the receivers, the others get half as long
+/// Once the average is at most voters and at three quarters of the receivers, the others get half as long
 /// again, and at least half as long again as the planner expects, if it knows any link.
 void Coordinator::hurry(TimePoint now) {
-    if (expected_ == Duration{} || !untold_.empty() || !ready_.contains(self_)) return;
+    if (expected_ == Duration{} || !untold_.empty() || !do_voters_agree()) return;
     std::size_t receivers = 0;
     std::size_t ready = 0;
     for (const auto& [peer, seat] : seats_) {

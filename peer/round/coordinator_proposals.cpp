@@ -1,5 +1,11 @@
 // The last phase of a round: the coordinator proposes the record of a round whose members are
 // ready, counts votes, and proposes again what an earlier term may have decided.
+//
+// Voters    A round is not called, planned or proposed unless a majority of the voters can vote for
+//           its average. If voters hold different averages, some reducer has sent different ones:
+//           the round goes on with voters as its only reducers, and the other reducers reduce
+//           nothing for a while. No message tells yet which of them it was.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,7 +17,76 @@
 
 namespace dedloc::round {
 
+// --- what voters can vote for --------------------------------------------------
+
+/// Voters that hold the average that is here.
+std::vector<PeerKey> Coordinator::voters_that_agree() const {
+    std::vector<PeerKey> voters;
+    const auto own = ready_.find(self_);
+    for (const PeerKey& voter : voter_.head().voters) {
+        const auto ready = ready_.find(voter);
+        if (own == ready_.end() || ready == ready_.end()) continue;
+        if (ready->second == own->second) voters.push_back(voter);
+    }
+    return voters;
+}
+
+bool Coordinator::do_voters_agree() const {
+    return membership::is_majority(voter_.head().voters, voters_that_agree());
+}
+
+/// False if too few voters are left that hold the average that is here, or may come to hold it.
+bool Coordinator::may_voters_agree() const {
+    std::vector<PeerKey> voters = voters_that_agree();
+    const bool is_here = ready_.contains(self_);
+    for (const PeerKey& voter : voter_.head().voters) {
+        const auto seat = seats_.find(voter);
+        if (seat == seats_.end() || !seat->second.join->receives) continue;
+        const bool is_open = ready_.contains(voter) ? !is_here : !seat->second.is_lost;
+        if (is_open) voters.push_back(voter);
+    }
+    std::ranges::sort(voters);
+    return membership::is_majority(voter_.head().voters, voters);
+}
+
+/// Whether a majority of the voters is called or, once a round is called, has joined.
+bool Coordinator::can_voters_judge() const {
+    std::vector<PeerKey> voters;
+    for (const PeerKey& voter : voter_.head().voters) {
+        const membership::Known* known = links_.find(voter);
+        const auto seat = seats_.find(voter);
+        const bool is_in =
+            phase_ == Phase::kCalled
+                ? seat != seats_.end() && seat->second.join && seat->second.join->receives
+                : voter == self_ ||
+                      (known != nullptr && known->receives && is_called(voter, *known));
+        if (is_in) voters.push_back(voter);
+    }
+    return membership::is_majority(voter_.head().voters, voters);
+}
+
+void Coordinator::resolve_disagreement(Outbox& out) {
+    if (is_amend_due_) return;
+    const bool is_divided = std::ranges::any_of(voter_.head().voters, [&](const PeerKey& voter) {
+        return ready_.contains(voter) && ready_.at(voter) != ready_.at(self_);
+    });
+    if (!is_divided) return cancel("most voters are lost", out);
+    for (const auto& [peer, seat] : seats_) {
+        if (voter_.is_voter(peer) || !reduces(peer)) continue;
+        demoted_.insert(peer);
+        complaints_.bar(account_of(peer));
+    }
+    if (demoted_.empty()) return cancel("voters hold different averages", out);
+    out.note("voters hold different averages: the round of step " + std::to_string(step_.value()) +
+             " goes on with voters as reducers");
+    is_amend_due_ = true;
+    ++disturbances_;
+}
+
+// --- proposals -----------------------------------------------------------------
+
 void Coordinator::propose(Outbox& out) {
+    proposed_at_ = now_;
     proposal_ = {.term = term_,
                  .attempt = attempt_,
                  .digest = {},
@@ -37,6 +112,7 @@ void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
     step_ = voter_.head().step;
     term_ = election_.term();
     record_ = record;
+    proposed_at_ = now_;
     proposal_ = {.term = term_,
                  .attempt = 0,
                  .digest = digest_of(record),
@@ -48,8 +124,16 @@ void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
 }
 
 /// Proposes again to voters that have not voted: they may have caught up or repaired their state.
+/// Voters that were restarted have lost the average. So a proposal that stays without a majority is
+/// given up: the next coordinator proposes it again as one of an earlier term, or plans another
+/// round if a majority of the voters has not accepted it.
 void Coordinator::ask_again(TimePoint now, Outbox& out) {
     ask_at_ = now + config_.rules.election_pause;
+    if (election_.has_majority_here() && now >= proposed_at_ + 2 * config_.rules.failure_timeout) {
+        if (election_.inherited() && !votes_.contains(self_))
+            return election_.doubt_inherited(now, out);
+        return election_.step_down(out, "a proposal has too few votes");
+    }
     std::set<PeerKey> silent;
     for (const PeerKey& peer : voter_.head().voters) {
         if (!votes_.contains(peer)) silent.insert(peer);

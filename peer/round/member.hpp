@@ -103,8 +103,21 @@ class Member {
     bool is_news(StepIndex step, const wire::Plan& plan) const;
     /// A Cancel: keeps the contribution for the next Call, or works on if it has no samples.
     void cancelled(StepIndex step, Outbox& out);
-    /// A Propose, at a voter: votes for the record if it is valid.
-    void proposed(StepIndex step, const wire::Propose& propose, Outbox& out);
+    /// A Propose, at a voter: votes for the record if it is valid and the average is known here.
+    /// `has_others`: a majority of the voters is here without the sender.
+    void proposed(TimePoint now, StepIndex step, const wire::Propose& propose, bool has_others,
+                  Outbox& out);
+    /// The coordinator whose proposal this voter does not vote for, because it does not know its
+    /// average.
+    struct Refusal {
+        Term term;              ///< the coordinator's
+        StepIndex step;         ///< of the round
+        Digest record;          ///< the proposed one
+        TimePoint since;        ///< when it came first
+        bool is_other = false;  ///< here is another average of the same plan
+    };
+    /// The last one, perhaps of an earlier round; nullopt: none.
+    const std::optional<Refusal>& refusal() const { return refusal_; }
 
     /// A chunk from another member; kept if its plan has not arrived yet.
     void chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
@@ -270,6 +283,7 @@ class Member {
     void forget_round();
     void forget_attempts();
     bool settle(const CommitRecord& record);
+    bool knows_average_of(const CommitRecord& record, bool is_inherited, bool has_others) const;
     void fall_behind(Outbox& out);
     void join(Outbox& out);
     void begin_reduction();
@@ -312,6 +326,7 @@ class Member {
     std::shared_ptr<FloatVector> spare_;  ///< buffer of an old average, for the next one
     wire::Plan plan_;                     ///< newest plan of this round, also one without us
     bool has_plan_ = false;
+    std::optional<Refusal> refusal_;
     std::pair<Term, std::uint32_t> asked_for_;  ///< term and attempt of the last PlanQuery
     bool has_told_reduced_ = false;
     struct Average {

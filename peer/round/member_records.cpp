@@ -31,7 +31,17 @@ CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Dige
     return record;
 }
 
-void Member::proposed(StepIndex step, const wire::Propose& propose, Outbox& out) {
+/// An average counts because a voter has it: no coordinator decides another one. A record of an
+/// earlier term may be decided already, by voters that have lost it since or are gone. So it also
+/// gets a vote if this voter has voted for it, or if there is no majority without its coordinator.
+bool Member::knows_average_of(const CommitRecord& record, bool is_inherited,
+                              bool has_others) const {
+    if (average_of(record) != nullptr || voter_.accepted() == record) return true;
+    return is_inherited && !has_others;
+}
+
+void Member::proposed(TimePoint now, StepIndex step, const wire::Propose& propose, bool has_others,
+                      Outbox& out) {
     if (step != voter_.head().step || !voter_.may_vote()) return;
     const bool is_of_plan =
         has_plan_ && plan_.term == propose.term && plan_.attempt == propose.attempt;
@@ -47,10 +57,18 @@ void Member::proposed(StepIndex step, const wire::Propose& propose, Outbox& out)
     if (is_inherited && has_plan_ && plan_.term == propose.term) return;
     // A voter votes for a new record only if it holds the state that the record names: a
     // coordinator with a damaged state gets no votes. A record accepted in an earlier term (attempt
-    // 0) may be decided already and is not judged again.
+    // 0) may be decided already, and its state is not judged again.
     const bool is_current = has_state() && step_ == step;
     const bool is_judged = config_.receives && !is_inherited;
     if (is_judged && (!is_current || record->previous_state != digest_)) return;
+    if (config_.receives && !knows_average_of(*record, is_inherited, has_others)) {
+        const bool is_known =
+            refusal_ && refusal_->term == propose.term && refusal_->record == propose.digest;
+        if (!is_known) refusal_ = {propose.term, step, propose.digest, now};
+        refusal_->is_other = is_of_plan && phase_ == Phase::kReady;
+        return;
+    }
+    refusal_.reset();
     const auto signature = voter_.accept(propose.term, *record);
     if (!signature) return;
     out.send(propose.term.coordinator, step,

@@ -125,8 +125,9 @@ class World final : private NetworkSink {
     std::vector<Id> add_trainers(std::size_t count, const Profile& profile = {});
     /// Adds and starts an aggregator, which computes no samples.
     Id add_aggregator(const Profile& profile = {});
-    /// Adds and starts a trainer whose frames pass through an adversary.
-    Id add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile = {});
+    /// Adds and starts a peer whose frames pass through an adversary.
+    Id add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile = {},
+                   Role role = Role::kTrainer);
     /// Adds a host whose peer does not run until start().
     Id add(Role role, const Profile& profile);
     /// Starts a host's peer. Requires that it does not run (DEDLOC_CHECK).

@@ -13,10 +13,11 @@
 
 namespace dedloc::simulation {
 
-World::Id World::add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile) {
+World::Id World::add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile,
+                             Role role) {
     DEDLOC_CHECK(profile.disk_latency == Duration{0} && profile.digested_bytes_per_second == 0,
                  "a hostile host has no disk or digests that take time");
-    const Id id = add(Role::kTrainer, profile);
+    const Id id = add(role, profile);
     node(id).misbehaviour = misbehaviour;
     checkers_.set_hostile(key(id), max_samples_per_second(id));
     if (misbehaviour == hostile::Misbehaviour::kClosedWindow) network_.never_acknowledge(id);

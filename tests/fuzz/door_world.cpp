@@ -130,7 +130,8 @@ void add_look_alikes(std::vector<std::string>& values, const std::string& text) 
     for (const std::string& each :
          {upper, accented, text + '\0', text + "\u200B", text.substr(0, text.size() / 2),
           text + "%", text + "\u3000", "\uFEFF" + text}) {
-        values.push_back(each);
+        // Not every text has a letter to change, and an account does not know another one's key.
+        if (each != text) values.push_back(each);
     }
 }
 

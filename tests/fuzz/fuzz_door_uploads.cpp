@@ -97,8 +97,9 @@ void run(std::span<const std::byte> input) {
     for (std::size_t left = 1 + recipe.choose(kMaxRequests); left > 0; --left) {
         const std::string body = odd_upload(key, project, recipe);
         const Answer answer = upload(project, project.odd(), body);
+        const std::size_t name = body.find(std::string{"<name>"} + kOddFile);
         const bool sends_file = body.find("<file_upload>") != std::string::npos &&
-                                body.find(std::string{"<name>"} + kOddFile) == body.find("<name>");
+                                name != std::string::npos && name == body.find("<name>");
         DEDLOC_CHECK(!sends_file || !is_done(answer) || exists(project, kOddFile),
                      "an acknowledged upload is stored", body, answer.body);
         DEDLOC_CHECK(stored(project, kKeptFile) == text, "an uploaded file stays as it is", body);

@@ -6,17 +6,26 @@
 
 using namespace dedloc;
 using namespace dedloc::round;
-using Bench = MemberBench;
+
+namespace {
+
+struct VoterBench : MemberBench {
+    void propose(const wire::Propose& propose, bool has_others = true) {
+        member.proposed({}, step(), propose, has_others, out);
+    }
+};
+
+}  // namespace
 
 TEST_CASE("a voter votes for the record of its plan and its own state", "[averaging]") {
-    Bench bench;
+    VoterBench bench;
     const wire::Plan plan = bench.plan(1, false);
     bench.follow(plan);
     const Digest average = bench.ready().value();
     wire::Propose propose = bench.propose_of(plan, average);
     const auto votes = [&] {
         bench.out.messages.clear();
-        bench.member.proposed(bench.step(), propose, bench.out);
+        bench.propose(propose);
         return bench.said<wire::Accept>();
     };
     SECTION("it signs the record") {
@@ -47,15 +56,17 @@ TEST_CASE("a voter votes for the record of its plan and its own state", "[averag
     }
     SECTION("not on another step") {
         bench.out.messages.clear();
-        bench.member.proposed(bench.step().next(), propose, bench.out);
+        bench.member.proposed({}, bench.step().next(), propose, true, bench.out);
         CHECK(bench.out.messages.empty());
     }
-    SECTION("a record accepted in an earlier term is signed with any state") {
+    SECTION("a record that may be decided already is signed with any state") {
         propose.record = record_of(plan, average, Digest{{std::byte{9}}}, bench.voter.head());
         propose.digest = digest_of(*propose.record);
         propose.attempt = 0;
         ++propose.term.number;
-        CHECK(votes().size() == 1);
+        CHECK(votes().empty());
+        bench.propose(propose, false);
+        CHECK(bench.said<wire::Accept>().size() == 1);
     }
     SECTION("not with a record that is said to be of an earlier term, after a plan of this one") {
         propose.record = record_of(plan, average, {}, bench.voter.head());
@@ -68,8 +79,46 @@ TEST_CASE("a voter votes for the record of its plan and its own state", "[averag
     }
 }
 
+TEST_CASE("a voter votes for no average that it does not hold", "[averaging]") {
+    VoterBench bench;
+    const wire::Plan plan = bench.plan(1, false);
+    const auto votes = [&](const wire::Propose& propose, bool has_others = true) {
+        bench.out.messages.clear();
+        bench.propose(propose, has_others);
+        return bench.said<wire::Accept>().size();
+    };
+    const Digest forged{{std::byte{9}}};
+    wire::Propose earlier = bench.propose_of(plan, forged);
+    earlier.record = record_of(plan, forged, {}, bench.voter.head());
+    earlier.attempt = 0;
+    earlier.term.number = 2;
+
+    SECTION("of its plan") {
+        bench.follow(plan);
+        const Digest average = bench.ready().value();
+        CHECK(votes(bench.propose_of(plan, forged)) == 0);
+        CHECK(votes(bench.propose_of(plan, forged), false) == 0);
+        REQUIRE(bench.member.refusal());
+        CHECK(bench.member.refusal()->is_other);
+        CHECK(bench.member.refusal()->term == plan.term);
+        CHECK(votes(bench.propose_of(plan, average)) == 1);
+        CHECK_FALSE(bench.member.refusal());
+    }
+    SECTION("before it has the average") {
+        const wire::Plan with_other = bench.plan(1, true);
+        bench.follow(with_other);
+        CHECK(votes(bench.propose_of(with_other, forged)) == 0);
+        CHECK_FALSE(bench.member.refusal()->is_other);
+    }
+    SECTION("of an earlier term, unless no majority is here without its coordinator") {
+        CHECK(votes(earlier) == 0);
+        CHECK(votes(earlier, false) == 1);
+        CHECK(votes(earlier) == 1);  // it has voted for it now
+    }
+}
+
 TEST_CASE("a coordinator gets no vote for having reduced more than its plan says", "[averaging]") {
-    Bench bench;
+    VoterBench bench;
     wire::Plan plan = bench.plan(1, true);
     bench.follow(plan);
     bench.receive_from_other();
@@ -82,7 +131,7 @@ TEST_CASE("a coordinator gets no vote for having reduced more than its plan says
         propose.attempt = attempt;
         propose.digest = digest_of(record);
         propose.record = std::move(record);
-        bench.member.proposed(bench.step(), propose, bench.out);
+        bench.propose(propose);
         return bench.said<wire::Accept>().size();
     };
     CommitRecord lie = honest;
@@ -103,7 +152,7 @@ TEST_CASE("a coordinator gets no vote for having reduced more than its plan says
 }
 
 TEST_CASE("the record of a commit without one follows from its plan", "[averaging]") {
-    Bench bench;
+    VoterBench bench;
     const wire::Plan plan = bench.plan(1, false);
     const Digest average{{std::byte{4}}};
     const CommitRecord record = record_of(plan, average, {}, bench.voter.head());
