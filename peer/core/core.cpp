@@ -135,8 +135,8 @@ void Peer::Core::advance_parts() {
     welcome_newcomers();
 }
 
-/// A proposal that nobody needs to vote for but its coordinator's accomplices: the other voters
-/// have waited long enough for its average, or for a decision without them.
+/// This voter has waited long enough for the average that the coordinator proposes, or for a
+/// decision by the other voters.
 void Peer::Core::depose_coordinator() {
     const std::optional<round::Member::Refusal>& refusal = member_.refusal();
     if (!refusal || refusal->step != head().step || refusal->term != election_.term()) return;

@@ -61,8 +61,8 @@ class Election {
     void distrust(TimePoint now, const PeerKey& voter) { distrusted_[voter] = now + kDistrust; }
     /// Whether this voter is done without at the moment.
     bool is_distrusted(const PeerKey& voter) const;
-    /// Nobody but one voter says that inherited() was accepted, and too few vote for it: stands
-    /// again without that voter's promise. Requires is_leading() and inherited().
+    /// Too few voters vote for inherited(), which one of them says it has accepted: stands again
+    /// without that voter's promise. Requires is_leading() and inherited().
     void doubt_inherited(TimePoint now, Outbox& out);
     /// A majority of the voters is linked and able to vote without these, this peer included.
     bool has_majority_without(const std::set<PeerKey>& voters) const;

@@ -36,8 +36,8 @@ bool Coordinator::is_ready_at_all_but_lost() const {
            });
 }
 
-/// Once the average is at most voters and at three quarters of the receivers, the others get half as long
-/// again, and at least half as long again as the planner expects, if it knows any link.
+/// Once most voters and three quarters of the receivers have the average, the others get half as
+/// long again, and at least half as long again as the planner expects, if it knows any link.
 void Coordinator::hurry(TimePoint now) {
     if (expected_ == Duration{} || !untold_.empty() || !do_voters_agree()) return;
     std::size_t receivers = 0;

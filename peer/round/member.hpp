@@ -111,7 +111,7 @@ class Member {
     /// average.
     struct Refusal {
         Term term;              ///< the coordinator's
-        StepIndex step;         ///< of the round
+        StepIndex step;         ///< the round's
         Digest record;          ///< the proposed one
         TimePoint since;        ///< when it came first
         bool is_other = false;  ///< here is another average of the same plan

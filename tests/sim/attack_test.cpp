@@ -1,5 +1,6 @@
 // Attacks that need one or two of sixteen trainers, or one of three voters, with the timeouts of a
-// real run: the members that attack decide nothing, the run keeps its speed, and its log names them.
+// real run: the members that attack decide nothing, the run keeps its speed, and its log names
+// them.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

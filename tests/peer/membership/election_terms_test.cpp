@@ -1,4 +1,5 @@
-// The numbers of terms: a candidate stands above all that it has heard of, if there is one.
+// The numbers of terms: a candidate stands above all that it has heard of, if there is one. Terms
+// and promises of a voter that is distrusted do not count.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -83,4 +84,76 @@ TEST_CASE("a voter that claims the last term is named, and no candidate goes bey
     bench.election.reset();
     trio.hear();
     CHECK(trio.stand() == term_of(1, trio.keys[0]));
+}
+
+TEST_CASE("a voter does without a coordinator that it distrusts", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const StepIndex step = bench.head().step;
+    bench.hear(*trio.one, term_of(4, trio.keys[1]));
+    bench.hear(*trio.two);
+    bench.advance();
+    REQUIRE(bench.election.has_live_leader());
+    bench.election.distrust(bench.now, trio.one->peer());
+    const auto ask = [&](std::uint64_t number) {
+        bench.out = {};
+        bench.election.on_elect(bench.now, trio.one->peer(), step,
+                                {.term = term_of(number, trio.keys[1])}, bench.out);
+        return bench.said<wire::Promise>().at(0).granted;
+    };
+    SECTION("it promises it nothing and follows no higher term of it") {
+        CHECK_FALSE(bench.election.has_live_leader());
+        CHECK_FALSE(ask(9));
+        bench.hear(*trio.one, term_of(20, trio.keys[1]));
+        CHECK(bench.election.term() == term_of(4, trio.keys[1]));
+    }
+    SECTION("it stands, and leads with the promise of the other voter") {
+        const Term term = trio.stand();
+        CHECK(term.number > 4);
+        bench.election.on_promise(trio.one->peer(), step, bench.promise(term), bench.out);
+        CHECK_FALSE(bench.leads());
+        bench.election.on_promise(trio.two->peer(), step, bench.promise(term), bench.out);
+        CHECK(bench.leads());
+    }
+    SECTION("not if there is no majority without it") {
+        bench.close(*trio.two);
+        CHECK(bench.election.has_live_leader());
+        CHECK(ask(9));
+    }
+    SECTION("not for ever") {
+        bench.advance(10min);
+        bench.hear(*trio.one, term_of(4, trio.keys[1]));
+        bench.hear(*trio.two);
+        CHECK(bench.election.has_live_leader());
+    }
+}
+
+TEST_CASE("a leader that doubts what one voter says it has accepted asks the others",
+          "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const StepIndex step = bench.head().step;
+    Term term = trio.stand();
+    auto promise = bench.promise(term);
+    promise.accepted_in = term_of(1, trio.keys[1]);
+    promise.accepted = bench.record(8);
+    bench.election.on_promise(trio.one->peer(), step, promise, bench.out);
+    REQUIRE(bench.leads());
+    REQUIRE(bench.election.inherited());
+    bench.election.doubt_inherited(bench.now, bench.out);
+    CHECK_FALSE(bench.leads());
+    term = trio.stand();
+    promise.term = promise.promised = term;
+    bench.election.on_promise(trio.one->peer(), step, promise, bench.out);
+    REQUIRE_FALSE(bench.leads());
+    SECTION("if none of them has accepted it, it is not decided") {
+        bench.election.on_promise(trio.two->peer(), step, bench.promise(term), bench.out);
+        REQUIRE(bench.leads());
+        CHECK_FALSE(bench.election.inherited());
+    }
+    SECTION("if one has, it may be") {
+        bench.election.on_promise(trio.two->peer(), step, promise, bench.out);
+        REQUIRE(bench.leads());
+        CHECK(bench.election.inherited() == bench.record(8));
+    }
 }
