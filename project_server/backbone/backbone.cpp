@@ -340,7 +340,16 @@ class Backbone::Impl {
             .revocations_heard = [this](const Buffer& list) { hear_revocations(list); },
             .publish = [this](const action::Settled& settled,
                               const std::vector<Endpoint>& others) { publish(settled, others); },
-            .on_failure = options_.on_failure};
+            .on_failure = options_.on_failure,
+            .pause_run = [this] { pause_run(); }};
+    }
+    /// Not while an administrator's order is under way: its thread waits for this one.
+    void pause_run() {
+        const std::unique_lock lock{pause_mutex_, std::try_to_lock};
+        if (!lock) return;
+        if (const auto next = next_pause(live_.pause(), true, run_.id, *run_.project_key)) {
+            queue_.post(event::PauseSigned{*next});
+        }
     }
     /// Ends the links of those revoked. The backbone with the project's key tells the other voters
     /// each change; `all` comes every two seconds.

@@ -28,6 +28,11 @@ std::string describe(const CommitRecord& record, std::chrono::milliseconds took)
                        std::chrono::duration<double>(took).count());
 }
 
+/// Updates in a row that have changed nothing, until the administrator is told, and until the run
+/// is paused.
+constexpr int kSkippedToNote = 2;
+constexpr int kSkippedToPause = 3;
+
 }  // namespace
 
 RoundLog::RoundLog(LedgerWriter& ledger, LedgerHistory& history, const CheckpointStore& store,
@@ -85,6 +90,7 @@ void RoundLog::generation_wanted(const action::GenerationWanted& wanted) {
 
 void RoundLog::pause_changed(const action::PauseChanged& changed) {
     write_pause(options_.pause, changed.pause);
+    skipped_ = 0;
     if (recorder_ != nullptr) recorder_->pause_changed(is_paused(changed.pause));
     if (options_.live != nullptr) options_.live->pause_changed(changed);
 }
@@ -120,6 +126,26 @@ void RoundLog::settled(const action::Settled& settled) {
         pending_.reset();
     }
     if (recorder_ != nullptr) recorder_->ledger_has_grown();
+    look_for_skipped(settled);
+}
+
+/// An update is skipped if the norm of its average is not finite: its state has the same digest as
+/// the one before. Members refuse averages with such elements, so this is the last line of defence.
+void RoundLog::look_for_skipped(const action::Settled& settled) {
+    const bool is_skipped = last_settled_ && last_settled_->generation == settled.generation &&
+                            last_settled_->step.next() == settled.step &&
+                            last_settled_->digest == settled.digest;
+    skipped_ = is_skipped ? skipped_ + 1 : 0;
+    last_settled_ = settled;
+    if (skipped_ < kSkippedToNote) return;
+    const bool is_over = skipped_ >= kSkippedToPause;
+    const std::string line = fmt::format(
+        "the last {} updates have changed nothing, because their averages were not "
+        "finite{}",
+        skipped_, is_over ? ": the run is paused" : "");
+    log_warning("{}", line);
+    tell({.key = {}, .what = "updates change nothing", .step = settled.step.value(), .text = line});
+    if (is_over && options_.project_key) options_.pause_run();
 }
 
 void RoundLog::swarm_seen(const action::SwarmSeen& swarm) {
@@ -160,10 +186,13 @@ void RoundLog::left(const action::Left&) {
 void RoundLog::note(const action::Note& note) {
     log_info("{}", note.line);
     if (!note.suspect) return;
-    const control::Suspicion suspicion{.key = *note.suspect,
-                                       .what = server::kind_of_fault(note.line),
-                                       .step = ledger_.head().step.value(),
-                                       .text = note.line};
+    tell({.key = *note.suspect,
+          .what = server::kind_of_fault(note.line),
+          .step = ledger_.head().step.value(),
+          .text = note.line});
+}
+
+void RoundLog::tell(const control::Suspicion& suspicion) {
     if (options_.live != nullptr) options_.live->suspected(suspicion);
     if (recorder_ != nullptr) recorder_->suspected(suspicion);
 }

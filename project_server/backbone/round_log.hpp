@@ -37,6 +37,8 @@ struct RoundLogOptions {
     /// with the project's key.
     std::function<void(const action::Settled&, const std::vector<Endpoint>& others)> publish;
     std::function<void(const std::string&)> on_failure;  ///< as in BackboneOptions
+    /// Pauses the run; called again for as long as it is needed.
+    std::function<void()> pause_run;
 };
 
 /// The backbone's net::Host. Thread: the network thread.
@@ -61,7 +63,8 @@ class RoundLog final : public net::Host {
     void revocations_heard(const action::RevocationsHeard& heard) override;
     /// Answers with event::HistoryRead; without entries if the ledger cannot be read.
     void read_history(const action::ReadHistory& wanted) override;
-    /// Appends the digest reports to the ledger and publishes the run's head. Throws IoError.
+    /// Appends the digest reports to the ledger and publishes the run's head. The third update in a
+    /// row that has changed nothing pauses the run, which would burn its steps. Throws IoError.
     void settled(const action::Settled& settled) override;
     /// Remembers the addresses of the other voters; the recorder gets all seats.
     void swarm_seen(const action::SwarmSeen& swarm) override;
@@ -83,6 +86,9 @@ class RoundLog final : public net::Host {
         std::string line;
     };
 
+    void look_for_skipped(const action::Settled& settled);
+    void tell(const control::Suspicion& suspicion);
+
     LedgerWriter& ledger_;
     LedgerHistory& history_;
     const CheckpointStore& store_;
@@ -90,6 +96,8 @@ class RoundLog final : public net::Host {
     const RoundLogOptions options_;
     Clock::time_point last_commit_ = Clock::now();
     std::optional<Pending> pending_;
+    std::optional<action::Settled> last_settled_;
+    int skipped_ = 0;                     ///< last updates in a row that have changed nothing
     std::vector<Endpoint> other_voters_;  ///< as of the last swarm_seen()
 };
 

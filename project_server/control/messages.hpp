@@ -110,7 +110,7 @@ struct StateChanged {
 };
 /// The coordinator accuses a member.
 struct Suspicion {
-    PeerKey key;             ///< the accused
+    PeerKey key;             ///< the accused; zeros: no peer, but the run
     std::string what;        ///< its fault: the same for each repetition
     std::uint64_t step = 0;  ///< updates done
     std::string text;        ///< one line about this time

@@ -268,13 +268,15 @@ TEST_CASE("accusations are counted by kind and belong to the owner of the ticket
                             .what = "does not send: left out",
                             .step = 3,
                             .text = "2 does not send: left out"});
+        recorder.suspected({.key = {}, .what = "no peer", .step = 3, .text = "the run itself"});
         recorder.stop();
     }
     CHECK(world.one("select group_concat(userid, ':', hostid, ':', what, ':', step, ':', times "
-                    "order by userid) x from dedloc_suspicion") ==
+                    "order by userid) x from dedloc_suspicion where peer_key <> ''") ==
           "0:0:does not send: left out:3:1,5:50:claims # samples:3:3");
     CHECK(world.one("select detail x from dedloc_suspicion where userid = 5") ==
           "1 claims 30 samples");
+    CHECK(world.one("select what x from dedloc_suspicion where peer_key = ''") == "no peer");
 }
 
 TEST_CASE("a row with a value that the database refuses does not hold up the others",

@@ -46,6 +46,7 @@ struct World {
     std::vector<StepIndex> published;
     std::vector<Endpoint> published_voters;  ///< the voters in the last published head
     std::vector<GenerationRecord> begun;
+    int pauses = 0;
     RoundLog host{ledger,
                   past,
                   store,
@@ -63,7 +64,8 @@ struct World {
                            published.push_back(s.step);
                            published_voters = others;
                        },
-                   .on_failure = {}}};
+                   .on_failure = {},
+                   .pause_run = [this] { ++pauses; }}};
 };
 
 }  // namespace
@@ -167,4 +169,40 @@ TEST_CASE("a decision that cannot follow the ledger ends the host with one sente
     world.host.committed(first);
     world.host.committed(second);
     CHECK(world.ledger.head() == world.history.head);
+}
+
+TEST_CASE("the third update in a row that changes nothing pauses the run", "[server]") {
+    World world;
+    std::uint64_t step = 0;
+    const auto settle = [&](const char* state) {
+        world.host.committed(world.commit());
+        world.host.settled({.generation = 0,
+                            .step = StepIndex{++step},
+                            .digest = blake2b(bytes_of(state)),
+                            .reported = 1,
+                            .equal = 1});
+        return world.pauses;
+    };
+    CHECK(settle("first") == 0);
+    CHECK(settle("first") == 0);
+    CHECK(settle("first") == 0);
+    CHECK(settle("second") == 0);  // the count begins anew
+    CHECK(settle("second") == 0);
+    CHECK(settle("second") == 0);
+    CHECK(settle("second") == 1);
+    CHECK(settle("second") == 2);  // an order that was under way may have hindered it
+    SECTION("and again after a resumption only if it goes on") {
+        world.host.pause_changed({.pause = {.count = 2, .signature = {}}});
+        CHECK(settle("second") == 2);
+        CHECK(settle("second") == 2);
+        CHECK(settle("second") == 3);
+    }
+    SECTION("not if a round in between was not settled here") {
+        world.host.pause_changed({.pause = {.count = 2, .signature = {}}});
+        for (int round = 0; round < 4; ++round) {
+            world.host.committed(world.commit());
+            ++step;
+            CHECK(settle("second") == 2);
+        }
+    }
 }
