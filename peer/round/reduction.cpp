@@ -33,8 +33,14 @@ bool is_ours_alone(const std::shared_ptr<FloatVector>& values) {
     return true;
 }
 
+/// Most memory, in elements, of one sender's chunks ahead of their plan.
 std::uint64_t max_early(std::uint64_t elements) {
     return 2 * (elements + kChunksOfPart * kChunkOverhead);
+}
+
+/// The same of all senders. Honest ones are a window ahead, or their part of the average.
+std::uint64_t max_early_of_all(std::uint64_t elements) {
+    return 2 * max_early(elements);
 }
 
 }  // namespace
@@ -331,22 +337,32 @@ Reduction::Taken Reduction::place_average(const PeerKey& from, const wire::Chunk
     return Taken::kPlaced;
 }
 
-/// Keeps a chunk whose sender may have a newer plan than we have; drops the sender's oldest ones
-/// beyond the limit.
+/// Keeps a chunk whose sender may have a newer plan than we have. Beyond the limits it drops the
+/// oldest ones of the sender, or of the sender that holds most.
 void Reduction::keep_early(const PeerKey& from, wire::Chunk chunk) {
     Early& early = early_[from];
     if (!early.names.insert(name_of(chunk)).second) return;
     early.cost += cost_of(chunk);
+    early_cost_ += cost_of(chunk);
     early.chunks.push_back(std::move(chunk));
-    while (early.cost > max_early(elements_)) {
-        early.cost -= cost_of(early.chunks.front());
-        early.names.erase(name_of(early.chunks.front()));
-        early.chunks.pop_front();
+    while (early.cost > max_early(elements_)) drop_oldest(early);
+    const auto cost = [](const auto& entry) { return entry.second.cost; };
+    while (early_cost_ > max_early_of_all(elements_)) {
+        drop_oldest(std::ranges::max_element(early_, {}, cost)->second);
     }
+}
+
+void Reduction::drop_oldest(Early& early) {
+    const wire::Chunk& oldest = early.chunks.front();
+    early.cost -= cost_of(oldest);
+    early_cost_ -= cost_of(oldest);
+    early.names.erase(name_of(oldest));
+    early.chunks.pop_front();
 }
 
 void Reduction::replay_early() {
     auto all = std::exchange(early_, {});
+    early_cost_ = 0;
     for (auto& [from, early] : all) {
         for (wire::Chunk& chunk : early.chunks) take(from, std::move(chunk));
     }
@@ -354,7 +370,10 @@ void Reduction::replay_early() {
 
 void Reduction::link_lost(const PeerKey& peer) {
     gathered_.erase(peer);
-    early_.erase(peer);  // it sends them again
+    if (const auto early = early_.find(peer); early != early_.end()) {
+        early_cost_ -= early->second.cost;
+        early_.erase(early);  // it sends them again
+    }
     if (!plan_ || scattered_to_.empty()) return;
     std::replace(scattered_to_.begin(), scattered_to_.end(), peer, PeerKey{});
     schedule_scatter();
@@ -460,10 +479,14 @@ void Reduction::check_invariants() const {
     DEDLOC_CHECK(spent_bytes_ <= kept_bytes_, "slices of averaged chunks are bounded",
                  spent_bytes_);
     DEDLOC_CHECK(unreduced_ <= missing_, "chunks reduced here are part of the average", missing_);
+    std::uint64_t early_cost = 0;
     for (const auto& [from, early] : early_) {
         DEDLOC_CHECK(early.cost <= max_early(elements_), "chunks ahead of their plan are bounded",
                      early.cost);
+        early_cost += early.cost;
     }
+    DEDLOC_CHECK(early_cost == early_cost_ && early_cost <= max_early_of_all(elements_),
+                 "all chunks ahead of their plan are counted and bounded", early_cost, early_cost_);
 }
 
 }  // namespace dedloc::round

@@ -271,7 +271,9 @@ class Reduction {
         std::set<Name> names;            ///< names of `chunks`
         std::uint64_t cost = 0;          ///< memory of `chunks`, in elements
     };
+    void drop_oldest(Early& early);
     std::map<PeerKey, Early> early_;
+    std::uint64_t early_cost_ = 0;  ///< of all senders
 };
 
 }  // namespace dedloc::round

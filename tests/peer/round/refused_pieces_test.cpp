@@ -295,3 +295,27 @@ TEST_CASE("a piece with another member's contribution id refuses only its sender
     round.give_all(2);
     CHECK(round.reducer.is_complete());
 }
+
+TEST_CASE("chunks ahead of their plan are bounded, and the senders that hold most lose theirs",
+          "[averaging]") {
+    // So many elements, and 64 a chunk: half as many as one sender may have kept.
+    constexpr std::uint64_t kHalf = kChunk * kChunks + 16'384 * 64;
+    constexpr std::uint64_t kFlood = 2 * kHalf / (kChunk + 64) - kChunks;
+    Refusing round{Codec::kFp32};
+    const std::size_t honest = 1;
+    const std::vector<std::size_t> liars{2, 3, 4};
+    round.give_all(honest);
+    for (const std::size_t liar : liars) round.give_all(liar);
+    for (std::uint32_t k = 0; k < kFlood; ++k) {
+        for (const std::size_t liar : liars) {
+            wire::Chunk chunk = round.piece(liar, k % kChunks);
+            chunk.sum_id = 1'000 + k;
+            round.reducer.take(key_of(liar), std::move(chunk));
+        }
+    }
+    round.reducer.check_invariants();
+    round.follow(round.plan({1, 2, 3, 4}));
+    CHECK(round.reducer.missing_senders() == Refusing::Members{2, 3, 4});
+    round.follow(round.plan({1}, 2));
+    CHECK(round.reducer.is_reduced());
+}
