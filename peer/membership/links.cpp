@@ -213,9 +213,8 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         return {};
     }
     const bool is_bulk = wire::is_bulk(message.body);
-    if (link.peer
-            ? message.sender != *link.peer || (!is_bulk && message.sequence <= link.last_sequence)
-            : false) {
+    const bool is_old = !is_bulk && message.sequence <= link.last_sequence;
+    if (link.peer && (message.sender != *link.peer || is_old)) {
         count_refusal(now, event.link, "replayed or foreign frame", actions);
         return {};
     }
@@ -237,6 +236,10 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         return {};
     }
     if (!is_bulk) link.last_sequence = message.sequence;
+    if (!is_bulk && !rates_.take(now, *link.peer)) {
+        count_refusal(now, event.link, "it sends too many messages", actions);
+        return {};
+    }
     const auto sender = known_.find(*link.peer);
     if (sender == known_.end()) return {};
     Known& known = sender->second;
@@ -280,8 +283,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
                   const wire::Hello& hello, Actions& actions) {
     if (message.sender == key_.public_key()) {
         if (link.dialled) self_.insert(link.remote);
-        close(id, link, "", actions);
-        return;
+        return close(id, link, "", actions);
     }
     if (hello.nonce != link.nonce)
         return count_refusal(now, id, "its Hello answers a different challenge", actions);

@@ -36,6 +36,7 @@
 #include "peer/base/random.hpp"
 #include "peer/config.hpp"
 #include "peer/events.hpp"
+#include "peer/membership/message_rates.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
 
@@ -233,7 +234,8 @@ class Links {
     bool is_led_ = false;            ///< this peer knows a live coordinator
     std::vector<PeerKey> voters_{};  ///< ascending
     std::map<PeerKey, Endpoint> lost_voters_;
-    std::size_t dials_ = 0;         ///< dials that have neither opened a link nor failed
+    std::size_t dials_ = 0;  ///< dials that have neither opened a link nor failed
+    MessageRates rates_;
     LogLimit<TimePoint> refusals_;  ///< refused frames, failed dials and closed links, by reason
     std::unordered_map<LinkId, Link> links_;
     std::map<PeerKey, Known> known_;

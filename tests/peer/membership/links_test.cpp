@@ -275,3 +275,27 @@ TEST_CASE("a heartbeat changes the port of a peer, but not its host", "[membersh
     beat(0);
     CHECK(endpoint().port == 0);
 }
+
+TEST_CASE("a peer that sends too many messages loses its links until it has waited",
+          "[membership]") {
+    Bench bench;
+    OtherEnd loud = bench.introduce(2);
+    OtherEnd quiet = bench.introduce(3);
+    for (int sent = 0; sent < static_cast<int>(MessageRates::kBurst); ++sent) {
+        REQUIRE(bench.hears(loud, wire::Heartbeat{}));
+    }
+    CHECK_FALSE(bench.hears(loud, wire::Heartbeat{}));
+    CHECK(bench.closes() == std::vector{loud.link});
+    CHECK(bench.hears(quiet, wire::Heartbeat{}));
+    SECTION("a new link does not help") {
+        (void)bench.links.closed(bench.now, {.link = loud.link}, bench.actions);
+        loud = bench.introduce(2);
+        CHECK_FALSE(bench.hears(loud, wire::Heartbeat{}));
+    }
+    SECTION("time does") {
+        (void)bench.links.closed(bench.now, {.link = loud.link}, bench.actions);
+        bench.now += 1s;
+        loud = bench.introduce(2);
+        CHECK(bench.hears(loud, wire::Heartbeat{}));
+    }
+}
