@@ -273,7 +273,7 @@ class Reduction {
     };
     void drop_oldest(Early& early);
     std::map<PeerKey, Early> early_;
-    std::uint64_t early_cost_ = 0;  ///< of all senders
+    std::uint64_t early_cost_ = 0;  ///< what all senders have here
 };
 
 }  // namespace dedloc::round

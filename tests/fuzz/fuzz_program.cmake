@@ -1,8 +1,3 @@
-# A path with blanks cannot be among the flags of a preset.
-if(DEDLOC_FUZZ)
-    target_compile_options(dedloc_warnings INTERFACE
-        -fsanitize-ignorelist=${CMAKE_CURRENT_SOURCE_DIR}/ignored.txt)
-endif()
 if(DEDLOC_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "DEDLOC_FUZZ=ON needs clang: cmake --preset asan")
 endif()
