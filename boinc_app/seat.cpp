@@ -94,6 +94,7 @@ net::TransportOptions Seat::transport_options() const {
     options.listen = options_.listen.value_or(Endpoint{is_local ? "127.0.0.1" : "::", 0});
     if (!run_.gateway.empty()) {
         options.session = net::SessionOptions{.project = run_.project_key,
+                                              .ticket_key = run_.ticket_key,
                                               .run = formats::run_id(run_),
                                               .key = key_,
                                               .ticket = options_.ticket,
@@ -118,6 +119,7 @@ std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
                                               .key = key_.public_key(),
                                               .port = 0},
                                   .project = run_.project_key,
+                                  .ticket_key = run_.ticket_key,
                                   .run = formats::run_id(run_),
                                   .proxy = account->proxy,
                                   .certificates = account->certificates,

@@ -65,8 +65,8 @@ void check_settings(const Settings& settings);
 /// Whether the folder is an official BOINC server's project that `dedloc install` has prepared: it
 /// has no dedloc.json, but a folder dedloc/.
 bool is_official(const std::filesystem::path& project);
-/// The folder that holds runs/, keys/project.key, log/ and pids/ of a project: its own one, or
-/// dedloc/ in that of an official BOINC server.
+/// The folder that holds runs/, keys/project.key, keys/ticket.key, log/ and pids/ of a project: its
+/// own one, or dedloc/ in that of an official BOINC server.
 std::filesystem::path state_folder(const std::filesystem::path& project);
 
 /// Whether the folder has settings: dedloc.json, or those of `dedloc install` in config.xml.

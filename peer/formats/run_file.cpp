@@ -160,6 +160,15 @@ Codec read_codec(JsonFields& fields) {
     return *codec;
 }
 
+/// Two keys, or the theft of one would be the theft of both.
+void read_ticket_key(JsonFields& fields, RunFile& run) {
+    if (!fields.has("ticket_key")) return;
+    fields.hex("ticket_key", run.ticket_key.emplace().bytes);
+    if (*run.ticket_key == run.project_key) {
+        fields.refuse("ticket_key", "must be another key than the project's");
+    }
+}
+
 std::string read_gateway(JsonFields& fields) {
     if (!fields.has("gateway")) return {};
     std::string gateway = fields.text("gateway", wire::kMaxUrlBytes);
@@ -333,6 +342,8 @@ std::string serialise(const RunFile& run) {
     put_optimizer(out, run.optimizer);
     put(out, "flops_per_sample", run.flops_per_sample);
     put(out, "project_key", run.project_key.hex());
+    // Not written without one, so that runs that are older than ticket keys keep their ids.
+    if (run.ticket_key) put(out, "ticket_key", run.ticket_key->hex());
     put(out, "backbone_key", run.backbone_key.hex());
     if (!run.gateway.empty()) put(out, "gateway", run.gateway);
     put(out, "encryption", std::string{run.encrypts ? "on" : "off"});
@@ -364,6 +375,7 @@ RunFile parse_run_file(std::string_view json) {
     run.optimizer = read_optimizer(fields.object("optimizer"));
     run.flops_per_sample = fields.number("flops_per_sample", 1, kMaxDouble);
     fields.hex("project_key", run.project_key.bytes);
+    read_ticket_key(fields, run);
     fields.hex("backbone_key", run.backbone_key.bytes);
     run.gateway = read_gateway(fields);
     run.encrypts = read_encryption(fields);
@@ -384,6 +396,11 @@ std::string write_run_file(const RunFile& run) {
 
 RunId run_id(const RunFile& run) {
     return RunId{blake2b(bytes_of(serialise(run))).bytes};
+}
+
+bool is_signed_for(const RunFile& run, const SignedTicket& ticket) {
+    const TicketSigners signers{.project = run.project_key, .gateway = run.ticket_key};
+    return is_signed_by(signers, ticket);
 }
 
 std::vector<std::uint64_t> tensor_offsets(const RunFile& run) {

@@ -12,6 +12,7 @@
 
 #include "peer/base/digest.hpp"
 #include "peer/formats/optimizer.hpp"
+#include "peer/formats/ticket.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc::formats {
@@ -108,8 +109,11 @@ struct RunFile {
     std::uint64_t steps = 0;            ///< updates until the run is finished
     OptimizerSpec optimizer;            ///< the optimizer and its schedule
     double flops_per_sample = 0;        ///< for credit
-    PeerKey project_key;                ///< signs tickets, revocations and generations
-    PeerKey backbone_key;               ///< the first voter
+    PeerKey project_key;                ///< signs generations, pauses, revocations and tickets
+    /// Signs tickets and nothing else: the key that the project's gateway holds. Absent (the
+    /// default): only the project's key signs tickets.
+    std::optional<PeerKey> ticket_key;
+    PeerKey backbone_key;  ///< the first voter
     /// URL, ending with a slash, where peers get tickets. Empty: links of this run prove nothing
     /// and are not encrypted.
     std::string gateway;
@@ -142,6 +146,10 @@ std::string write_run_file(const RunFile& run);
 
 /// The run's id: BLAKE2b of the canonical form.
 RunId run_id(const RunFile& run);
+
+/// Whether a key that the run file names for tickets has signed this one: the project's key or the
+/// ticket key. Checks neither run nor times.
+[[nodiscard]] bool is_signed_for(const RunFile& run, const SignedTicket& ticket);
 
 /// The first element of each tensor in the flat vector. Tensors are in the list's order, each at a
 /// multiple of kTensorAlignment. The elements between them are zero.

@@ -86,14 +86,20 @@ Digest digest_of(const Ticket& ticket) {
     return blake2b(std::move(out).finish());
 }
 
-SignedTicket sign(const Ticket& ticket, const KeyPair& project) {
+SignedTicket sign(const Ticket& ticket, const KeyPair& signer) {
     DEDLOC_CHECK(is_within_bounds(ticket), "every field of the ticket is within its bounds",
                  count(ticket.issued), count(ticket.expires));
-    return {.ticket = ticket, .signature = project.sign(digest_of(ticket).bytes)};
+    return {.ticket = ticket, .signature = signer.sign(digest_of(ticket).bytes)};
 }
 
-bool is_signed_by(const PeerKey& project, const SignedTicket& ticket) {
-    return verify(project, digest_of(ticket.ticket).bytes, ticket.signature);
+bool is_signed_by(const PeerKey& signer, const SignedTicket& ticket) {
+    return verify(signer, digest_of(ticket.ticket).bytes, ticket.signature);
+}
+
+bool is_signed_by(const TicketSigners& signers, const SignedTicket& ticket) {
+    // Most tickets are the gateway's.
+    if (signers.gateway && is_signed_by(*signers.gateway, ticket)) return true;
+    return is_signed_by(signers.project, ticket);
 }
 
 Buffer encode(const SignedTicket& ticket) {

@@ -45,14 +45,23 @@ Digest digest_of(const Ticket& ticket);
 /// A ticket as peers show it.
 struct SignedTicket {
     Ticket ticket;          ///< what is signed
-    Signature signature{};  ///< the project's, over digest_of(ticket)
+    Signature signature{};  ///< that of a key in TicketSigners, over digest_of(ticket)
     bool operator==(const SignedTicket&) const = default;
 };
 
+/// The keys that sign the tickets of a run. Everything else that the project signs is signed with
+/// its own key only.
+struct TicketSigners {
+    PeerKey project;                 ///< the project's key: voters' tickets, and any other
+    std::optional<PeerKey> gateway;  ///< RunFile::ticket_key: the tickets that the gateway issues
+};
+
 /// Signs a ticket. Requires the bounds of limits.hpp (DEDLOC_CHECK).
-SignedTicket sign(const Ticket& ticket, const KeyPair& project);
+SignedTicket sign(const Ticket& ticket, const KeyPair& signer);
+/// Whether one of these keys has signed the ticket. Checks neither run nor times.
+[[nodiscard]] bool is_signed_by(const TicketSigners& signers, const SignedTicket& ticket);
 /// Whether this key has signed the ticket. Checks neither run nor times.
-[[nodiscard]] bool is_signed_by(const PeerKey& project, const SignedTicket& ticket);
+[[nodiscard]] bool is_signed_by(const PeerKey& signer, const SignedTicket& ticket);
 
 /// The ticket as kTicketBytes bytes. Requires the bounds of limits.hpp (DEDLOC_CHECK).
 Buffer encode(const SignedTicket& ticket);

@@ -89,6 +89,7 @@ net::TransportOptions Stay::transport_options() const {
     options.max_flows = options_.connections;
     if (!options_.ticket) return options;
     options.session = net::SessionOptions{.project = run_.project_key,
+                                          .ticket_key = run_.ticket_key,
                                           .run = formats::run_id(run_),
                                           .key = options_.key,
                                           .ticket = options_.ticket,

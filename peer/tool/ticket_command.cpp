@@ -1,5 +1,6 @@
-// Signs a ticket that is valid from now on. The project's key must exist and match the run file;
-// the member's key is created if it does not exist.
+// Signs a ticket that is valid from now on. The signing key must exist and be one that the run file
+// names for tickets: the project's key or the ticket key. The member's key is created if it does
+// not exist.
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -30,10 +31,11 @@ void issue(const TicketArguments& arguments) {
     if (!std::filesystem::exists(arguments.project_key)) {
         throw InputError("there is no key file " + arguments.project_key.string());
     }
-    const KeyPair project = platform::read_or_create_key(arguments.project_key);
-    if (project.public_key() != run.project_key) {
+    const KeyPair signer = platform::read_key(arguments.project_key);
+    const PeerKey its_key = signer.public_key();
+    if (its_key != run.project_key && its_key != run.ticket_key) {
         throw InputError(arguments.project_key.string() +
-                         " is not the project's key that the run file names");
+                         " is not the project's key that the run file names, nor its ticket key");
     }
     const auto now = platform::utc_now();
     const formats::Ticket ticket{.run = formats::run_id(run),
@@ -41,7 +43,7 @@ void issue(const TicketArguments& arguments) {
                                  .seat = arguments.seat,
                                  .issued = now,
                                  .expires = now + std::chrono::seconds{arguments.seconds}};
-    write_ticket(arguments.ticket, formats::sign(ticket, project));
+    write_ticket(arguments.ticket, formats::sign(ticket, signer));
 }
 
 }  // namespace
@@ -51,7 +53,9 @@ void add_ticket_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "ticket", "Sign a ticket for a member, as a project's gateway does for volunteers");
     command->add_option("RUNFILE", arguments->run, "Run file")->required();
-    command->add_option("--project-key", arguments->project_key, "Key file of the run's project")
+    command
+        ->add_option("--project-key", arguments->project_key,
+                     "Key file of the run's project, or its ticket key")
         ->required();
     command
         ->add_option("--key", arguments->key,

@@ -124,7 +124,7 @@ Appointment read_appointment(std::string_view text, const std::string& document)
 void check_voter_settings(const VoterSettings& settings, const formats::RunFile& run,
                           const PeerKey& key, const std::string& document) {
     const formats::Ticket& ticket = settings.ticket.ticket;
-    if (!formats::is_signed_by(run.project_key, settings.ticket)) {
+    if (!formats::is_signed_for(run, settings.ticket)) {
         throw InputError(document + ": the ticket is not signed by the run's project");
     }
     if (ticket.run != formats::run_id(run)) {

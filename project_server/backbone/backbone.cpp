@@ -34,6 +34,7 @@
 #include "project_server/backbone/voter_memory.hpp"
 #include "project_server/backbone/voters_watch.hpp"
 #include "project_server/control/sockets.hpp"
+#include "project_server/signed_revocations.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -129,6 +130,7 @@ net::TransportOptions transport_options(const RunFolder& run, const BackboneOpti
     transport.max_links = options.max_links;
     if (run.run.gateway.empty()) return transport;
     transport.session = net::SessionOptions{.project = run.run.project_key,
+                                            .ticket_key = run.run.ticket_key,
                                             .run = run.id,
                                             .key = run.key,
                                             .ticket = own_ticket(run),
@@ -351,22 +353,40 @@ class Backbone::Impl {
             queue_.post(event::PauseSigned{*next});
         }
     }
-    /// Ends the links of those revoked. The backbone with the project's key tells the other voters
-    /// each change; `all` comes every two seconds.
+    /// Ends the links of those revoked. The backbone with the project's key signs each change for
+    /// the other voters and the gateway; `all` comes every two seconds.
     void publish_revocations(const formats::Revocations& all) {
         transport_.revoke(all);
         if (!run_.project_key) return;
         formats::Revocations entries = all;
         entries.as_of = {};
-        if (entries == told_revocations_) return;
+        const bool is_told = entries == told_revocations_;
+        if (is_told && is_list_stored_) return;
         if (all.size() > wire::kMaxRevocations) {
             return log_warning(
                 "voters on other machines are not told of {} revocations until the database has "
                 "the new ones",
                 all.size());
         }
+        const auto list = formats::sign(all, *run_.project_key);
+        store_revocations(list);
+        if (is_told) return;
         told_revocations_ = std::move(entries);
-        queue_.post(event::RevocationsSigned{encode(formats::sign(all, *run_.project_key))});
+        queue_.post(event::RevocationsSigned{encode(list)});
+    }
+    /// For the gateway, which has no key to sign them. A list that cannot be written is written
+    /// with the next one, two seconds later.
+    void store_revocations(const formats::SignedRevocations& list) {
+        if (run_.settings) return;  // there is no gateway at a voter on another machine
+        try {
+            server::write_signed_revocations(run_.folder, list);
+            is_list_stored_ = true;
+            is_list_lost_ = false;
+        } catch (const IoError& error) {
+            is_list_stored_ = false;
+            if (std::exchange(is_list_lost_, true)) return;
+            log_error("the gateway gets no new revocations: {}", error.what());
+        }
     }
     void hear_revocations(const Buffer& list) {
         if (!run_.settings) return;  // this backbone reads them itself
@@ -414,6 +434,8 @@ class Backbone::Impl {
     const std::unique_ptr<net::DhtSeed> seed_;  ///< null: another process runs the seed
     net::TcpTransport transport_;
     formats::Revocations told_revocations_;  ///< the last ones told to other voters
+    bool is_list_stored_ = false;            ///< the gateway has told_revocations_
+    bool is_list_lost_ = false;  ///< the last list could not be written, which is logged
     RevocationWatch revocations_;
     net::DhtDirectory directory_;
     const std::optional<Endpoint> backbone_;  ///< the run's own backbone, if this is another voter

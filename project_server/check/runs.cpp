@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "peer/base/error.hpp"
@@ -10,6 +11,7 @@
 #include "project_server/check/checks.hpp"
 #include "project_server/check/run_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
+#include "project_server/ticket_key.hpp"
 
 namespace dedloc::check {
 namespace {
@@ -35,7 +37,45 @@ void check_shard(const fs::path& path, const formats::ShardReference& shard, boo
     }
 }
 
-void check_files(const RunFolder& folder, const PeerKey& project_key, bool is_quick,
+/// The project's public keys.
+struct ProjectKeys {
+    PeerKey project;
+    std::optional<PeerKey> ticket;  ///< nothing: the file is absent, which check_secrets() reports
+};
+
+ProjectKeys read_keys(const fs::path& state) {
+    ProjectKeys keys{.project = platform::read_key(state / "keys/project.key").public_key(),
+                     .ticket = std::nullopt};
+    if (fs::exists(server::ticket_key_file(state))) {
+        keys.ticket = server::read_ticket_key(state).public_key();
+    }
+    return keys;
+}
+
+void check_keys(const RunFolder& folder, const ProjectKeys& keys, Findings& findings) {
+    const formats::RunFile& run = *folder.run;
+    if (run.project_key != keys.project) {
+        findings.bad(fmt::format("the run {} was made with another project key than "
+                                 "keys/project.key",
+                                 folder.name()),
+                     "put the project's key back from a backup: without it the run accepts no "
+                     "tickets");
+    }
+    if (run.ticket_key && keys.ticket && *run.ticket_key != *keys.ticket) {
+        findings.bad(fmt::format("the run {} was made with another ticket key than "
+                                 "keys/ticket.key",
+                                 folder.name()),
+                     "put the ticket key back from a backup: without it the gateway issues no "
+                     "tickets for the run");
+    }
+    if (platform::read_key(folder.folder / "backbone.key").public_key() != run.backbone_key) {
+        findings.bad(fmt::format("{} is not the key that the run file names",
+                                 (folder.folder / "backbone.key").string()),
+                     kFromBackup);
+    }
+}
+
+void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick,
                  Findings& findings) {
     const formats::RunFile& run = *folder.run;
     const std::string name = folder.name();
@@ -44,18 +84,7 @@ void check_files(const RunFolder& folder, const PeerKey& project_key, bool is_qu
                                  (folder.folder / "run.json").string(), run.name),
                      kFromBackup);
     }
-    if (run.project_key != project_key) {
-        findings.bad(fmt::format("the run {} was made with another project key than "
-                                 "keys/project.key",
-                                 name),
-                     "put the project's key back from a backup: without it the run accepts no "
-                     "tickets");
-    }
-    if (platform::read_key(folder.folder / "backbone.key").public_key() != run.backbone_key) {
-        findings.bad(fmt::format("{} is not the key that the run file names",
-                                 (folder.folder / "backbone.key").string()),
-                     kFromBackup);
-    }
+    check_keys(folder, keys, findings);
     if (!fs::exists(folder.folder / "tokenizer.model")) {
         findings.bad(fmt::format("{} is absent", (folder.folder / "tokenizer.model").string()),
                      kFromBackup);
@@ -71,15 +100,32 @@ void check_files(const RunFolder& folder, const PeerKey& project_key, bool is_qu
     }
 }
 
-/// Names of the runs in the database, with their ids.
-using Rows = std::map<std::string, std::string>;
+/// What the check needs to know of a run in the database.
+struct RunRow {
+    std::string id;
+    bool is_finished = false;
+};
+/// The runs in the database, by name.
+using Rows = std::map<std::string, RunRow>;
+
+/// The gateway of a run that is older than ticket keys has more to lose.
+void check_gateway_key(const RunFolder& folder, const Rows& rows, Findings& findings) {
+    const auto row = rows.find(folder.name());
+    if (folder.run->ticket_key || (row != rows.end() && row->second.is_finished)) return;
+    findings.warning(
+        fmt::format("the run file of {} names no ticket key, so the gateway, which faces the "
+                    "internet, loads the project's key for its tickets",
+                    folder.name()),
+        "a run of an earlier version keeps its file: finish it, or create another run --from its "
+        "exported model");
+}
 
 void check_row(const RunFolder& folder, const Rows& rows, Findings& findings) {
     const auto row = rows.find(folder.name());
     if (row == rows.end()) {
         findings.warning(fmt::format("{} is no run of the database", folder.folder.string()),
                          "left by a creation that was killed: remove it");
-    } else if (row->second != folder.id.hex()) {
+    } else if (row->second.id != folder.id.hex()) {
         findings.bad(
             fmt::format("the database has the run {} with another run file", folder.name()),
             "database and files are from different times: restore both from one backup");
@@ -91,11 +137,12 @@ void check_row(const RunFolder& folder, const Rows& rows, Findings& findings) {
 void check_runs(const Subject& subject, server::Database* database, Findings& findings) {
     Rows rows;
     if (database != nullptr) {
-        for (const auto& row : database->query("select name, run_id from dedloc_run")) {
-            rows[row.text("name")] = row.text("run_id");
+        for (const auto& row : database->query("select name, run_id, state from dedloc_run")) {
+            rows[row.text("name")] = {.id = row.text("run_id"),
+                                      .is_finished = row.text("state") == "finished"};
         }
     }
-    const auto project_key = platform::read_key(subject.state() / "keys/project.key").public_key();
+    const ProjectKeys keys = read_keys(subject.state());
     const auto folders = run_folders(subject.state());
     for (const RunFolder& folder : folders) {
         const std::string name = folder.name();
@@ -103,7 +150,8 @@ void check_runs(const Subject& subject, server::Database* database, Findings& fi
             if (!folder.run) {
                 findings.bad(folder.failure, kFromBackup);
             } else {
-                check_files(folder, project_key, subject.is_quick, findings);
+                check_files(folder, keys, subject.is_quick, findings);
+                check_gateway_key(folder, rows, findings);
                 if (database != nullptr) check_row(folder, rows, findings);
             }
         } catch (const Error& error) {
@@ -111,7 +159,7 @@ void check_runs(const Subject& subject, server::Database* database, Findings& fi
         }
         rows.erase(name);
     }
-    for (const auto& [name, id] : rows) {
+    for (const auto& [name, row] : rows) {
         findings.bad(fmt::format("the run {} of the database has no folder in {}", name,
                                  (subject.state() / "runs").string()),
                      "put the folder back from a backup");

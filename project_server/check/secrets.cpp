@@ -9,6 +9,7 @@
 #include "project_server/check/checks.hpp"
 #include "project_server/control/sockets.hpp"
 #include "project_server/publishing/key_change.hpp"
+#include "project_server/ticket_key.hpp"
 
 namespace dedloc::check {
 namespace {
@@ -20,12 +21,22 @@ constexpr mode_t kOthers = 077;
 /// A file or folder that must be the owner's alone.
 struct Secret {
     fs::path path;
-    bool is_optional = false;  ///< may be absent
+    bool is_optional = false;                          ///< may be absent
+    std::string remedy = "put it back from a backup";  ///< if it cannot be read
 };
+
+/// The command that makes the ticket key in a project of an earlier version.
+std::string made_by(const Subject& subject) {
+    return fmt::format("dedloc {} {}", subject.is_official() ? "install --into" : "project upgrade",
+                       subject.project.string());
+}
 
 std::vector<Secret> secrets_of(const Subject& subject) {
     const fs::path state = subject.state();
-    std::vector<Secret> secrets{{.path = state / "keys/project.key"}};
+    std::vector<Secret> secrets{{.path = state / "keys/project.key"},
+                                {.path = server::ticket_key_file(state),
+                                 .remedy = "put it back from a backup, or let " + made_by(subject) +
+                                           " make one if no run has one yet"}};
     if (!subject.is_official()) {
         secrets.push_back({.path = subject.project / "config.xml"});
         secrets.push_back({.path = subject.project / "db", .is_optional = true});
@@ -64,7 +75,7 @@ void check_secrets(const Subject& subject, Findings& findings) {
         if (stat(path.c_str(), &facts) != 0) {
             if (secret.is_optional && errno == ENOENT) continue;
             findings.bad(fmt::format("{} cannot be read: {}", path, std::strerror(errno)),
-                         "put it back from a backup");
+                         secret.remedy);
             continue;
         }
         ++count;

@@ -23,6 +23,7 @@
 #include "project_server/cli/upgrade.hpp"
 #include "project_server/database/schema.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/ticket_key.hpp"
 #include "project_server/xml/xml_text.hpp"
 
 namespace dedloc::cli {
@@ -133,11 +134,13 @@ server::Settings complete(server::Settings settings) {
     return settings;
 }
 
-/// Writes BOINC's two key pairs and the project's own Ed25519 key.
-void make_keys(const fs::path& folder) {
+/// Writes BOINC's two key pairs and the project's own two Ed25519 keys.
+void make_keys(const fs::path& project) {
+    const fs::path folder = project / "keys";
     server::make_key_pair(folder, "code_sign");
     server::make_key_pair(folder, "upload");
     platform::write_key(folder / "project.key", KeyPair::generate());
+    server::make_ticket_key(project);
 }
 
 void make_database(const fs::path& project, const server::Settings& settings,
@@ -218,7 +221,7 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     fs::permissions(folder.path(), fs::perms::owner_all);
     make_project_folders(folder.path());
     begins("making keys");
-    make_keys(folder.path() / "keys");
+    make_keys(folder.path());
     const server::DatabaseSettings own{.host = "127.0.0.1",
                                        .port = settings.database_port,
                                        .socket = "",

@@ -12,6 +12,7 @@
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
 #include "peer/formats/job_shards.hpp"
+#include "peer/platform/clock.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/mapped_file.hpp"
@@ -23,6 +24,9 @@
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/corpus/tokenizer.hpp"
+#include "project_server/database/revocations.hpp"
+#include "project_server/signed_revocations.hpp"
+#include "project_server/ticket_key.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -102,10 +106,16 @@ std::uint16_t peer_port(const fs::path& project, const server::Settings& setting
     throw InputError(fmt::format("no port from {} on is left for the run", settings.peer_port));
 }
 
+/// The public keys that a run file names.
+struct PublicKeys {
+    PeerKey project;
+    PeerKey ticket;
+    PeerKey backbone;
+};
+
 formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
                                const std::optional<ImportedModel>& imported,
-                               const server::Settings& settings, const PeerKey& project_key,
-                               const PeerKey& backbone_key) {
+                               const server::Settings& settings, const PublicKeys& keys) {
     const auto preset = model_preset(options.model);
     formats::RunFile run;
     run.name = options.name;
@@ -127,8 +137,9 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.steps = options.steps;
     run.optimizer = make_optimizer(options, preset);
     run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
-    run.project_key = project_key;
-    run.backbone_key = backbone_key;
+    run.project_key = keys.project;
+    run.ticket_key = keys.ticket;
+    run.backbone_key = keys.backbone;
     run.gateway = settings.url + "dedloc/";
     run.dht_seeds = {{.host = settings.host(), .port = peer_port(options.project, settings)}};
     run.shards = corpus.shards;
@@ -217,14 +228,20 @@ CreatedRun create_run(const RunOptions& options, const Begins& begins) {
     begins("reading the model");
     const auto imported = import_for(options, corpus);
     const auto backbone = KeyPair::generate();
+    const auto signer = platform::read_key(state / "keys/project.key");
     const auto run = make_run_file(options, corpus, imported, server::read_settings(project),
-                                   platform::read_key(state / "keys/project.key").public_key(),
-                                   backbone.public_key());
+                                   {.project = signer.public_key(),
+                                    .ticket = server::read_ticket_key(state).public_key(),
+                                    .backbone = backbone.public_key()});
     const auto json = formats::write_run_file(run);
     const auto target = state / "runs" / options.name;
     UnfinishedFolder folder{target};
     fill_folder(folder.path(), options, corpus, json, formats::run_id(run), imported, backbone,
                 begins);
+    // The gateway hands out this list until the run's backbone has signed one.
+    server::write_signed_revocations(
+        folder.path(),
+        formats::sign(server::recent_revocations(access.database(), platform::utc_now()), signer));
     begins("writing all to the disk");
     folder.finish();
     try {

@@ -12,6 +12,7 @@
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/database/schema.hpp"
 #include "project_server/database/statement_limit.hpp"
+#include "project_server/ticket_key.hpp"
 
 namespace dedloc::cli {
 
@@ -56,6 +57,10 @@ std::vector<std::string> upgrade_files(const fs::path& project, const server::Se
     if (!is_private(project / kPrivateFolder)) {
         fs::permissions(project / kPrivateFolder, fs::perms::owner_all);
         changes.push_back(fmt::format("folder {} is its owner's alone now", kPrivateFolder));
+    }
+    if (server::make_ticket_key(project)) {
+        changes.push_back(
+            "keys/ticket.key was made; it signs the tickets of runs created from now on");
     }
     const auto file = project / "nginx/nginx.conf";
     const auto wanted = nginx_configuration(settings);

@@ -14,8 +14,9 @@ namespace dedloc::cli {
 /// Errors: std::filesystem::filesystem_error.
 void make_project_folders(const std::filesystem::path& project);
 
-/// Makes folders that are missing, takes rights of others away, and writes nginx.conf if it is not
-/// what this version writes. Returns a sentence for each change. Idempotent. Errors: IoError.
+/// Makes folders and the ticket key if they are missing, takes rights of others away, and writes
+/// nginx.conf if it is not what this version writes. Returns a sentence for each change.
+/// Idempotent. Errors: IoError.
 std::vector<std::string> upgrade_files(const std::filesystem::path& project,
                                        const server::Settings& settings);
 

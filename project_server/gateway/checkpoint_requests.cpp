@@ -21,14 +21,14 @@ constexpr int kMaxCandidates = 10'000;
 /// Rows of requests are kept so long.
 constexpr std::chrono::hours kKept{24 * 90};
 
-/// The place of an account in the order of a period: a signature, which only the project can make.
-Digest place_of(const KeyPair& project, std::int64_t run, std::int64_t period, std::int64_t user) {
+/// The place of an account in the order of a period: a signature, which only the gateway can make.
+Digest place_of(const KeyPair& secret, std::int64_t run, std::int64_t period, std::int64_t user) {
     ByteWriter writer;
     writer.append(bytes_of("dedloc checkpoint request"));
     writer.write(run);
     writer.write(period);
     writer.write(user);
-    return blake2b(project.sign(std::move(writer).finish()));
+    return blake2b(secret.sign(std::move(writer).finish()));
 }
 
 /// Whether the project lacks a checkpoint that is younger than a period, and has a step that its
@@ -45,7 +45,7 @@ bool lacks_checkpoint(Database& database, std::int64_t run, std::int64_t now) {
 }
 
 /// The results that are chosen in a period.
-std::vector<std::int64_t> chosen(Database& database, const KeyPair& project, std::int64_t run,
+std::vector<std::int64_t> chosen(Database& database, const KeyPair& secret, std::int64_t run,
                                  std::int64_t period, std::int64_t now) {
     const auto spec = database.query_one("select spec from dedloc_run where id = ?", {run});
     const auto bytes = formats::checkpoint_bytes(formats::parse_run_file(spec->text("spec")));
@@ -63,7 +63,7 @@ std::vector<std::int64_t> chosen(Database& database, const KeyPair& project, std
     }
     std::vector<std::pair<Digest, std::int64_t>> order;
     for (const auto& [user, result] : results) {
-        order.emplace_back(place_of(project, run, period, user), result);
+        order.emplace_back(place_of(secret, run, period, user), result);
     }
     std::ranges::sort(order);
     if (order.size() > kUploaders) order.resize(kUploaders);
@@ -74,7 +74,7 @@ std::vector<std::int64_t> chosen(Database& database, const KeyPair& project, std
 
 }  // namespace
 
-bool is_asked_for_checkpoint(Database& database, const KeyPair& project, const AskedJob& job,
+bool is_asked_for_checkpoint(Database& database, const KeyPair& secret, const AskedJob& job,
                              formats::UtcSeconds now) {
     if (job.only_averages) return false;
     const std::int64_t time = now.time_since_epoch().count();
@@ -97,7 +97,7 @@ bool is_asked_for_checkpoint(Database& database, const KeyPair& project, const A
     database.execute("delete from dedloc_upload where runid = ? and asked < ?",
                      {job.run, time - std::chrono::seconds{kKept}.count()});
     int place = 0;
-    for (const std::int64_t result : chosen(database, project, job.run, period, time)) {
+    for (const std::int64_t result : chosen(database, secret, job.run, period, time)) {
         // Another thread may have chosen for this period.
         database.execute(
             "insert ignore into dedloc_upload (runid, resultid, asked, period, place) values "

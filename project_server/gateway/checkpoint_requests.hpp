@@ -29,13 +29,14 @@ struct AskedJob {
 
 /// Whether this job is asked for the run's state. The first ticket of a period chooses for all: of
 /// each account with suitable jobs one, and of these the ones whose accounts come first in an order
-/// that only the project's key determines and that differs in each period. So no account can make
-/// itself chosen more often than others, however often it asks and however many jobs it has.
+/// that only `secret`, the gateway's key, determines and that differs in each period. So no account
+/// can make itself chosen more often than others, however often it asks and however many jobs it
+/// has.
 ///
 /// Errors   DatabaseError; InputError: the run's row has no run file
 /// Thread   any, each with its own `database`
 /// Cost     one statement if the job or others are chosen already, four more while none is wanted
-bool is_asked_for_checkpoint(server::Database& database, const KeyPair& project,
-                             const AskedJob& job, formats::UtcSeconds now);
+bool is_asked_for_checkpoint(server::Database& database, const KeyPair& secret, const AskedJob& job,
+                             formats::UtcSeconds now);
 
 }  // namespace dedloc::gateway

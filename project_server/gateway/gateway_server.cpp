@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "peer/base/log.hpp"
@@ -15,6 +16,7 @@
 #include "project_server/gateway/dial_back.hpp"
 #include "project_server/gateway/link_transfers.hpp"
 #include "project_server/gateway/replies.hpp"
+#include "project_server/gateway/run_signer.hpp"
 #include "project_server/gateway/tickets.hpp"
 #include "project_server/web/database_pool.hpp"
 #include "project_server/web/http_setup.hpp"
@@ -91,10 +93,10 @@ std::optional<std::string> read(Response& response, const ContentReader& content
 }  // namespace
 
 struct GatewayServer::Routes {
-    Routes(const server::ProjectConfig& config, const KeyPair& its_key,
+    Routes(const server::ProjectConfig& config, const std::filesystem::path& state,
            const GatewayAddress& address)
         : pool(config.database),
-          key(its_key),
+          signer(state),
           project(config.name),
           proxy(address.proxy),
           transfers({}, address.proxy) {
@@ -156,12 +158,13 @@ struct GatewayServer::Routes {
             const formats::UtcSeconds utc = platform::utc_now();
             formats::EnrolmentReply answer;
             pool.with([&](server::Database& database) {
-                const Issued issued = issue_ticket(database, key, wanted, utc);
-                answer.ticket = issued.ticket;
+                const Issued issued = issue_ticket(database, signer.key(), wanted, utc);
+                auto its = signer.sign(database, issued.run, issued.ticket);
+                answer.ticket = its.ticket;
+                answer.revoked = std::move(its.revoked);
                 answer.upload = issued.upload;
                 answer.download = issued.download;
                 answer.wants_checkpoint = issued.wants_checkpoint;
-                answer.revoked = formats::sign(server::recent_revocations(database, utc), key);
                 return true;
             });
             answer.address = address;
@@ -179,6 +182,9 @@ struct GatewayServer::Routes {
         } catch (const Refused& error) {
             log_info("no ticket for {}: {}", address, error.what());
             refuse_ticket(response, kForbidden, error.what());
+        } catch (const CannotSign& error) {
+            log_error("no ticket for {}: {}", address, error.what());
+            refuse(response, kUnavailable, "the project cannot sign tickets now");
         } catch (const server::RefusedData& error) {
             log_error("enrolment from {}: {}", address, error.what());
             refuse_ticket(response, kBadRequest, error.answer());
@@ -188,7 +194,7 @@ struct GatewayServer::Routes {
     }
 
     server::DatabasePool pool;
-    const KeyPair key;
+    RunSigner signer;
     const std::string project;
     const std::string proxy;
     LinkTransfers transfers;
@@ -200,9 +206,9 @@ struct GatewayServer::Routes {
     std::uint16_t port = 0;
 };
 
-GatewayServer::GatewayServer(const server::ProjectConfig& config, const KeyPair& key,
-                             const GatewayAddress& address)
-    : routes_(std::make_unique<Routes>(config, key, address)) {
+GatewayServer::GatewayServer(const server::ProjectConfig& config,
+                             const std::filesystem::path& state, const GatewayAddress& address)
+    : routes_(std::make_unique<Routes>(config, state, address)) {
     routes_->port = server::bind(routes_->http, address.host, address.port);
 }
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 
-#include "peer/base/digest.hpp"
 #include "project_server/database/project_config.hpp"
 
 namespace dedloc::gateway {
@@ -21,9 +21,10 @@ struct GatewayAddress {
 /// The HTTP server of one project's gateway.
 class GatewayServer {
   public:
-    /// Binds the port. `key` is the project's. On another address than loopback it serves the proxy
-    /// only. Errors: IoError if the port is in use.
-    GatewayServer(const server::ProjectConfig& config, const KeyPair& key,
+    /// Binds the port. `state` holds keys/ticket.key and runs/ (server::state_folder()). On another
+    /// address than loopback it serves the proxy only.
+    /// Errors: IoError if the port is in use; as RunSigner's.
+    GatewayServer(const server::ProjectConfig& config, const std::filesystem::path& state,
                   const GatewayAddress& address);
     ~GatewayServer();
     GatewayServer(const GatewayServer&) = delete;

@@ -2,7 +2,6 @@
 #include <thread>
 
 #include "peer/base/log.hpp"
-#include "peer/platform/key_file.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
@@ -19,14 +18,12 @@ void serve(const std::string& project, const server::ListenAddress& address) {
     server::Handover turn{project, "dedloc-gateway", signals};
     if (!turn.has_begun()) return;
     const auto config = server::load_project_config(project);
-    const KeyPair key =
-        platform::read_key(server::state_folder(config.directory) / "keys/project.key");
     {
         // Fail at once, with one sentence, if the database cannot be reached.
         const server::Database probe{config.database};
     }
     GatewayServer server{config,
-                         key,
+                         server::state_folder(config.directory),
                          {.host = address.host,
                           .port = address.port,
                           .proxy = server::read_settings(project).gateway_proxy}};

@@ -145,11 +145,11 @@ std::optional<Bandwidth> believable(double bytes_per_second) {
     return Bandwidth{static_cast<std::uint64_t>(bytes_per_second)};
 }
 
-/// A run whose row is damaged gets tickets nevertheless.
-bool wants_checkpoint(Database& database, const KeyPair& project, const Row& job,
+/// A fault here costs no ticket.
+bool wants_checkpoint(Database& database, const KeyPair& secret, const Row& job,
                       formats::UtcSeconds now) {
     try {
-        return is_asked_for_checkpoint(database, project,
+        return is_asked_for_checkpoint(database, secret,
                                        {.run = job.integer("run"),
                                         .result = job.integer("result"),
                                         .only_averages = job.integer("only_averages") != 0},
@@ -162,7 +162,7 @@ bool wants_checkpoint(Database& database, const KeyPair& project, const Row& job
 
 }  // namespace
 
-Issued issue_ticket(Database& database, const KeyPair& project,
+Issued issue_ticket(Database& database, const KeyPair& secret,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now) {
     const Row job = find_job(database, request);
     require_our_app(job, request.result);
@@ -191,10 +191,11 @@ Issued issue_ticket(Database& database, const KeyPair& project,
         record_suspect(database, job, now, refusal.what());
         throw;
     }
-    return {.ticket = formats::sign(ticket, project),
+    return {.ticket = ticket,
+            .run = job.integer("run"),
             .upload = believable(job.real("n_bwup")),
             .download = believable(job.real("n_bwdown")),
-            .wants_checkpoint = wants_checkpoint(database, project, job, now)};
+            .wants_checkpoint = wants_checkpoint(database, secret, job, now)};
 }
 
 }  // namespace dedloc::gateway

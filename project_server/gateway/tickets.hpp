@@ -1,5 +1,5 @@
-// Issues tickets: a volunteer whose computer has a job of a run in progress gets one for the key
-// that the request names.
+// Issues tickets, unsigned: a volunteer whose computer has a job of a run in progress gets one for
+// the key that the request names. RunSigner signs them.
 #pragma once
 
 #include <optional>
@@ -30,20 +30,22 @@ inline constexpr double kFastestBytesPerSecond = 125e6;
 
 /// A ticket and what its reply carries with it.
 struct Issued {
-    formats::SignedTicket ticket;         ///< signed by the project
+    formats::Ticket ticket;               ///< not signed yet
+    std::int64_t run = 0;                 ///< dedloc_run.id of its run
     std::optional<Bandwidth> upload{};    ///< as in formats::EnrolmentReply
     std::optional<Bandwidth> download{};  ///< as in formats::EnrolmentReply
     bool wants_checkpoint = false;        ///< as in formats::EnrolmentReply
 };
 
-/// Checks the request against the database, signs a ticket and records it in dedloc_ticket. The
-/// first ticket of a key binds it to its result for ever, because dedloc-credit pays a key's
-/// contributions to that result.
+/// Checks the request against the database and records its ticket in dedloc_ticket. `secret` is the
+/// gateway's key, from which the order of is_asked_for_checkpoint() follows. The first ticket of a
+/// key binds it to its result for ever, because dedloc-credit pays a key's contributions to that
+/// result.
 ///
 /// Errors   Refused, DatabaseError, RefusedData
 /// Thread   any, each with its own `database`
-/// Cost     eight statements, one signature; as is_asked_for_checkpoint()
-Issued issue_ticket(server::Database& database, const KeyPair& project,
+/// Cost     eight statements; as is_asked_for_checkpoint()
+Issued issue_ticket(server::Database& database, const KeyPair& secret,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now);
 
 }  // namespace dedloc::gateway

@@ -28,6 +28,7 @@
 #include "project_server/official/templates_text.hpp"
 #include "project_server/official/xml_file.hpp"
 #include "project_server/official_settings.hpp"
+#include "project_server/ticket_key.hpp"
 
 namespace dedloc::official {
 namespace {
@@ -225,8 +226,11 @@ void Installer::state() {
             fs::create_directories(root() / kFolder / name);
         }
     });
-    step("dedloc/keys/project.key: the key that signs tickets", fs::exists(key),
-         [&] { platform::write_key(key, KeyPair::generate()); });
+    step("dedloc/keys/project.key: the key that signs generations, pauses and revocations",
+         fs::exists(key), [&] { platform::write_key(key, KeyPair::generate()); });
+    const fs::path state = root() / kFolder;
+    step("dedloc/keys/ticket.key: the key that signs tickets",
+         fs::exists(server::ticket_key_file(state)), [&] { server::make_ticket_key(state); });
 }
 
 void Installer::tables() {

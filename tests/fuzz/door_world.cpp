@@ -24,6 +24,8 @@
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/database/schema.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/signed_revocations.hpp"
+#include "project_server/ticket_key.hpp"
 #include "tests/small_run.hpp"
 
 namespace dedloc::fuzz {
@@ -135,9 +137,16 @@ void add_look_alikes(std::vector<std::string>& values, const std::string& text) 
     }
 }
 
-std::string run_document() {
+/// The run's file; writes what the gateway signs its tickets with to the project's folder.
+std::string make_run(const fs::path& project) {
     formats::RunFile run = tests::small_run();
-    run.project_key = run.backbone_key = KeyPair::generate().public_key();
+    const KeyPair project_key = KeyPair::generate();
+    server::make_ticket_key(project);
+    fs::create_directories(project / "runs/first");
+    server::write_signed_revocations(project / "runs/first",
+                                     formats::sign(formats::Revocations{}, project_key));
+    run.project_key = run.backbone_key = project_key.public_key();
+    run.ticket_key = server::read_ticket_key(project).public_key();
     run.gateway = "http://127.0.0.1/dedloc/";
     run.dht_seeds.push_back({.host = "127.0.0.1", .port = 9});
     return formats::write_run_file(run);
@@ -180,7 +189,7 @@ DoorProject::DoorProject(const server::MariadbPlace& place, server::ProjectConfi
         known_values_.emplace_back(text);
     }
     web_ = std::make_unique<server::HttpServer>(config_, "127.0.0.1", 0);
-    gateway_ = std::make_unique<gateway::GatewayServer>(config_, KeyPair::generate(),
+    gateway_ = std::make_unique<gateway::GatewayServer>(config_, config_.directory,
                                                         gateway::GatewayAddress{});
     serving_.emplace_back([this] { web_->run(); });
     serving_.emplace_back([this] { gateway_->run(); });
@@ -227,7 +236,7 @@ void DoorProject::add_jobs() {
     database.execute(
         "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
         "credit_per_sample, created) values ('first', ?, ?, 1, 1, 1, 1, 0)",
-        {std::string(64, 'a'), run_document()});
+        {std::string(64, 'a'), make_run(config_.directory)});
     const std::int64_t run = database.insert_id();
     // More are unsent than odd requests can get, each of which may be asked several times.
     std::array<Person*, 22> owners{&honest_, &odd_};

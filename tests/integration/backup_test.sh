@@ -54,7 +54,9 @@ END
 members=()
 for number in 1 2; do
     [[ $(new_host "$number") == "$number" ]] || fail_test "no host $number"
-    "$peer" ticket "$project/runs/r/run.json" --project-key "$project/keys/project.key" \
+    # Both keys sign tickets of the run.
+    signer=$([[ $number == 1 ]] && echo project || echo ticket)
+    "$peer" ticket "$project/runs/r/run.json" --project-key "$project/keys/$signer.key" \
         --key "$folder/$number.key" --ticket "$folder/$number.ticket" --user 1 --host "$number" \
         >/dev/null
     "$peer" join "$project/runs/r/run.json" --key "$folder/$number.key" \
@@ -150,6 +152,7 @@ generation=$(jq .runs[0].generation "$folder/answer")
     || fail_test "$(<"$folder/answer")"
 grep -qF "$restored/download" "$restored/config.xml" || fail_test "config.xml names the old folder"
 cmp "$folder/relay" "$restored/keys/mail_credentials"
+cmp "$folder/lost/keys/ticket.key" "$restored/keys/ticket.key"
 "$dedloc" project start "$restored" >/dev/null
 log=$restored/log/dedloc-backbone-r.log
 output=$log

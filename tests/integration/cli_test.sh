@@ -60,8 +60,8 @@ echo "a project is made whole"
 says 2 'exists already' "$dedloc" project create "$p" --name x
 url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$p/config.xml")
 port=${url##*:} port=${port%/}
-[[ $(stat -c %a "$p" "$p/keys/project.key" "$p/config.xml") \
-    == $'700\n600\n600' ]] \
+[[ $(stat -c %a "$p" "$p/keys/project.key" "$p/keys/ticket.key" "$p/config.xml") \
+    == $'700\n600\n600\n600' ]] \
     || fail_test "secrets can be read by others"
 
 echo "it runs, and a daemon that is killed comes back"

@@ -45,6 +45,17 @@ finds 0 '^0 bad, 1 warnings, 1 not checked'
 shows .is_running false
 shows '.runs[0] | .name + .state' earlierrunning
 says 0 'is up to date already' "$dedloc" project upgrade "$project"
+# A project of a version without ticket keys gets one; another time it keeps that.
+mv "$project/keys/ticket.key" "$folder/ticket.key"
+finds 1 '^bad +secrets +.*/keys/ticket.key cannot be read'
+says 0 'keys/ticket.key was made' "$dedloc" project upgrade "$project"
+[[ $(stat -c %a "$project/keys/ticket.key") == 600 ]] || fail_test "others can read the ticket key"
+key=$(<"$project/keys/ticket.key")
+says 0 'is up to date already' "$dedloc" project upgrade "$project"
+[[ $(<"$project/keys/ticket.key") == "$key" ]] || fail_test "another ticket key"
+finds 1 '^bad +runs +the run earlier was made with another ticket key'
+mv "$folder/ticket.key" "$project/keys/ticket.key"
+finds 0 '^unknown  daemons'
 
 echo "a running one"
 "$dedloc" project start "$project" >/dev/null

@@ -1,7 +1,8 @@
 // Each attempt is one POST. An answer counts only if it is the gateway's: a ticket for this run and
-// key that the project has signed with the revocations, or a refusal in the gateway's own words.
-// Whatever else answers at the URL (a web server without the gateway's line, a proxy's error page,
-// a captive portal) says nothing about the job, so it is retried like a failure without an answer.
+// key that one of the run's keys has signed with revocations that the project has signed, or a
+// refusal in the gateway's own words. Whatever else answers at the URL (a web server without the
+// gateway's line, a proxy's error page, a captive portal) says nothing about the job, so it is
+// retried like a failure without an answer.
 // The clocks are compared here, since a peer whose clock is wrong would have its ticket refused on
 // every link.
 #include "peer/net/gateway/enrolment.hpp"
@@ -44,8 +45,10 @@ std::optional<formats::EnrolmentReply> reply_in(const HttpAnswer& answer,
     try {
         formats::EnrolmentReply reply = formats::parse_enrolment_reply(answer.body);
         const formats::Ticket& ticket = reply.ticket.ticket;
+        const formats::TicketSigners signers{.project = options.project,
+                                             .gateway = options.ticket_key};
         const bool is_ours = ticket.run == options.run && ticket.peer == options.request.key &&
-                             formats::is_signed_by(options.project, reply.ticket) &&
+                             formats::is_signed_by(signers, reply.ticket) &&
                              formats::is_signed_by(options.project, reply.revoked);
         return is_ours ? std::optional{std::move(reply)} : std::nullopt;
     } catch (const InputError&) {

@@ -21,10 +21,11 @@ class EnrolmentRefused : public Error {
 struct EnrolmentOptions {
     std::string gateway;                ///< URL of the gateway, with a slash at its end
     formats::EnrolmentRequest request;  ///< the key that the ticket is for, and more
-    PeerKey project;                    ///< must have signed the ticket
-    RunId run;                          ///< the ticket must be for this run
-    std::string proxy{};                ///< URL; empty: as http_proxy, https_proxy and no_proxy say
-    std::string certificates{};         ///< file with CA certificates; empty: the system's
+    PeerKey project;  ///< must have signed the revocations, and the ticket unless ticket_key has
+    std::optional<PeerKey> ticket_key{};  ///< RunFile::ticket_key
+    RunId run;                            ///< the ticket must be for this run
+    std::string proxy{};         ///< URL; empty: as http_proxy, https_proxy and no_proxy say
+    std::string certificates{};  ///< file with CA certificates; empty: the system's
     /// Backoff before the first retry; each pause is a random part of it, at least half. It
     /// doubles with each retry up to a minute.
     std::chrono::milliseconds first_pause{1'000};

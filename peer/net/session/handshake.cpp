@@ -75,12 +75,13 @@ Side other(Side side) {
 
 }  // namespace
 
-/// The project's signature is checked first: the ticket's fields count only if it is valid.
+/// The signature is checked first: the ticket's fields count only if it is valid.
 LinkRefusal judge(const std::optional<formats::SignedTicket>& ticket, const SessionOptions& session,
                   formats::UtcSeconds now, const formats::Revocations& revoked) {
     if (!ticket) return LinkRefusal::kNoTicket;
     const formats::Ticket& seat = ticket->ticket;
-    if (!formats::is_signed_by(session.project, *ticket)) return LinkRefusal::kOtherProject;
+    const formats::TicketSigners signers{.project = session.project, .gateway = session.ticket_key};
+    if (!formats::is_signed_by(signers, *ticket)) return LinkRefusal::kOtherProject;
     if (seat.run != session.run) return LinkRefusal::kOtherRun;
     constexpr std::chrono::seconds kClockError{wire::kClockErrorSeconds};
     if (now + kClockError < seat.issued) return LinkRefusal::kNotYetValid;

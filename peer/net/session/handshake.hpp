@@ -37,7 +37,8 @@ namespace dedloc::net {
 
 /// The credentials of a peer and what it requires of the other end.
 struct SessionOptions {
-    PeerKey project;                              ///< signs all tickets of the run
+    PeerKey project;                              ///< signs tickets of the run
+    std::optional<PeerKey> ticket_key{};          ///< RunFile::ticket_key: signs tickets, too
     RunId run;                                    ///< both tickets must be for this run
     KeyPair key;                                  ///< this peer's key
     std::optional<formats::SignedTicket> ticket;  ///< for `key`; nothing: every peer refuses us

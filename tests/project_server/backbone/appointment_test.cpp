@@ -66,6 +66,9 @@ TEST_CASE("a damaged or foreign appointment is refused in one sentence", "[serve
     other = good;
     other.settings.ticket.signature[0] ^= std::byte{1};
     refused(write_appointment(other), "not signed by the run's project");
+    other = good;
+    other.settings.ticket = formats::sign(good.settings.ticket.ticket, KeyPair::generate());
+    refused(write_appointment(other), "not signed by the run's project");
 }
 
 TEST_CASE("wanted voters are read as they were written, or refused as a whole", "[server]") {

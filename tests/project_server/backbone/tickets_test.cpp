@@ -2,6 +2,8 @@
 // closes the links of peers that the project's database lists as revoked.
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
+#include <set>
 
 #include "peer/base/log.hpp"
 #include "peer/net/session/link_refusal.hpp"
@@ -14,6 +16,7 @@
 #include "project_server/backbone/revocation_watch.hpp"
 #include "project_server/control/client.hpp"
 #include "project_server/settings.hpp"
+#include "project_server/signed_revocations.hpp"
 #include "tests/peer/net/tcp/inbox.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
@@ -41,6 +44,7 @@ class World {
             {.bytes = 4'000, .dht_seeds = {{"127.0.0.1", platform::free_port("127.0.0.1")}}});
         run_.name = "first";
         run_.project_key = project_.public_key();
+        run_.ticket_key = ticket_key_.public_key();
         run_.backbone_key = backbone.public_key();
         run_.gateway = "http://127.0.0.1:9/dedloc/";
         platform::replace_file(folder / "run.json", formats::write_run_file(run_));
@@ -56,6 +60,7 @@ class World {
     net::TransportOptions member(const KeyPair& key, std::uint64_t host) const {
         net::TransportOptions options;
         options.session = net::SessionOptions{.project = project_.public_key(),
+                                              .ticket_key = run_.ticket_key,
                                               .run = formats::run_id(run_),
                                               .key = key,
                                               .ticket = {}};
@@ -64,10 +69,18 @@ class World {
                                                  .seat = {.user = 1, .host = host, .result = 3},
                                                  .issued = now(),
                                                  .expires = now() + 1h},
-                                                project_);
+                                                ticket_key_);
         return options;
     }
     const formats::RunFile& run() const { return run_; }
+    const KeyPair& project() const { return project_; }
+    const KeyPair& ticket_key() const { return ticket_key_; }
+    /// The list for the gateway, which the project has signed.
+    formats::Revocations stored() const {
+        const auto list = server::read_signed_revocations(folder_.path() / "runs/first");
+        CHECK(formats::is_signed_by(project_.public_key(), list));
+        return list.revocations;
+    }
     /// Whether the backbone does what is asked.
     bool asks(const control::Request& request) const {
         const auto answer = control::ask(folder_.path() / "runs/first", request);
@@ -77,6 +90,7 @@ class World {
   private:
     const TemporaryDirectory folder_;
     const KeyPair project_ = KeyPair::generate();
+    const KeyPair ticket_key_ = KeyPair::generate();
     formats::RunFile run_;
 };
 
@@ -117,6 +131,38 @@ TEST_CASE("a backbone links with peers that have a ticket, until it is revoked",
         member.dial(place);
         CHECK(inbox.next<event::LinkOpened>());
     }
+}
+
+TEST_CASE("a backbone signs each list of revocations for the gateway", "[server]") {
+    const World world;
+    const auto began = now();
+    Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
+    CHECK(world.stored().size() == 0);
+    CHECK(world.stored().as_of >= began);
+    const control::Revocation host{.hosts = {7}};
+    CHECK(world.asks({.command = Command::kRevoke, .revocation = host}));
+    CHECK(world.stored().hosts == std::set<std::uint64_t>{7});
+    CHECK(world.asks({.command = Command::kForgive, .revocation = host}));
+    CHECK(world.stored().size() == 0);
+    // A list that could not be written is written later.
+    const auto file = world.folder() / "runs/first/revocations";
+    std::filesystem::remove(file);
+    std::filesystem::create_directory(file);
+    CHECK(world.asks({.command = Command::kRevoke, .revocation = host}));
+    std::filesystem::remove(file);
+    backbone.poll();
+    CHECK(world.stored().hosts == std::set<std::uint64_t>{7});
+}
+
+TEST_CASE("the ticket key pauses no run", "[server]") {
+    const World world;
+    const Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
+    const auto pauses = [&](const KeyPair& signer) {
+        return world.asks({.command = Command::kPause,
+                           .pause = sign_pause(formats::run_id(world.run()), 1, signer)});
+    };
+    CHECK_FALSE(pauses(world.ticket_key()));
+    CHECK(pauses(world.project()));
 }
 
 TEST_CASE("what is revoked without a database outlives the backbone's process", "[server][net]") {

@@ -72,6 +72,10 @@ TEST_CASE("secrets that others can read and keys that do not match are found",
     find_each({
         {"secrets", "keys/project.key: its mode is 644", Level::kBad,
          [](CheckedProject& p) { chmod((p.root() / "keys/project.key").c_str(), 0644); }},
+        {"secrets", "keys/ticket.key: its mode is 640", Level::kBad,
+         [](CheckedProject& p) { chmod((p.root() / "keys/ticket.key").c_str(), 0640); }},
+        {"secrets", "keys/ticket.key cannot be read", Level::kBad,
+         [](CheckedProject& p) { fs::remove(p.root() / "keys/ticket.key"); }},
         {"secrets", "config.xml: its mode is 640", Level::kBad,
          [](CheckedProject& p) { chmod((p.root() / "config.xml").c_str(), 0640); }},
         {"secrets", "backbone.key: its mode is 602", Level::kBad,
@@ -94,6 +98,23 @@ TEST_CASE("secrets that others can read and keys that do not match are found",
              platform::replace_file(p.root() / "keys/upload_public", "nothing");
          }},
     });
+}
+
+TEST_CASE("a run without a ticket key, for which the gateway has the project's key, is found",
+          "[server][integration]") {
+    const auto warnings = [](CheckedProject& project) {
+        return std::ranges::count_if(project.faults(), [](const Finding& fault) {
+            return fault.check == "runs" && fault.level == Level::kWarning &&
+                   fault.sentence.starts_with("the run file of demo names no ticket key");
+        });
+    };
+    CheckedProject project{false};
+    CHECK(project.faults().empty());  // the run is finished
+    project.database().execute("update dedloc_run set state = 'paused'");
+    CHECK(warnings(project) == 1);
+    CheckedProject newer;
+    newer.database().execute("update dedloc_run set state = 'paused'");
+    CHECK(warnings(newer) == 0);
 }
 
 TEST_CASE("a code-signing key on another machine is no fault", "[server][integration]") {
@@ -292,6 +313,10 @@ TEST_CASE("runs whose files, keys and rows do not agree are found", "[server][in
         {"runs", "was made with another project key", Level::kBad,
          [](CheckedProject& p) {
              platform::write_key(p.root() / "keys/project.key", KeyPair::generate());
+         }},
+        {"runs", "was made with another ticket key", Level::kBad,
+         [](CheckedProject& p) {
+             platform::write_key(p.root() / "keys/ticket.key", KeyPair::generate());
          }},
         {"runs", "is not the key that the run file names", Level::kBad,
          [](CheckedProject& p) {

@@ -32,7 +32,9 @@ class CheckedProject {
     static constexpr std::uint64_t kSteps = 4;
     static constexpr std::uint64_t kElements = 64;
 
-    CheckedProject() {
+    /// A run file of an earlier version names no ticket key.
+    explicit CheckedProject(bool has_ticket_key = true) {
+        if (!has_ticket_key) run_ticket_key_.reset();
         empty();
         make_files();
         make_run();
@@ -138,6 +140,7 @@ class CheckedProject {
         }
         std::filesystem::copy(made.path(), keys);
         platform::write_key(keys / "project.key", project_key_);
+        platform::write_key(keys / "ticket.key", ticket_key_);
         server::write_settings(root(), settings);
         std::filesystem::permissions(
             root() / "config.xml",
@@ -156,6 +159,7 @@ class CheckedProject {
         run_ = tests::small_run(kElements);
         run_.steps = kSteps;
         run_.project_key = project_key_.public_key();
+        run_.ticket_key = run_ticket_key_;
         run_.backbone_key = backbone_.public_key();
         run_.shards = {{.name = "shard_a",
                         .digest = blake2b(std::as_bytes(std::span{shard})),
@@ -274,6 +278,8 @@ class CheckedProject {
     server::TestProject& project_ = shared(std::exchange(is_altered_, false));
     inline static bool is_altered_ = false;  ///< whether a test has altered tables
     const KeyPair project_key_ = KeyPair::generate();
+    const KeyPair ticket_key_ = KeyPair::generate();
+    std::optional<PeerKey> run_ticket_key_ = ticket_key_.public_key();
     const KeyPair backbone_ = KeyPair::generate();
     const PeerKey member_ = KeyPair::generate().public_key();
     const PeerKey other_ = KeyPair::generate().public_key();

@@ -5,14 +5,19 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "peer/net/dht/dht_seed.hpp"
 #include "peer/net/gateway/enrolment.hpp"
+#include "peer/platform/key_file.hpp"
 #include "peer/tool/synthetic_run.hpp"
 #include "project_server/gateway/gateway_server.hpp"
+#include "project_server/signed_revocations.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 namespace dedloc::gateway {
@@ -21,10 +26,20 @@ using namespace std::chrono_literals;
 using server::Database;
 using server::TestProject;
 
-/// A project with one account, one computer, one job of one run in progress, and its gateway.
+/// Whether the run file names a ticket key; runs of earlier versions name none.
+enum class Signer : std::uint8_t { kTicketKey, kProjectKey };
+
+/// A project with one account, one computer, one job of one run in progress, and its gateway. The
+/// project's key is in no file that the gateway sees, unless it signs the run's tickets.
 class Gateway {
   public:
-    Gateway() {
+    explicit Gateway(Signer signer = Signer::kTicketKey) : signer_(signer) {
+        platform::write_key(state() / "keys/ticket.key", ticket_key_);
+        if (signer == Signer::kProjectKey) {
+            platform::write_key(state() / "keys/project.key", project_key_);
+        }
+        std::filesystem::create_directories(state() / "runs/first");
+        publish({});
         Database& database = project_.database();
         database.execute("insert into user (authenticator, email_addr) values ('secret', 'a@b')");
         user_ = database.insert_id();
@@ -48,8 +63,8 @@ class Gateway {
     Gateway& operator=(const Gateway&) = delete;
 
     void start() {
-        server_ =
-            std::make_unique<GatewayServer>(project_.config(), key_, GatewayAddress{.port = port_});
+        server_ = std::make_unique<GatewayServer>(project_.config(), state(),
+                                                  GatewayAddress{.port = port_});
         port_ = server_->port();
         thread_ = std::thread([this] { server_->run(); });
     }
@@ -67,7 +82,8 @@ class Gateway {
                             .result = "first_1_0",
                             .key = peer_.public_key(),
                             .port = 0},
-                .project = key_.public_key(),
+                .project = project_key_.public_key(),
+                .ticket_key = ticket_key(),
                 .run = run_,
                 .first_pause = 20ms,
                 .timeout = 10s};
@@ -81,6 +97,17 @@ class Gateway {
         return "a ticket";
     }
 
+    /// Writes the list that the gateway hands out, as the run's backbone does.
+    void publish(const formats::Revocations& list) const {
+        server::write_signed_revocations(state() / "runs/first", formats::sign(list, project_key_));
+    }
+    /// The ticket key that the run file names.
+    std::optional<PeerKey> ticket_key() const {
+        if (signer_ == Signer::kProjectKey) return std::nullopt;
+        return ticket_key_.public_key();
+    }
+
+    const std::filesystem::path& state() const { return project_.root(); }
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
     Database& database() { return project_.database(); }
     std::uint16_t port() const { return port_; }
@@ -92,13 +119,18 @@ class Gateway {
 
   private:
     std::string run_file() const {
-        return formats::write_run_file(
-            tool::make_run({.bytes = 4, .dht_seeds = {{"127.0.0.1", seed_.port()}}}));
+        formats::RunFile run =
+            tool::make_run({.bytes = 4, .dht_seeds = {{"127.0.0.1", seed_.port()}}});
+        run.project_key = project_key_.public_key();
+        run.ticket_key = ticket_key();
+        return formats::write_run_file(run);
     }
 
     TestProject project_;
     net::DhtSeed seed_{{.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}};
-    const KeyPair key_ = KeyPair::generate();
+    const Signer signer_;
+    const KeyPair project_key_ = KeyPair::generate();
+    const KeyPair ticket_key_ = KeyPair::generate();
     const KeyPair peer_ = KeyPair::generate();
     const RunId run_{blake2b(bytes_of("a run")).bytes};
     std::int64_t user_ = 0;

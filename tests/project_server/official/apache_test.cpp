@@ -21,7 +21,8 @@ class Served {
         options.programs = world_.programs();
         official::install(options, [](const auto&, const auto&) {});
         settings_ = server::read_settings(world_.root());
-        gateway_.emplace(server::load_project_config(world_.root()), KeyPair::generate(),
+        gateway_.emplace(server::load_project_config(world_.root()),
+                         server::state_folder(world_.root()),
                          gateway::GatewayAddress{.host = settings_.gateway_listen,
                                                  .port = settings_.gateway_port,
                                                  .proxy = settings_.gateway_proxy});

@@ -260,7 +260,12 @@ TEST_CASE(
     const auto files = world.files();
     const auto tables = world.tables();
     install(world);
-    const auto key = platform::read_text(world.root() / "dedloc/keys/project.key");
+    const auto keys = [&] {
+        return std::pair{platform::read_text(world.root() / "dedloc/keys/project.key"),
+                         platform::read_text(world.root() / "dedloc/keys/ticket.key")};
+    };
+    const auto made = keys();
+    CHECK(made.first != made.second);
     fs::create_directories(world.root() / "dedloc/runs/first");
     world.database().execute(
         "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
@@ -281,7 +286,7 @@ TEST_CASE(
     CHECK(deprecated() == 1);
 
     install(world);
-    CHECK(platform::read_text(world.root() / "dedloc/keys/project.key") == key);
+    CHECK(keys() == made);
     CHECK(world.database().query_one("select name from dedloc_run")->text("name") == "first");
     CHECK(deprecated() == 0);
 
@@ -373,9 +378,10 @@ TEST_CASE("installations and removals that are killed at any moment are complete
     const auto tables = world.tables();
     Random random{20'261'125};
     const auto limited = [](std::map<std::string, std::string> all) {
-        for (const char* const name : {"dedloc/keys/project.key", "dedloc/install.json",
-                                       "dedloc/dedloc.httpd.conf", "config.xml"}) {
-            all.erase(name);  // a new key, port and order of digests
+        for (const char* const name :
+             {"dedloc/keys/project.key", "dedloc/keys/ticket.key", "dedloc/install.json",
+              "dedloc/dedloc.httpd.conf", "config.xml"}) {
+            all.erase(name);  // new keys, a port and order of digests
         }
         return all;
     };

@@ -45,6 +45,7 @@ class Seat {
                                                    .key = key_.public_key(),
                                                    .port = 0},
                                        .project = run.project_key,
+                                       .ticket_key = run.ticket_key,
                                        .run = run_,
                                        .first_pause = 50ms,
                                        .timeout = 20s},

@@ -105,6 +105,28 @@ TEST_CASE("a dialler with a bad ticket is refused with the reason", "[net]") {
     CHECK(refusal(with_ticket(2, test_ticket(3))) == LinkRefusal::kBadSignature);
 }
 
+TEST_CASE("tickets of the project and of the run's ticket key are accepted", "[net]") {
+    constexpr std::uint8_t kTicketKey = 8;
+    const auto refusal = [](const SessionOptions& dialler, const SessionOptions& listener) {
+        Conversation talk(dialler, listener);
+        talk.play();
+        CHECK(talk.dialler.is_proven() == talk.listener.is_proven());
+        return talk.listener.refusal();
+    };
+    const auto knowing = [](SessionOptions options) {
+        options.ticket_key = test_key(kTicketKey).public_key();
+        return options;
+    };
+    const SessionOptions seat = knowing(with_ticket(2, test_ticket(2), kTicketKey));
+    const SessionOptions voter = knowing(session_of(1));
+    CHECK(refusal(seat, voter) == LinkRefusal::kNone);
+    CHECK(refusal(voter, seat) == LinkRefusal::kNone);
+    CHECK(refusal(seat, knowing(with_ticket(3, test_ticket(3), kTicketKey))) == LinkRefusal::kNone);
+    CHECK(refusal(knowing(with_ticket(2, test_ticket(2), 7)), voter) == LinkRefusal::kOtherProject);
+    // In a run without a ticket key only the project signs tickets.
+    CHECK(refusal(seat, session_of(1)) == LinkRefusal::kOtherProject);
+}
+
 TEST_CASE("a listener with a bad ticket is refused with the reason", "[net]") {
     const SessionOptions good = session_of(1);
     const auto refusal = [&](const SessionOptions& bad) {
