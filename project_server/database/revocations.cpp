@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kUser = "user";
 constexpr const char* kHost = "host";
 constexpr const char* kPeer = "key";
-constexpr const char* kVoter = "voter";  ///< a voter's key, whose ticket is valid for longer
+constexpr const char* kVoter = "voter";        ///< a voter's key, whose ticket is valid for longer
+constexpr const char* kReplaced = "replaced";  ///< a key whose job has another one since
 
 struct Entry {
     const char* kind;
@@ -29,7 +30,7 @@ std::vector<Entry> entries_of(const formats::Revocations& revocations) {
 }
 
 void add(formats::Revocations& revocations, const std::string& kind, const std::string& subject) {
-    if (kind == kPeer || kind == kVoter) {
+    if (kind == kPeer || kind == kVoter || kind == kReplaced) {
         PeerKey key;
         if (from_hex(subject, key.bytes)) revocations.peers.insert(key);
         return;
@@ -70,6 +71,7 @@ formats::Revocations recent_revocations(Database& database, formats::UtcSeconds 
 }
 
 std::string sentence_of(const Ban& ban) {
+    if (ban.kind == kReplaced) return "Another process of this job has asked for a ticket since.";
     const char* const what = ban.kind == kUser   ? "this account, so its computers get no tasks"
                              : ban.kind == kHost ? "this computer, so it gets no tasks"
                                                  : "this key";
@@ -82,9 +84,9 @@ std::string sentence_of(const Ban& ban) {
 std::optional<Ban> ban_of(Database& database, const formats::Ticket& ticket) {
     return first_ban(database.query_one(
         std::string{kBanColumns} + "(kind = ? and subject = ?) or (kind = ? and subject = ?) or "
-                                   "(kind in (?, ?) and subject = ?) order by since limit 1",
+                                   "(kind in (?, ?, ?) and subject = ?) order by since limit 1",
         {kUser, std::to_string(ticket.seat.user), kHost, std::to_string(ticket.seat.host), kPeer,
-         kVoter, ticket.peer.hex()}));
+         kVoter, kReplaced, ticket.peer.hex()}));
 }
 
 std::optional<Ban> ban_of(Database& database, std::int64_t user, std::int64_t host) {
@@ -130,6 +132,16 @@ void revoke_deleted_account(Database& database, std::int64_t user, formats::UtcS
         "insert ignore into dedloc_revocation (kind, subject, since, reason, ends) "
         "values (?, ?, ?, 'the account was deleted', ?)",
         {kUser, std::to_string(user), seconds, last->integer("ends")});
+}
+
+void revoke_replaced(Database& database, const formats::Ticket& ticket) {
+    const std::int64_t seconds = ticket.issued.time_since_epoch().count();
+    database.execute(
+        "insert ignore into dedloc_revocation (kind, subject, since, reason, ends) "
+        "select ?, peer_key, ?, '', expires from dedloc_ticket "
+        "where resultid = ? and peer_key <> ? and expires > ?",
+        {kReplaced, seconds, static_cast<std::int64_t>(ticket.seat.result), ticket.peer.hex(),
+         seconds});
 }
 
 std::uint64_t forgive(Database& database, const formats::Revocations& revocations) {

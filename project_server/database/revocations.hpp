@@ -1,5 +1,6 @@
-// The accounts, computers and keys that the project has banned, and accounts that were deleted: the
-// table dedloc_revocation. A ban revokes the tickets of all of their peers.
+// The accounts, computers and keys that the project has banned, accounts that were deleted, and keys
+// whose job has a newer one: the table dedloc_revocation. A ban revokes the tickets of all of their
+// peers.
 #pragma once
 
 #include <optional>
@@ -28,7 +29,8 @@ inline constexpr std::size_t kMaxBanReason = 200;
 
 /// A row of dedloc_revocation.
 struct Ban {
-    std::string kind;        ///< "user", "host", "key", or "voter": a dismissed voter's key
+    /// "user", "host", "key", "voter" (a dismissed voter's key) or "replaced" (revoke_replaced()).
+    std::string kind;
     std::string subject;     ///< BOINC's id, or the key in hex
     std::int64_t since = 0;  ///< UTC seconds
     std::string reason;      ///< the administrator's; empty: none was given
@@ -54,6 +56,9 @@ void revoke(Database& database, const formats::Revocations& revocations, formats
 /// nothing if none of them is valid now, so accounts that never trained cannot fill the list.
 /// Errors: DatabaseError.
 void revoke_deleted_account(Database& database, std::int64_t user, formats::UtcSeconds now);
+/// Revokes all other keys of the ticket's job until their tickets expire: one process at a time
+/// computes a job. Errors: DatabaseError.
+void revoke_replaced(Database& database, const formats::Ticket& ticket);
 /// Revokes a voter's key, and publishes that for kVoterTicketLife. Errors: DatabaseError.
 void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now);
 /// Withdraws bans: the gateway issues tickets to them again, and running peers accept them after

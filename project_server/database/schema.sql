@@ -546,8 +546,8 @@ create table if not exists dedloc_ticket (
     key dedloc_ticket_result (resultid)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
--- Revoked tickets. kind: user, host (subject: id of BOINC's row), key, voter (subject: a peer's
--- key in hex). since: UTC seconds.
+-- Revoked tickets. kind: user, host (subject: id of BOINC's row), key, voter, replaced (subject: a
+-- peer's key in hex). since: UTC seconds.
 create table if not exists dedloc_revocation (
     kind                varchar(8) not null,
     subject             varchar(64) not null,

@@ -87,6 +87,12 @@ void record_suspect(Database& database, const Row& job, formats::UtcSeconds now,
         now.time_since_epoch().count());
 }
 
+void require_no_ban(Database& database, const Row& job, const formats::Ticket& ticket) {
+    auto ban = server::ban_of(database, ticket);
+    if (!ban) ban = server::ban_of(database, 0, job.integer("first_host"));
+    if (ban) throw Refused(server::sentence_of(*ban));
+}
+
 void require_few_keys(Database& database, const Row& job, const PeerKey& key) {
     const auto row = database.query_one(
         "select count(*) as keys_ from dedloc_ticket where resultid = ? and peer_key <> ?",
@@ -176,16 +182,15 @@ Issued issue_ticket(Database& database, const KeyPair& secret,
         .max_samples_per_second = bound_of(job),
         .issued = now,
         .expires = now + server::kTicketLife};
-    auto ban = server::ban_of(database, ticket);
-    if (!ban) ban = server::ban_of(database, 0, job.integer("first_host"));
-    if (ban) throw Refused(server::sentence_of(*ban));
     try {
         server::in_transaction(database, [&] {
-            // Concurrent requests for a job count its keys one after the other.
+            // Concurrent requests for a job count and revoke its keys one after the other.
             database.query_one("select id from result where id = ? for update",
                                {job.integer("result")});
+            require_no_ban(database, job, ticket);
             require_few_keys(database, job, request.key);
             record(database, job, ticket);
+            server::revoke_replaced(database, ticket);
         });
     } catch (const Suspicious& refusal) {
         record_suspect(database, job, now, refusal.what());

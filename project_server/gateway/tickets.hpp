@@ -18,8 +18,8 @@ class Refused : public Error {
     using Error::Error;
 };
 
-/// Keys that one result may use. A restarted result keeps its key, so a result with many keys runs
-/// on more than one computer.
+/// Keys that one result may use, one at a time: a new one revokes the ticket of the one before. A
+/// restarted result keeps its key, so a result with many keys runs on more than one computer.
 inline constexpr int kKeysOfAResult = 8;
 
 /// Plausible range of the rates that the BOINC client reports: from a slow modem to a gigabit. The

@@ -7,7 +7,9 @@
 
 #include <future>
 
+#include "peer/platform/clock.hpp"
 #include "peer/tool/checkup.hpp"
+#include "project_server/database/revocations.hpp"
 #include "project_server/gateway/dial_back.hpp"
 #include "project_server/gateway/tickets.hpp"
 #include "tests/project_server/gateway/gateway_fixture.hpp"
@@ -111,6 +113,19 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
     SECTION("a banned computer") {
         database.execute("update host set max_results_day = -1");
         CHECK(gateway.refusal_of(wanted) == "the project has banned this computer");
+    }
+    SECTION("a key whose job has a newer one") {
+        const PeerKey first = wanted.request.key;
+        REQUIRE(net::enrol(wanted, kWanted));
+        wanted.request.key = KeyPair::generate().public_key();
+        CHECK(net::enrol(wanted, kWanted));
+        CHECK(net::enrol(wanted, kWanted));
+        const auto revoked = server::recent_revocations(database, platform::utc_now());
+        CHECK(revoked.peers == std::set{first});
+        CHECK(server::bans(database, "key", 9).empty());
+        wanted.request.key = first;
+        CHECK(gateway.refusal_of(wanted) ==
+              "Another process of this job has asked for a ticket since.");
     }
     SECTION("one key too many") {
         for (int i = 0; i < kKeysOfAResult; ++i) {
