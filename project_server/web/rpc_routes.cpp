@@ -9,7 +9,6 @@
 #include "peer/base/markup.hpp"
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
-#include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/stored_account.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/request_head.hpp"
@@ -86,6 +85,17 @@ void answer_account(Site& site, const Request& request, Response& response,
     const auto now = Throttle::Clock::now();
     std::string reply;
     try {
+        const std::string known = site.pool.with([&](Database& database) {
+            return sign_in_subject(account_at(database, asked.email), asked.email);
+        });
+        // Refused without a turn; judged again below, when earlier attempts have been counted.
+        if (!site.throttle.allows(known, address, now)) {
+            return response.set_content(account_error(ERR_BAD_PASSWD, kTooManyAttempts), kXml);
+        }
+        std::optional<HashTurns::Turn> turn;
+        if (!asked.password_hash.empty()) {
+            turn.emplace(site.hash_turns, address, site.throttle.has_signed_in(known, address));
+        }
         reply = site.pool.with([&](Database& database) {
             const auto account = account_at(database, asked.email);
             const std::string subject = sign_in_subject(account, asked.email);
