@@ -96,6 +96,11 @@ void add_sign_in(Site& site) {
             }
             const HashTurns::Turn turn{site.hash_turns, address,
                                        site.throttle.has_signed_in(subject, address)};
+            // Attempts that had their turn first have been counted meanwhile.
+            if (!site.throttle.allows(subject, address, now)) {
+                site.refuse(request, response, 429, kTooMany);
+                return;
+            }
             const auto user = site.pool.with([&](Database& database) {
                 return user_of(database, email, form.value("password"));
             });
