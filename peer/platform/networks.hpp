@@ -1,6 +1,7 @@
 // Groups addresses of clients for limits.
 #pragma once
 
+#include <array>
 #include <string>
 
 namespace dedloc::platform {
@@ -9,5 +10,13 @@ namespace dedloc::platform {
 /// or the network of 64 bits of an IPv6 address, such as 2001:db8::/64, because a host may take any
 /// address in it. A text that is no numeric address stands for itself.
 std::string client_network(const std::string& address);
+
+/// Keys of the networks that an address is in, from the widest to the client itself: 16, 24 and 32
+/// bits of an IPv4 address, 32, 48 and 64 bits of an IPv6 address. One owner rarely has several of
+/// the widest. Each key begins with the key before it, so the networks inside another follow it in
+/// an ordered map. Bytes, not a text to show. A text that is no numeric address gets three keys of
+/// its own.
+using NetworkKeys = std::array<std::string, 3>;
+NetworkKeys networks_of(const std::string& address);
 
 }  // namespace dedloc::platform

@@ -1,5 +1,5 @@
 // What users do with their own accounts on the web pages. Each function that may refuse returns a
-// sentence for the user then, and nothing when it is done. Errors: DatabaseError, TooBusyError.
+// sentence for the user then, and nothing when it is done. Errors: DatabaseError.
 #pragma once
 
 #include <cstdint>

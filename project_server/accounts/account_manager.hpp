@@ -1,6 +1,6 @@
 // BOINC's requests of account managers: am_get_info.php, am_set_info.php, am_set_host_info.php. The
 // account key authorises them, the weak account key does not. Each function returns the reply's
-// XML, <error> with BOINC's number if it refuses. Errors: DatabaseError, TooBusyError.
+// XML, <error> with BOINC's number if it refuses. Errors: DatabaseError.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ AccountReply not_unique(const std::optional<StoredAccount>& account) {
 bool may_sign_in(const StoredAccount& account, const std::string& password_hash) {
     return (!account.key.empty() &&
             is_same_secret(password_hash, md5_of_text(account.key + account.email))) ||
-           is_password(account.password_hash, password_hash);
+           (!password_hash.empty() && is_password(account.password_hash, password_hash));
 }
 
 }  // namespace

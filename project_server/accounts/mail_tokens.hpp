@@ -43,7 +43,7 @@ struct PasswordReset {
 };
 /// Sets a new password with a secret for kReset, which also confirms the address, ends all sessions
 /// and voids all secrets of the account. If the address was not confirmed before, the account gets
-/// a new key. Errors: DatabaseError, TooBusyError.
+/// a new key. Errors: DatabaseError.
 PasswordReset reset_password(Database& database, const std::string& secret, const std::string& next,
                              double now);
 /// Marks the address to which a secret for kConfirm was sent as confirmed. Errors: DatabaseError.

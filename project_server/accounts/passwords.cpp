@@ -3,11 +3,10 @@
 #include <sodium.h>
 
 #include <array>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <semaphore>
 
 #include "peer/base/bytes.hpp"
+#include "peer/base/error.hpp"
 #include "project_server/accounts/email_address.hpp"
 #include "project_server/publishing/keys.hpp"
 
@@ -15,42 +14,19 @@ namespace dedloc::server {
 namespace {
 
 constexpr int kAtOnce = 3;
-constexpr int kWaiting = 3;
-constexpr std::chrono::seconds kWait{5};
 
-/// A place among the hashes that are computed at once, from construction to destruction.
+/// A place among the hashes that are computed at once, from construction to destruction. It bounds
+/// memory also for callers without a turn.
 class HashPlace {
   public:
-    HashPlace() {
-        std::unique_lock lock{places().mutex};
-        Places& all = places();
-        if (all.taken >= kAtOnce && all.waiting >= kWaiting) throw TooBusyError{};
-        ++all.waiting;
-        const bool has_place =
-            all.changed.wait_for(lock, kWait, [&] { return all.taken < kAtOnce; });
-        --all.waiting;
-        if (!has_place) throw TooBusyError{};
-        ++all.taken;
-    }
-    ~HashPlace() {
-        {
-            const std::lock_guard lock{places().mutex};
-            --places().taken;
-        }
-        places().changed.notify_one();
-    }
+    HashPlace() { places().acquire(); }
+    ~HashPlace() { places().release(); }
     HashPlace(const HashPlace&) = delete;
     HashPlace& operator=(const HashPlace&) = delete;
 
   private:
-    struct Places {
-        std::mutex mutex;
-        std::condition_variable changed;
-        int taken = 0;
-        int waiting = 0;
-    };
-    static Places& places() {
-        static Places all;
+    static std::counting_semaphore<kAtOnce>& places() {
+        static std::counting_semaphore<kAtOnce> all{kAtOnce};
         return all;
     }
 };

@@ -3,25 +3,15 @@
 
 #include <string>
 
-#include "peer/base/error.hpp"
-
 namespace dedloc::server {
-
-/// So many passwords are being hashed that another one would have to wait for too long.
-class TooBusyError : public Error {
-  public:
-    TooBusyError()
-        : Error("Too many people are signing in at this moment. Try again in a minute.") {}
-};
 
 /// What BOINC's clients send instead of a password: MD5(password + e-mail in lower case), in hex.
 std::string boinc_password_hash(const std::string& password, const std::string& email);
 
-/// Argon2id of a secret, with a random salt, and the check of one.
-///
-/// At most 3 hashes are computed at once, each in 64 MiB, and 3 more callers wait, for 5 s at most,
-/// so sign-ins never occupy the memory or all serving threads. Errors: TooBusyError; Error
-/// without memory. Thread: any. Cost: about 50 ms of a processor.
+/// Argon2id of a secret, with a random salt, and the check of one. At most 3 are computed at once,
+/// each in 64 MiB; other callers wait. Routes get a turn for it first (hash_turns.hpp), and wait
+/// there without a connection to the database. Errors: Error without memory. Thread: any. Cost:
+/// about 50 ms of a processor.
 std::string slow_hash(const std::string& secret);
 bool is_password(const std::string& hash, const std::string& secret);
 

@@ -55,6 +55,11 @@ void Throttle::count(const std::string& subject, const std::string& address,
     if (!known_.contains(pair)) add(account_key(subject), now);
 }
 
+bool Throttle::has_signed_in(const std::string& subject, const std::string& address) {
+    const std::lock_guard lock{mutex_};
+    return known_.contains(pair_key(subject, address));
+}
+
 void Throttle::signed_in(const std::string& subject, const std::string& address,
                          Clock::time_point now) {
     const std::lock_guard lock{mutex_};

@@ -41,6 +41,8 @@ class Throttle {
     bool allows(const std::string& subject, const std::string& address, Clock::time_point now);
     /// Counts an attempt, before or after allows().
     void count(const std::string& subject, const std::string& address, Clock::time_point now);
+    /// Whether the account has signed in from this address, as far as it is remembered.
+    bool has_signed_in(const std::string& subject, const std::string& address);
     /// Forgets the failures of an account from an address after a right password: from there, the
     /// limit over all addresses does not hold for the account any more.
     void signed_in(const std::string& subject, const std::string& address, Clock::time_point now);

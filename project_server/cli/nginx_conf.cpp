@@ -51,13 +51,19 @@ http {{
     # What one address and one slow client may take from the others. Status 503, because a BOINC
     # client does not try again after a 4xx.
     # A client is an IPv4 address, or an IPv6 network of 64 bits: in it a host may take any address.
+    # The addresses are bytes, any of which may be a line feed.
     map $binary_remote_addr $client {{
-        "~^(?<network>(?s:.{{8}})).{{8}}$" $network;
+        "~(?s)^(?<network>.{{8}}).{{8}}$" $network;
         default $binary_remote_addr;
+    }}
+    # The wide network of a client: 16 bits of an IPv4 address, 32 of an IPv6 address.
+    map $binary_remote_addr $wide_network {{
+        "~(?s)^(?<wide_v6>.{{4}}).{{12}}$" $wide_v6;
+        "~(?s)^(?<wide_v4>.{{2}}).{{2}}$" $wide_v4;
     }}
     limit_conn_zone $client zone=connections:4m;
     limit_conn_zone $client zone=uploads_of_address:4m;
-    limit_conn_zone uploads zone=uploads:1m;
+    limit_conn_zone $wide_network zone=uploads_of_network:4m;
     limit_conn connections 256;
     limit_conn_status 503;
     client_header_timeout 15s;
@@ -114,10 +120,11 @@ http {{
             proxy_pass http://127.0.0.1:{gateway};
         }}
         # Not buffered: what has arrived of an upload that is cut must reach the server, which goes
-        # on from there. Each upload occupies a thread there, so nginx lets in no more than it has.
+        # on from there. Each upload occupies a thread there: the server shares them among networks,
+        # and nginx lets in no more of one than it can get.
         location = /file_upload_handler {{
             limit_conn uploads_of_address {uploads_of_address};
-            limit_conn uploads {uploads};
+            limit_conn uploads_of_network {uploads_of_network};
             client_max_body_size {upload_bytes};
             proxy_request_buffering off;
             proxy_pass http://127.0.0.1:{server};
@@ -216,7 +223,8 @@ std::string nginx_configuration(const server::Settings& settings) {
         fmt::arg("guarded", kGuarded), fmt::arg("tls", tls(settings)),
         fmt::arg("redirect", redirection(settings)), fmt::arg("proxies", trust(settings.proxies)),
         fmt::arg("server", settings.server_port), fmt::arg("gateway", settings.gateway_port),
-        fmt::arg("upload_bytes", server::kMaxUploadBytes), fmt::arg("uploads", server::kMaxUploads),
+        fmt::arg("upload_bytes", server::kMaxUploadBytes),
+        fmt::arg("uploads_of_network", server::kMaxUploads / 2),
         fmt::arg("uploads_of_address", server::kMaxUploadsOfAddress),
         fmt::arg("measured", formats::kMaxMeasuredBytes));
 }

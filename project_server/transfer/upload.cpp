@@ -13,6 +13,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "peer/base/log.hpp"
 #include "peer/base/markup.hpp"
@@ -37,10 +39,19 @@ std::uint64_t byte_count(std::string_view body) {
     return static_cast<std::uint64_t>(std::clamp(real_value(body), 0.0, 0x1p53));
 }
 
+/// Free bytes of a folder's disk; all there can be if that is unknown: the first write tells why.
+std::uint64_t free_at(const fs::path& folder) {
+    std::error_code unknown;
+    const fs::space_info space = fs::space(folder, unknown);
+    return unknown ? std::numeric_limits<std::uint64_t>::max() : space.available;
+}
+
 }  // namespace
 
-UploadStore::UploadStore(const ProjectConfig& config)
+UploadStore::UploadStore(const ProjectConfig& config, UploadSpace::FreeBytes free)
     : config_(config),
+      space_(std::make_unique<UploadSpace>(
+          free ? std::move(free) : [folder = config.upload_directory] { return free_at(folder); })),
       key_(config.ignore_upload_certificates
                ? nullptr
                : std::make_unique<const VerifyingKey>(config.key_directory / "upload_public")) {}
@@ -79,13 +90,15 @@ struct UploadRequest::Transfer {
     std::uint64_t total = 0;
     std::uint64_t offset = 0;  ///< position of the next byte
     int file = -1;
+    std::unique_ptr<UploadSpace::Promise> promise;  ///< the space for what is missing
 
     ~Transfer() {
         if (file >= 0) close(file);
     }
 };
 
-UploadRequest::UploadRequest(const UploadStore& store) : store_(store) {}
+UploadRequest::UploadRequest(const UploadStore& store, std::string address)
+    : store_(store), address_(std::move(address)) {}
 UploadRequest::~UploadRequest() = default;
 
 void UploadRequest::answer(int status, std::string_view message) {
@@ -184,6 +197,11 @@ void UploadRequest::begin_transfer() {
     if (ftruncate(transfer_->file, static_cast<off_t>(transfer_->offset)) != 0) {
         return answer(1, fmt::format("cannot resume the file: {}", std::strerror(errno)));
     }
+    transfer_->promise = store_.space().promise(
+        address_, transfer_->total - std::min(transfer_->total, transfer_->offset));
+    if (!transfer_->promise) {
+        return answer(1, "the disk has no space for this file now; try again in an hour");
+    }
 }
 
 void UploadRequest::write(std::string_view bytes) {
@@ -197,6 +215,7 @@ void UploadRequest::write(std::string_view bytes) {
             return answer(1, fmt::format("cannot write the file: {}", std::strerror(errno)));
         }
         transfer_->offset += static_cast<std::uint64_t>(written);
+        transfer_->promise->fill(static_cast<std::uint64_t>(written));
         bytes.remove_prefix(static_cast<std::size_t>(written));
     }
 }

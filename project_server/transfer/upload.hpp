@@ -11,6 +11,7 @@
 
 #include "project_server/database/project_config.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/transfer/upload_space.hpp"
 
 namespace dedloc::server {
 
@@ -18,8 +19,9 @@ namespace dedloc::server {
 class UploadStore {
   public:
     /// Reads the public upload key unless config.xml says that certificates are ignored. `config`
-    /// must outlive the store. Errors: IoError, InputError.
-    explicit UploadStore(const ProjectConfig& config);
+    /// must outlive the store. `free`: nothing for what the disk of the upload folder has. Errors:
+    /// IoError, InputError.
+    explicit UploadStore(const ProjectConfig& config, UploadSpace::FreeBytes free = {});
 
     /// Path of a complete file, in the tree in which libsched's validators look. Creates its
     /// folder. Errors: IoError.
@@ -29,16 +31,20 @@ class UploadStore {
     /// Whether `signature` certifies that a file of this name and maximum size may be uploaded.
     bool accepts(const std::string& name, const std::string& max_bytes,
                  std::string_view signature) const;
+    /// The space that uploads share.
+    UploadSpace& space() const { return *space_; }
 
   private:
     const ProjectConfig& config_;
+    const std::unique_ptr<UploadSpace> space_;
     const std::unique_ptr<const VerifyingKey> key_;
 };
 
 /// One request, fed as it arrives. Uses bounded memory.
 class UploadRequest {
   public:
-    explicit UploadRequest(const UploadStore& store);
+    /// `address`: the client's.
+    UploadRequest(const UploadStore& store, std::string address);
     ~UploadRequest();
     UploadRequest(const UploadRequest&) = delete;
     UploadRequest& operator=(const UploadRequest&) = delete;
@@ -57,6 +63,7 @@ class UploadRequest {
     void answer(int status, std::string_view message);
 
     const UploadStore& store_;
+    const std::string address_;
     std::string head_;  ///< the request up to <data>
     bool has_head_ = false;
     std::unique_ptr<Transfer> transfer_;

@@ -1,6 +1,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "peer/base/log.hpp"
@@ -93,6 +94,13 @@ void add_sign_in(Site& site) {
                 site.refuse(request, response, 429, kTooMany);
                 return;
             }
+            const HashTurns::Turn turn{site.hash_turns, address,
+                                       site.throttle.has_signed_in(subject, address)};
+            // Attempts that had their turn first have been counted meanwhile.
+            if (!site.throttle.allows(subject, address, now)) {
+                site.refuse(request, response, 429, kTooMany);
+                return;
+            }
             const auto user = site.pool.with([&](Database& database) {
                 return user_of(database, email, form.value("password"));
             });
@@ -123,6 +131,7 @@ void add_registration(Site& site) {
     site.add_form(
         "/account/create", false,
         [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
+            const HashTurns::Turn turn{site.hash_turns, address_of(request)};
             const Registration made = site.pool.with([&](Database& database) {
                 return register_user(database, form.value("email"), form.value("name"),
                                      form.value("password"), unix_now());
@@ -285,7 +294,12 @@ void add_setting(Site& site, const std::string& path, bool has_password_field,
                 site.refuse(request, response, 429, kTooMany);
                 return;
             }
-            if (has_password_field) site.throttle.count(subject, address, now);
+            std::optional<HashTurns::Turn> turn;
+            if (has_password_field) {
+                turn.emplace(site.hash_turns, address,
+                             site.throttle.has_signed_in(subject, address));
+                site.throttle.count(subject, address, now);
+            }
             const Refusal refusal = site.pool.with(
                 [&](Database& database) { return change(database, form, who.user()); });
             if (!refusal) {
@@ -386,6 +400,8 @@ void add_removal(Site& site) {
                 site.refuse(request, response, 429, kTooMany);
                 return;
             }
+            const HashTurns::Turn turn{site.hash_turns, address,
+                                       site.throttle.has_signed_in(subject, address)};
             const bool is_right = site.pool.with([&](Database& database) {
                 return has_password(database, who.user(), form.value("password"));
             });

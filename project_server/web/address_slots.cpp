@@ -2,31 +2,53 @@
 
 #include <utility>
 
-#include "peer/platform/networks.hpp"
-
 namespace dedloc::server {
+namespace {
 
-AddressSlots::Slot::Slot(AddressSlots& slots, std::string client)
-    : slots_(&slots), client_(std::move(client)) {}
+std::size_t count_of(const std::map<std::string, std::size_t>& counts, const std::string& network) {
+    const auto own = counts.find(network);
+    return own == counts.end() ? 0 : own->second;
+}
+
+}  // namespace
+
+AddressSlots::Slot::Slot(AddressSlots& slots, platform::NetworkKeys networks)
+    : slots_(&slots), networks_(std::move(networks)) {}
 
 void AddressSlots::Slot::leave() {
     AddressSlots* const slots = std::exchange(slots_, nullptr);
     if (slots == nullptr) return;
     const std::lock_guard lock{slots->mutex_};
     --slots->taken_;
-    const auto own = slots->counts_.find(client_);
-    if (--own->second == 0) slots->counts_.erase(own);
+    for (std::size_t width = 0; width < networks_.size(); ++width) {
+        Counts& counts = slots->counts_[width];
+        const auto own = counts.find(networks_[width]);
+        if (--own->second == 0) counts.erase(own);
+    }
+}
+
+/// The client itself has a fixed number; the networks around it share what is free.
+bool AddressSlots::may_take(const platform::NetworkKeys& networks) const {
+    if (taken_ >= max_) return false;
+    if (count_of(counts_.back(), networks.back()) >= max_of_client_) return false;
+    std::size_t free = max_ - taken_;
+    for (std::size_t width = 0; width + 1 < networks.size(); ++width) {
+        const std::size_t own = count_of(counts_[width], networks[width]);
+        if (own >= free) return false;
+        free -= own;
+    }
+    return true;
 }
 
 std::shared_ptr<AddressSlots::Slot> AddressSlots::take(const std::string& address) {
-    const std::string client = platform::client_network(address);
+    const platform::NetworkKeys networks = platform::networks_of(address);
     const std::lock_guard lock{mutex_};
-    if (taken_ >= max_) return nullptr;
-    const auto own = counts_.find(client);
-    if (own != counts_.end() && own->second >= max_of_client_) return nullptr;
-    auto slot = std::make_shared<Slot>(*this, client);
+    if (!may_take(networks)) return nullptr;
+    auto slot = std::make_shared<Slot>(*this, networks);
     ++taken_;
-    ++counts_[client];
+    for (std::size_t width = 0; width < networks.size(); ++width) {
+        ++counts_[width][networks[width]];
+    }
     return slot;
 }
 

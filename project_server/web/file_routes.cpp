@@ -69,9 +69,9 @@ void add_page_files(Site& site) {
 
 /// Takes a file from a client. An upload that is too slow, or that sends much after the reply is
 /// known, is cut.
-void receive_upload(const UploadStore& uploads, Response& response,
+void receive_upload(const UploadStore& uploads, const Request& request, Response& response,
                     const httplib::ContentReader& read) {
-    UploadRequest upload{uploads};
+    UploadRequest upload{uploads, address_of(request)};
     UploadPace pace{UploadPace::Clock::now()};
     std::size_t ignored = 0;
     read([&](const char* data, std::size_t size) {
@@ -93,7 +93,7 @@ void add_transfers(Site& site, const UploadStore& uploads) {
                 response.set_header("Retry-After", "60");
                 return;
             }
-            receive_upload(uploads, response, read);
+            receive_upload(uploads, request, response, read);
         });
     site.server.Get(literal(path_of(site.config.download_url)) + R"(/((?:[0-9a-f]{1,3}/)?[^/]+))",
                     [&site](const Request& request, Response& response) {

@@ -14,7 +14,7 @@
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kThreads = 16;  // for what is neither a stream of events nor an upload
+constexpr std::size_t kThreads = 16;  // more are there for streams, uploads and waiting sign-ins
 constexpr std::chrono::seconds kUploadSilence{30};  ///< after which an upload has failed
 
 using httplib::Request;
@@ -51,7 +51,8 @@ struct HttpServer::Routes {
           uploads(config),
           live_events(config.directory / "runs"),
           site(config, pool, mailer, live_events, server) {
-        set_up(server, kThreads + kMaxStreams + kMaxUploads, kMaxUploadBytes);
+        set_up(server, kThreads + HashLimits{}.waiting + kMaxStreams + kMaxUploads,
+               kMaxUploadBytes);
         server.set_read_timeout(kUploadSilence);
         add_head_check(site);
         add_error_pages(site);

@@ -90,6 +90,7 @@ void add_reset(Site& site) {
     site.add_form(
         "/account/reset", false,
         [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
+            const HashTurns::Turn turn{site.hash_turns, address_of(request)};
             const PasswordReset reset = site.pool.with([&](Database& database) {
                 return reset_password(database, form.value("secret"), form.value("next"),
                                       unix_now());

@@ -16,7 +16,6 @@
 #include "peer/base/markup.hpp"
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/account_request.hpp"
-#include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/people_xml.hpp"
 #include "project_server/web/data/feeds.hpp"
 #include "project_server/web/http_setup.hpp"
@@ -41,6 +40,8 @@ void answer_manager(Site& site, const Request& request, Response& response,
                     const ManagerAnswer& answer) {
     response.set_header("Cache-Control", "no-store");
     try {
+        std::optional<HashTurns::Turn> turn;
+        if (request.has_param("password_hash")) turn.emplace(site.hash_turns, address_of(request));
         response.set_content(
             site.pool.with([&](Database& database) { return answer(database, request); }), kXml);
     } catch (const TooBusyError& error) {

@@ -9,7 +9,6 @@
 #include "peer/base/markup.hpp"
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
-#include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/stored_account.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/request_head.hpp"
@@ -86,12 +85,19 @@ void answer_account(Site& site, const Request& request, Response& response,
     const auto now = Throttle::Clock::now();
     std::string reply;
     try {
+        const auto account =
+            site.pool.with([&](Database& database) { return account_at(database, asked.email); });
+        const std::string subject = sign_in_subject(account, asked.email);
+        const auto is_over_limit = [&] { return !site.throttle.allows(subject, address, now); };
+        const std::string refusal = account_error(ERR_BAD_PASSWD, kTooManyAttempts);
+        if (is_over_limit()) return response.set_content(refusal, kXml);
+        std::optional<HashTurns::Turn> turn;
+        if (!asked.password_hash.empty()) {
+            turn.emplace(site.hash_turns, address, site.throttle.has_signed_in(subject, address));
+        }
+        // Attempts that had their turn first have been counted meanwhile.
+        if (is_over_limit()) return response.set_content(refusal, kXml);
         reply = site.pool.with([&](Database& database) {
-            const auto account = account_at(database, asked.email);
-            const std::string subject = sign_in_subject(account, asked.email);
-            if (!site.throttle.allows(subject, address, now)) {
-                return account_error(ERR_BAD_PASSWD, kTooManyAttempts);
-            }
             const AccountReply answered = answer(database, account, asked);
             if (is_wrong_password(answered.text)) site.throttle.count(subject, address, now);
             if (answered.user != 0) {

@@ -289,6 +289,7 @@ void Site::add_form(const std::string& path, bool for_users, FormHandler handler
             try {
                 handler(request, response, *form, who);
             } catch (const TooBusyError& error) {
+                response.set_header("Retry-After", "60");
                 refuse(request, response, 503, error.what());
             }
         });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "project_server/accounts/hash_turns.hpp"
 #include "project_server/accounts/mail_queue.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/throttle.hpp"
@@ -106,14 +107,16 @@ class Site {
     void refuse(const httplib::Request& request, httplib::Response& response, int status,
                 const std::string& sentence);
 
-    const ProjectConfig& config;          ///< the project's
-    DatabasePool& pool;                   ///< connections
-    Mailer& mailer;                       ///< sends e-mail
-    LiveEvents& live;                     ///< what happens to the runs now
-    httplib::Server& server;              ///< to add routes that are not pages
-    const std::string prefix;             ///< path of the master URL, without a slash at the end
-    RunHistories histories;               ///< curves of the runs
-    Throttle throttle{kSignInLimits};     ///< failed sign-ins
+    const ProjectConfig& config;       ///< the project's
+    DatabasePool& pool;                ///< connections
+    Mailer& mailer;                    ///< sends e-mail
+    LiveEvents& live;                  ///< what happens to the runs now
+    httplib::Server& server;           ///< to add routes that are not pages
+    const std::string prefix;          ///< path of the master URL, without a slash at the end
+    RunHistories histories;            ///< curves of the runs
+    Throttle throttle{kSignInLimits};  ///< failed sign-ins
+    /// Routes that hash passwords take a turn first, before a connection of `pool`.
+    HashTurns hash_turns;
     Throttle mail_throttle{kMailLimits};  ///< e-mail, asked for or sent without being asked for
     RequestTimes scheduler_times;         ///< requests to the scheduler
     RequestTimes page_times;              ///< requests for pages and their JSON

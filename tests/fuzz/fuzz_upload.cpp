@@ -81,7 +81,7 @@ class Store {
 };
 
 void send(const server::UploadStore& store, std::string_view text, std::size_t piece) {
-    server::UploadRequest upload(store);
+    server::UploadRequest upload(store, "192.0.2.1");
     bool goes_on = true;
     for (std::size_t at = 0; at < text.size(); at += piece) {
         const bool is_wanted = upload.feed(text.substr(at, piece));

@@ -1,7 +1,6 @@
-// Each connection has a number that grows, so the lowest number of a group is its oldest. Eviction
-// happens before a connection enters a kind, and goes through TcpHandshake::cut(), which calls
-// over() before it returns: hold no reference into pending_links_ across it. Handshakes in progress
-// keep the session options that they began with.
+// Eviction happens before a connection enters a kind, and goes through TcpHandshake::cut(), which
+// calls over() before it returns: hold no reference into pending_links_ across it. Handshakes in
+// progress keep the session options that they began with.
 #include "peer/net/tcp/pending_links.hpp"
 
 #include <utility>
@@ -14,6 +13,8 @@ using Clock = std::chrono::steady_clock;
 
 /// An honest peer completes its handshake within this time, even far away or on a busy machine.
 constexpr std::chrono::seconds kEnoughTime{1};
+/// A wide network that holds this part of the places is what fills them: one part in so many.
+constexpr std::size_t kCrowdPart = 16;
 
 }  // namespace
 
@@ -47,9 +48,8 @@ void PendingLinks::begin(TcpSocket socket, const Endpoint& remote,
                          const TcpHandshake::Terms& terms) {
     const Number number = ++last_number_;
     if (terms.side == Side::kListener) {
-        const std::string neighbourhood = neighbourhood_of(remote.host);
-        evict(silent_, neighbourhood);
-        silent_.add(number, neighbourhood);
+        make_place(silent_);
+        silent_.add(number, remote.host);
     }
     const auto handshake = std::make_shared<TcpHandshake>(
         std::move(socket), terms, revoked_,
@@ -65,22 +65,20 @@ void PendingLinks::begin(TcpSocket socket, const Endpoint& remote,
 void PendingLinks::on_hello(Number number) {
     const Stranger& stranger = pending_links_.at(number);
     if (stranger.side != Side::kListener) return;
-    const std::string neighbourhood = neighbourhood_of(stranger.remote.host);
+    const std::string host = stranger.remote.host;
     silent_.remove(number);
-    evict(heard_, neighbourhood);
-    heard_.add(number, neighbourhood);
+    make_place(heard_);
+    heard_.add(number, host);
 }
 
-void PendingLinks::evict(const AddressGroups& kind, const std::string& neighbourhood) {
-    const auto cut = [this](std::optional<Number> number) {
-        const Stranger& stranger = pending_links_.at(number.value());
-        if (Clock::now() < stranger.since + kEnoughTime) is_crowded_ = true;
-        stranger.handshake->cut(LinkRefusal::kCrowded);
-    };
-    if (kind.size_of(neighbourhood) >= places_.from_one_address) {
-        cut(kind.oldest_of(neighbourhood));
-    }
-    if (kind.size() >= places_.handshakes) cut(kind.oldest_of_largest());
+/// Evicts a connection if this kind has all of its places taken.
+void PendingLinks::make_place(const AddressGroups& kind) {
+    if (kind.size() < places_.handshakes) return;
+    const AddressGroups::Victim victim = kind.victim(random_).value();
+    const Stranger& stranger = pending_links_.at(victim.number);
+    const bool is_of_crowd = victim.neighbours > places_.handshakes / kCrowdPart;
+    if (!is_of_crowd && Clock::now() < stranger.since + kEnoughTime) is_crowded_ = true;
+    stranger.handshake->cut(LinkRefusal::kCrowded);
 }
 
 void PendingLinks::over(Number number) {

@@ -1,12 +1,16 @@
 // Pending links: connections whose other end has not proven its key yet. Incoming ones are bounded;
-// a new one evicts the oldest.
+// at the limit, a new one evicts another.
 //
 // There are two kinds with separate limits: silent ones have not sent a Hello yet, heard ones have.
 // An honest peer sends its Hello with the connection and becomes a heard one at once. So a flood of
-// silent connections never evicts a link whose handshake is in progress. Within a kind, the oldest
-// connection of the address that holds most of them is evicted. If that one is younger than a
-// second, connections arrive faster than honest peers can prove their keys: accepting then pauses,
-// and new connections wait in the system's queue.
+// silent connections never evicts a link whose handshake is in progress. Within a kind, a random
+// connection of the networks that hold most is evicted (AddressGroups::victim), so a flood from a
+// few networks evicts its own connections only. Random and not the oldest, because a fast flood
+// would evict every handshake that takes a long round trip.
+//
+// If no network holds many and the evicted connection is younger than a second, connections arrive
+// from everywhere faster than honest peers can prove their keys: accepting then pauses, and new
+// connections wait in the system's queue.
 #pragma once
 
 #include <chrono>
@@ -15,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "peer/events.hpp"
@@ -51,8 +54,8 @@ class PendingLinks final {
     /// Sets the ticket that later handshakes prove.
     void present(const formats::SignedTicket& ticket);
 
-    /// True if a connection younger than a second has been evicted since the last call: accept the
-    /// next connection after a pause.
+    /// True if connections arrive too fast from too many networks, as far as the evictions since
+    /// the last call show: accept the next connection after a pause.
     bool take_crowded() { return std::exchange(is_crowded_, false); }
 
     /// Number of handshakes in progress on connections that we have dialled.
@@ -68,7 +71,7 @@ class PendingLinks final {
     };
 
     void begin(TcpSocket socket, const Endpoint& remote, const TcpHandshake::Terms& terms);
-    void evict(const AddressGroups& kind, const std::string& neighbourhood);
+    void make_place(const AddressGroups& kind);
     void on_hello(Number number);
     void over(Number number);
 
@@ -81,8 +84,9 @@ class PendingLinks final {
     std::shared_ptr<const SessionOptions> session_;  ///< replaced as a whole, never modified
     std::map<Number, Stranger> pending_links_;
     Number last_number_ = 0;
-    AddressGroups silent_;  ///< incoming ones that have not sent a Hello
-    AddressGroups heard_;   ///< incoming ones that have sent a Hello
+    AddressGroups silent_;                 ///< incoming ones that have not sent a Hello
+    AddressGroups heard_;                  ///< incoming ones that have sent a Hello
+    Random random_{unpredictable_seed()};  ///< which connections are evicted
     bool is_crowded_ = false;
 };
 

@@ -29,7 +29,6 @@ SocketPlaces divide_sockets(const TransportOptions& options, std::size_t sockets
     return {.links = links,
             .dials = share(kDialPart, options.max_dials),
             .more_flows = links / kMoreFlowsPart,
-            .from_one_address = std::min(handshakes, options.handshakes.from_one_address),
             .handshakes = handshakes,
             .unproven_from_one_address = std::max<std::size_t>(1, links / 2)};
 }

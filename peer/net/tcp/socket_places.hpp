@@ -15,9 +15,7 @@ struct SocketPlaces {
     std::size_t dials = 0;  ///< dials in progress, and dialled links beyond `links`
     /// Flows beyond the first of each link: of the places of links, a quarter at most.
     std::size_t more_flows = 0;
-    /// Incoming handshakes from one address and in total, for each of PendingLinks' two kinds.
-    std::size_t from_one_address = 0;
-    std::size_t handshakes = 0;
+    std::size_t handshakes = 0;  ///< incoming ones, for each of PendingLinks' two kinds
     /// Links without proofs from one address: half of all links, so that other addresses get some.
     std::size_t unproven_from_one_address = 0;
 };

@@ -280,8 +280,8 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
     }
     links_.emplace(opened.link, std::move(entry));
     if (!is_dialled && !ticket) {
-        unproven_.add(opened.link.value(), neighbourhood_of(remote.host));
-        silent_.add(opened.link.value(), neighbourhood_of(remote.host));
+        unproven_.add(opened.link.value(), remote.host);
+        silent_.add(opened.link.value(), remote.host);
     }
     sink_(opened);
     // A revocation or a new ticket of ours may have come during the handshake.
@@ -311,14 +311,16 @@ void TcpTransport::Impl::evict_for(const PeerKey& peer, const Endpoint& remote) 
 /// Makes space for an incoming link without proofs from this address, if needed by cutting one on
 /// which no frame has arrived. False: there is no space and no such link.
 bool TcpTransport::Impl::evict_for_unproven(const Endpoint& remote) {
-    const std::string neighbourhood = neighbourhood_of(remote.host);
-    const bool is_share_taken =
-        unproven_.size_of(neighbourhood) >= places_.unproven_from_one_address;
+    const bool is_share_taken = unproven_.size_of(remote.host) >= places_.unproven_from_one_address;
     if (!is_share_taken && has_place()) return true;
-    const auto oldest =
-        is_share_taken ? silent_.oldest_of(neighbourhood) : silent_.oldest_of_largest();
-    if (!oldest) return false;
-    const LinkId id{*oldest};
+    std::optional<AddressGroups::Number> evicted;
+    if (is_share_taken) {
+        evicted = silent_.oldest_of(remote.host);
+    } else if (const auto victim = silent_.victim(random_)) {
+        evicted = victim->number;
+    }
+    if (!evicted) return false;
+    const LinkId id{*evicted};
     refusals_.refused(links_.at(id).remote,
                       "it has sent nothing, and another connection needs its place");
     find(id)->cut();

@@ -122,6 +122,7 @@ class TcpTransport::Impl {
     std::size_t more_flows_ = 0;            ///< flows beyond the first, of all links
     AddressGroups unproven_;                ///< incoming links that prove nothing, by LinkId
     AddressGroups silent_;                  ///< those of unproven_ on which no frame has arrived
+    Random random_{unpredictable_seed()};   ///< which of them are evicted
     formats::Revocations revoked_;
     std::optional<formats::SignedTicket> presented_;  ///< last ticket given to present()
     std::uint64_t last_id_ = 0;

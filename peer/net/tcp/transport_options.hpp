@@ -43,10 +43,9 @@ struct LinkLimits {
 };
 
 /// Limits of incoming pending links, separately for those that have sent a Hello and those that
-/// have not (pending_links.hpp). At a limit, the oldest connection is evicted.
+/// have not (pending_links.hpp). At the limit, one of the networks that hold most is evicted.
 struct HandshakeLimits {
     std::chrono::milliseconds deadline{5000};  ///< for a whole handshake, incoming or dialled
-    std::size_t from_one_address = 16;         ///< IPv6: from one /64 network
     std::size_t together = 256;                ///< total of all addresses
 };
 

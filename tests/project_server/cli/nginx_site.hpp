@@ -28,12 +28,13 @@ namespace dedloc::cli {
 
 using namespace std::chrono_literals;
 
-/// A TCP connection to a port of this machine, from 127.0.SUBNET.1.
+/// A TCP connection to a port of this machine, from 127.NETWORK.SUBNET.1.
 class Connection {
   public:
-    explicit Connection(std::uint16_t port, std::uint8_t subnet = 0)
+    explicit Connection(std::uint16_t port, std::uint8_t subnet = 0, std::uint8_t network = 0)
         : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-        const sockaddr_in from = loopback(0, (std::uint32_t{subnet} << 8) + 1);
+        const sockaddr_in from =
+            loopback(0, (std::uint32_t{network} << 16) + (std::uint32_t{subnet} << 8) + 1);
         const sockaddr_in to = loopback(port, 1);
         is_open_ = socket_ >= 0 && ::bind(socket_, as_address(from), sizeof(from)) == 0 &&
                    ::connect(socket_, as_address(to), sizeof(to)) == 0;

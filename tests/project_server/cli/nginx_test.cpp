@@ -136,6 +136,28 @@ TEST_CASE("uploads leave the server threads for everything else", "[server][boin
     }
 }
 
+TEST_CASE("slow uploads of a few networks leave uploads to every other network",
+          "[server][boinc]") {
+    const int networks = GENERATE(1, 3);
+    constexpr int kSubnets = 40;
+    platform::raise_descriptor_limit();
+    const Site site;
+    std::vector<Connection> slow;
+    for (int i = 0; i < networks * kSubnets * 8; ++i) {
+        slow.emplace_back(site.port(), static_cast<std::uint8_t>(1 + i / networks % kSubnets),
+                          static_cast<std::uint8_t>(66 + i % networks));
+        REQUIRE(slow.back().is_open());
+        slow.back().send(Site::head(kUploads, 1'000'000) + "<data_server_request>\n");
+    }
+    const auto began = std::chrono::steady_clock::now();
+    for (std::uint8_t subnet = 1; subnet < 20; ++subnet) {
+        const Connection newcomer{site.port(), subnet};
+        newcomer.send(Site::head(kUploads, 22) + "<data_server_request>\n");
+        CHECK_THAT(newcomer.receive_line(), Catch::StartsWith("HTTP/1.1 200"));
+    }
+    CHECK(std::chrono::steady_clock::now() - began < 10s);
+}
+
 TEST_CASE("requests that hash passwords or send e-mail are limited", "[server][boinc]") {
     const Site site;
     for (const char* const form :

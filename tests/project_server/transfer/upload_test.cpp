@@ -6,9 +6,13 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "peer/formats/checkpoint_head.hpp"
 #include "project_server/transfer/upload_limits.hpp"
+#include "project_server/transfer/upload_space.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 namespace dedloc::server {
@@ -46,7 +50,7 @@ struct Desk {
                std::to_string(offset) + "</offset>\n<data>\n" + data;
     }
     std::string send(const std::string& text, std::size_t piece = 1 << 20) const {
-        UploadRequest upload{*store};
+        UploadRequest upload{*store, "192.0.2.1"};
         for (std::size_t at = 0; at < text.size(); at += piece) {
             upload.feed(std::string_view{text}.substr(at, piece));
         }
@@ -149,7 +153,7 @@ TEST_CASE("numbers that no file has bytes for are refused", "[server][boinc]") {
                    bytes + "</nbytes>\n<offset>" + offset + "</offset>\n<data>\nhello";
         };
         for (const std::string& request : {text(number, "0"), text("5", number)}) {
-            UploadRequest upload{trusting};
+            UploadRequest upload{trusting, "192.0.2.1"};
             upload.feed(request);
             const bool is_offset_0 = request == text("5", "-1e300");
             const std::string reply = upload.finish();
@@ -198,6 +202,52 @@ TEST_CASE("if a file cannot be written the client is told to retry later", "[ser
     setrlimit(RLIMIT_FSIZE, &usual);
     CHECK_THAT(reply, status(1) && Catch::Contains("cannot write"));
     CHECK_THAT(desk.send(request), status(0));
+}
+
+TEST_CASE("an upload that the disk cannot take is refused for now", "[server][boinc]") {
+    Desk desk;
+    std::uint64_t free = kReservedBytes + 1'000;
+    desk.store = std::make_unique<UploadStore>(desk.config, [&] { return free; });
+    // Most of the space is promised to an upload in progress.
+    const std::string slow = desk.request("slow", "hello", 600, 0);
+    {
+        UploadRequest upload{*desk.store, "198.51.100.1"};
+        REQUIRE(upload.feed(slow));
+        CHECK_THAT(desk.send(desk.request("f", "x", 450, 0)),
+                   status(1) && Catch::Contains("no space") && Catch::Contains("try again"));
+        CHECK_THAT(desk.send(desk.request("g", "hello", 5, 0)), status(0));
+        // What has arrived is no longer promised: now the disk has that much less.
+        const std::string more(500, 'm');
+        REQUIRE(upload.feed(more));
+        free -= 505;
+        CHECK_THAT(desk.send(desk.request("h", "x", 450, 0)), status(1));
+        CHECK_THAT(desk.send(desk.request("h", std::string(150, 'h'), 150, 0)), status(0));
+    }
+    // The promise has ended with the upload; a resumed one needs only what is missing.
+    free = kReservedBytes + 95;
+    CHECK_THAT(desk.send(desk.request("f", "x", 96, 0)), status(1));
+    CHECK_THAT(desk.send(desk.request("slow", std::string(95, 'm'), 600, 505)), status(0));
+    free = kReservedBytes - 1;
+    CHECK_THAT(desk.send(desk.request("i", "x", 1, 0)), status(1));
+}
+
+TEST_CASE("the uploads of one network leave disk space to others", "[server][boinc]") {
+    constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+    UploadSpace space{[] { return kReservedBytes + 100 * kGiB; }};
+    std::vector<std::unique_ptr<UploadSpace::Promise>> promises;
+    for (int i = 0; i < 4'096; ++i) {
+        const std::string address =
+            "203.0." + std::to_string(i / 250) + "." + std::to_string(i % 250);
+        if (auto promise = space.promise(address, kGiB)) promises.push_back(std::move(promise));
+    }
+    CHECK(promises.size() == 50);
+    for (int i = 0; i < 20; ++i) {
+        promises.push_back(space.promise("198." + std::to_string(i) + ".100.1", kGiB));
+        CHECK(promises.back());
+    }
+    promises.clear();
+    CHECK(space.promise("203.0.113.5", 100 * kGiB));
+    CHECK_FALSE(space.promise("203.0.113.5", 100 * kGiB + 1));
 }
 
 }  // namespace dedloc::server

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "peer/net/session/link_frame.hpp"
-#include "peer/net/tcp/address_groups.hpp"
 #include "peer/net/tcp/socket_places.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "tests/peer/net/tcp/bare_socket.hpp"
@@ -75,7 +74,6 @@ TEST_CASE("a transport's sockets leave descriptors for the rest of the process",
     for (std::size_t sockets = 8; sockets < 5'000; ++sockets) {
         const SocketPlaces places = divide_sockets({}, sockets);
         CHECK(places.links + places.dials + 2 * places.handshakes <= sockets);
-        CHECK(places.from_one_address <= places.handshakes);
         CHECK(places.more_flows <= places.links / 4);
     }
     const TransportOptions options;
@@ -105,33 +103,6 @@ TEST_CASE("a voter's ten thousand links are said to need descriptors that are mi
     const std::string line = describe_places(options, few, 1'024);
     CHECK(line.find("at most 384 links instead of 10000") == 0);
     CHECK(line.find("may open 1024 files, and all would need 20256") != std::string::npos);
-}
-
-TEST_CASE("the oldest connection of the address with most connections is evicted", "[net]") {
-    AddressGroups groups;
-    CHECK_FALSE(groups.oldest_of_largest());
-    CHECK_FALSE(groups.oldest_of("a"));
-    groups.add(1, "a");
-    groups.add(2, "b");
-    CHECK(groups.oldest_of_largest() == 1U);
-    groups.add(3, "b");
-    CHECK(groups.oldest_of_largest() == 2U);
-    CHECK(groups.oldest_of("b") == 2U);
-    groups.remove(2);
-    groups.remove(2);
-    CHECK(groups.oldest_of_largest() == 1U);
-    CHECK(groups.size() == 2);
-    CHECK(groups.size_of("b") == 1);
-    groups.remove(1);
-    CHECK(groups.size_of("a") == 0);
-    CHECK(groups.oldest_of_largest() == 3U);
-}
-
-TEST_CASE("connections are grouped by IPv4 address or IPv6 network", "[net]") {
-    CHECK(neighbourhood_of("192.0.2.1") == neighbourhood_of("192.0.2.1"));
-    CHECK(neighbourhood_of("192.0.2.1") != neighbourhood_of("192.0.2.2"));
-    CHECK(neighbourhood_of("2001:db8::1") == neighbourhood_of("2001:db8:0:0:ffff::2"));
-    CHECK(neighbourhood_of("2001:db8::1") != neighbourhood_of("2001:db8:0:1::1"));
 }
 
 TEST_CASE("a transport accepts and dials again when descriptors become free", "[net]") {
@@ -227,7 +198,7 @@ TEST_CASE("silent connections that reconnect at once do not keep honest peers ou
         {.port = listener.transport.listening_port(), .connections = count, .from = from});
     REQUIRE(crowd.reaches(count));
     // Connections are evicted only while there are too many of them.
-    const bool is_renewed = count / from.size() > 16 || count > 256;
+    const bool is_renewed = count > 256;
     if (is_renewed) {
         check_newcomers(listener, crowd);
     } else {
@@ -250,6 +221,43 @@ TEST_CASE("connections that send only a Hello do not keep peers of other address
     REQUIRE(crowd.reaches(600));
     check_newcomers(listener, crowd);
     CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
+}
+
+/// `clients` addresses in each of the given networks of 16 bits.
+std::vector<std::string> networks(int first, int count, int clients) {
+    std::vector<std::string> result;
+    for (int i = 0; i < clients; ++i) {
+        for (int network = first; network < first + count; ++network) {
+            result.push_back("127." + std::to_string(network) + "." + std::to_string(i / 250) +
+                             "." + std::to_string(1 + i % 250));
+        }
+    }
+    return result;
+}
+
+TEST_CASE("a distant peer's handshake survives a flood of Hellos from many addresses",
+          "[net][timing]") {
+    // One connection from each address, so no address has more of them than the honest peer.
+    const auto from = GENERATE(networks(66, 1, 500), networks(66, 4, 1'000));
+    TransportOptions options = options_of(1, true);
+    options.handshakes.deadline = 60s;
+    End listener(options);
+    const SilentCrowd crowd(
+        {.port = listener.transport.listening_port(),
+         .connections = from.size(),
+         .from = from,
+         .hello = Handshake(*options_of(2, false).session, Side::kDialler).begin()});
+    REQUIRE(crowd.reaches(from.size()));
+    for (std::uint8_t n = 3; n < 6; ++n) {
+        const BareSocket distant(listener.transport.listening_port());
+        distant.write(Handshake(*options_of(n, false).session, Side::kDialler).begin());
+        REQUIRE(distant.read(Handshake::kHelloBytes));
+        // As many connections as a flood opens in a round trip, and more than all places.
+        const std::size_t before = crowd.connected();
+        REQUIRE(crowd.reaches(before + 1'000));
+        CHECK_FALSE(distant.has_more(0));
+    }
+    CHECK(time_to_link(listener, 6) < 10s);
 }
 
 TEST_CASE("silent links without proofs are evicted, links with frames are not", "[net]") {
