@@ -1,6 +1,6 @@
-// The accounts, computers and keys that the project has banned, accounts that were deleted, and keys
-// whose job has a newer one: the table dedloc_revocation. A ban revokes the tickets of all of their
-// peers.
+// The accounts, computers and keys that the project has banned, accounts that were deleted, and
+// keys whose job has a newer one: the table dedloc_revocation. A ban revokes the tickets of all of
+// their peers.
 #pragma once
 
 #include <optional>
