@@ -15,9 +15,10 @@ namespace dedloc::membership {
 /// Counts messages by sender.
 class MessageRates {
   public:
-    /// In the long run, and at once. The shortest rounds have some 200 steps a second, and ten
-    /// messages each.
+    /// Sustained rate of one sender, in messages per second. The shortest rounds take 5 ms and need
+    /// ten messages.
     static constexpr double kPerSecond = 4'000;
+    /// Size of the bucket, in messages.
     static constexpr double kBurst = 20'000;
 
     /// Counts a message. False if the sender has sent too many.

@@ -186,7 +186,7 @@ class Coordinator {
     void choose_reducers();
     bool is_reduced_by_all_but(const PeerKey& peer) const;
     bool is_ready_at_all_but_lost() const;
-    std::vector<PeerKey> voters_that_agree() const;
+    bool agrees(const PeerKey& voter) const;
     bool do_voters_agree() const;
     bool may_voters_agree() const;
     bool can_voters_judge() const;

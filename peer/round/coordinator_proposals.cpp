@@ -6,6 +6,7 @@
 //           the round goes on with voters as its only reducers, and the other reducers reduce
 //           nothing for a while. No message tells yet which of them it was.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -16,53 +17,52 @@
 #include "peer/round/coordinator.hpp"
 
 namespace dedloc::round {
+namespace {
+
+template <class Predicate>
+bool is_majority_of(const std::vector<PeerKey>& voters, Predicate is_one) {
+    std::vector<PeerKey> some;
+    std::ranges::copy_if(voters, std::back_inserter(some), is_one);
+    return membership::is_majority(voters, some);
+}
+
+}  // namespace
 
 // --- what voters can vote for --------------------------------------------------
 
-/// Voters that hold the average that is here.
-std::vector<PeerKey> Coordinator::voters_that_agree() const {
-    std::vector<PeerKey> voters;
+/// Holds the average that is here.
+bool Coordinator::agrees(const PeerKey& voter) const {
     const auto own = ready_.find(self_);
-    for (const PeerKey& voter : voter_.head().voters) {
-        const auto ready = ready_.find(voter);
-        if (own == ready_.end() || ready == ready_.end()) continue;
-        if (ready->second == own->second) voters.push_back(voter);
-    }
-    return voters;
+    const auto ready = ready_.find(voter);
+    return own != ready_.end() && ready != ready_.end() && ready->second == own->second;
 }
 
 bool Coordinator::do_voters_agree() const {
-    return membership::is_majority(voter_.head().voters, voters_that_agree());
+    return is_majority_of(voter_.head().voters,
+                          [&](const PeerKey& voter) { return agrees(voter); });
 }
 
 /// False if too few voters are left that hold the average that is here, or may come to hold it.
 bool Coordinator::may_voters_agree() const {
-    std::vector<PeerKey> voters = voters_that_agree();
     const bool is_here = ready_.contains(self_);
-    for (const PeerKey& voter : voter_.head().voters) {
+    return is_majority_of(voter_.head().voters, [&](const PeerKey& voter) {
+        if (agrees(voter)) return true;
         const auto seat = seats_.find(voter);
-        if (seat == seats_.end() || !seat->second.join->receives) continue;
-        const bool is_open = ready_.contains(voter) ? !is_here : !seat->second.is_lost;
-        if (is_open) voters.push_back(voter);
-    }
-    std::ranges::sort(voters);
-    return membership::is_majority(voter_.head().voters, voters);
+        if (seat == seats_.end() || !seat->second.join->receives) return false;
+        return ready_.contains(voter) ? !is_here : !seat->second.is_lost;
+    });
 }
 
 /// Whether a majority of the voters is called or, once a round is called, has joined.
 bool Coordinator::can_voters_judge() const {
-    std::vector<PeerKey> voters;
-    for (const PeerKey& voter : voter_.head().voters) {
+    return is_majority_of(voter_.head().voters, [&](const PeerKey& voter) {
+        if (phase_ == Phase::kCalled) {
+            const auto seat = seats_.find(voter);
+            return seat != seats_.end() && seat->second.join && seat->second.join->receives;
+        }
         const membership::Known* known = links_.find(voter);
-        const auto seat = seats_.find(voter);
-        const bool is_in =
-            phase_ == Phase::kCalled
-                ? seat != seats_.end() && seat->second.join && seat->second.join->receives
-                : voter == self_ ||
-                      (known != nullptr && known->receives && is_called(voter, *known));
-        if (is_in) voters.push_back(voter);
-    }
-    return membership::is_majority(voter_.head().voters, voters);
+        return voter == self_ || (known != nullptr && known->receives && is_called(voter, *known));
+    });
 }
 
 void Coordinator::resolve_disagreement(Outbox& out) {

@@ -374,8 +374,8 @@ class Backbone::Impl {
         told_revocations_ = std::move(entries);
         queue_.post(event::RevocationsSigned{encode(list)});
     }
-    /// For the gateway, which has no key to sign them. A list that cannot be written is written
-    /// with the next one, two seconds later.
+    /// Writes the list that the gateway hands out: it has no key to sign one. After a failure the
+    /// next list is written, two seconds later.
     void store_revocations(const formats::SignedRevocations& list) {
         if (run_.settings) return;  // there is no gateway at a voter on another machine
         try {

@@ -138,14 +138,14 @@ void RoundLog::look_for_skipped(const action::Settled& settled) {
     skipped_ = is_skipped ? skipped_ + 1 : 0;
     last_settled_ = settled;
     if (skipped_ < kSkippedToNote) return;
-    const bool is_over = skipped_ >= kSkippedToPause;
+    const bool pauses = skipped_ >= kSkippedToPause && options_.project_key;
     const std::string line = fmt::format(
         "the last {} updates have changed nothing, because their averages were not "
         "finite{}",
-        skipped_, is_over ? ": the run is paused" : "");
+        skipped_, pauses ? ": the run is paused" : "");
     log_warning("{}", line);
     tell({.key = {}, .what = "updates change nothing", .step = settled.step.value(), .text = line});
-    if (is_over && options_.project_key) options_.pause_run();
+    if (pauses) options_.pause_run();
 }
 
 void RoundLog::swarm_seen(const action::SwarmSeen& swarm) {

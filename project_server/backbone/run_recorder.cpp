@@ -327,7 +327,7 @@ void RunRecorder::record_accusations(const Accusations& accusations) {
     const auto now = static_cast<std::int64_t>(std::time(nullptr));
     server::in_transaction(*database_, [&] {
         for (const auto& [kind, accusation] : accusations) {
-            // Without a key it is the run that something is wrong with.
+            // A suspicion without a key is about the run itself.
             const std::string key = kind.first == PeerKey{} ? "" : kind.first.hex();
             const auto ticket = database_->query_one(
                 "select userid, hostid from dedloc_ticket where runid = ? and peer_key = ?",

@@ -44,7 +44,7 @@ struct Issued {
 ///
 /// Errors   Refused, DatabaseError, RefusedData
 /// Thread   any, each with its own `database`
-/// Cost     eight statements; as is_asked_for_checkpoint()
+/// Cost     nine statements; as is_asked_for_checkpoint()
 Issued issue_ticket(server::Database& database, const KeyPair& secret,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now);
 

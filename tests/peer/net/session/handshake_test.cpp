@@ -123,7 +123,7 @@ TEST_CASE("tickets of the project and of the run's ticket key are accepted", "[n
     CHECK(refusal(voter, seat) == LinkRefusal::kNone);
     CHECK(refusal(seat, knowing(with_ticket(3, test_ticket(3), kTicketKey))) == LinkRefusal::kNone);
     CHECK(refusal(knowing(with_ticket(2, test_ticket(2), 7)), voter) == LinkRefusal::kOtherProject);
-    // In a run without a ticket key only the project signs tickets.
+    // Without a ticket key in the run file, only tickets signed with the project key are valid.
     CHECK(refusal(seat, session_of(1)) == LinkRefusal::kOtherProject);
 }
 
