@@ -19,4 +19,12 @@ std::string client_network(const std::string& address);
 using NetworkKeys = std::array<std::string, 3>;
 NetworkKeys networks_of(const std::string& address);
 
+/// The network that limits count for a public address: 24 bits of an IPv4 address, such as
+/// 203.0.113.0/24, also if it is mapped into IPv6, and 48 bits of an IPv6 address, such as
+/// 2001:db8:1::/48. Empty for addresses that no client on the internet has, which test projects and
+/// laboratories use: loopback, private, link-local, and 100.64.0.0/10, which carriers and virtual
+/// private networks use inside (customers of a carrier arrive with its public address). Empty also
+/// for a text that is no numeric address.
+std::string public_network(const std::string& address);
+
 }  // namespace dedloc::platform
