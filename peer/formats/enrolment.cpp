@@ -23,6 +23,7 @@ constexpr const char* kUpload = "upload_bytes_per_second";
 constexpr const char* kDownload = "download_bytes_per_second";
 constexpr const char* kCheckpoint = "wants_checkpoint";
 constexpr const char* kRefused = "refused";
+constexpr const char* kFull = "full";
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -60,6 +61,27 @@ void put_rate(JsonWriter& out, const char* name, std::optional<Bandwidth> rate) 
     DEDLOC_CHECK(rate > Bandwidth{0}, "a known bandwidth is above 0");
     out.Key(name);
     out.Uint64(rate->value());
+}
+
+std::string error_with(const char* flag, std::string_view sentence) {
+    return object([&](JsonWriter& out) {
+        put(out, "error", sentence);
+        out.Key(flag);
+        out.Bool(true);
+    });
+}
+
+/// Whether the text is an error with a sentence and this flag.
+bool is_error_with(const char* flag, std::string_view json) {
+    if (parse_enrolment_error(json).empty()) return false;
+    try {
+        const rapidjson::Document document =
+            parse_json("the gateway's reply", json, kMaxEnrolmentBytes);
+        JsonFields fields{document, "", "the gateway's reply"};
+        return fields.has(flag) && fields.boolean(flag);
+    } catch (const InputError&) {
+        return false;
+    }
 }
 
 }  // namespace
@@ -176,11 +198,11 @@ std::string write_enrolment_error(std::string_view sentence) {
 }
 
 std::string write_enrolment_refusal(std::string_view sentence) {
-    return object([&](JsonWriter& out) {
-        put(out, "error", sentence);
-        out.Key(kRefused);
-        out.Bool(true);
-    });
+    return error_with(kRefused, sentence);
+}
+
+std::string write_enrolment_full(std::string_view sentence) {
+    return error_with(kFull, sentence);
 }
 
 std::string parse_enrolment_error(std::string_view json) {
@@ -194,15 +216,11 @@ std::string parse_enrolment_error(std::string_view json) {
 }
 
 bool is_enrolment_refusal(std::string_view json) {
-    if (parse_enrolment_error(json).empty()) return false;
-    try {
-        const rapidjson::Document document =
-            parse_json("the gateway's reply", json, kMaxEnrolmentBytes);
-        JsonFields fields{document, "", "the gateway's reply"};
-        return fields.has(kRefused) && fields.boolean(kRefused);
-    } catch (const InputError&) {
-        return false;
-    }
+    return is_error_with(kRefused, json);
+}
+
+bool is_enrolment_full(std::string_view json) {
+    return is_error_with(kFull, json);
 }
 
 }  // namespace dedloc::formats

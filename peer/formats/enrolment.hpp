@@ -80,10 +80,15 @@ std::string write_enrolment_error(std::string_view sentence);
 /// for good. Whatever else answers at the gateway's URL, such as a web server without the
 /// gateway's line or a captive portal, does not write this.
 std::string write_enrolment_refusal(std::string_view sentence);
-/// The sentence of either reply; empty for any other text, also if the sentence has control
+/// {"error": sentence, "full": true}: the project has no seat for the job until another one ends,
+/// so it is of no use to ask again within minutes.
+std::string write_enrolment_full(std::string_view sentence);
+/// The sentence of any of these replies; empty for any other text, also if the sentence has control
 /// characters.
 std::string parse_enrolment_error(std::string_view json);
 /// Whether the text is a refusal with a sentence.
 bool is_enrolment_refusal(std::string_view json);
+/// Whether the text says with a sentence that there is no seat.
+bool is_enrolment_full(std::string_view json);
 
 }  // namespace dedloc::formats

@@ -221,6 +221,37 @@ TEST_CASE("what answers in front of the gateway ends no job: it is asked again",
     CHECK(tickets.await(1));
 }
 
+TEST_CASE("without a free seat the first request fails at once, and a renewal is tried again",
+          "[boinc]") {
+    PlayedGateway gateway;
+    Tickets tickets;
+    const std::string full = formats::write_enrolment_full("this account has as many as it may");
+    gateway.stand_behind(503, full);
+    {
+        auto options = gateway.options();
+        options.timeout = 600s;
+        TicketKeeper keeper(options, {.has_ticket = tickets.sink()});
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (!keeper.news().failure && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(10ms);
+        }
+        // The seat ends with a temporary exit, whose reason this is.
+        CHECK(keeper.news().failure ==
+              "the project has no seat for this job now: this account has as many as it may");
+        CHECK_FALSE(keeper.news().refusal);
+    }
+    CHECK(gateway.asked() == 1);
+    gateway.stand_behind(0, "");
+    TicketKeeper keeper(gateway.options(), {.has_ticket = tickets.sink()},
+                        {.shortest = 1s, .longest = 1s});
+    REQUIRE(tickets.await(1));
+    gateway.stand_behind(503, full);
+    const int asked = gateway.asked();
+    REQUIRE(gateway.await_questions(asked + 1));
+    CHECK_FALSE(keeper.news().failure);
+    CHECK_FALSE(keeper.news().refusal);
+}
+
 TEST_CASE("a paused keeper sends no requests, and sends a due one when resumed", "[boinc]") {
     PlayedGateway gateway;
     Tickets tickets;

@@ -2,7 +2,8 @@
 // key that one of the run's keys has signed with revocations that the project has signed, or a
 // refusal in the gateway's own words. Whatever else answers at the URL (a web server without the
 // gateway's line, a proxy's error page, a captive portal) says nothing about the job, so it is
-// retried like a failure without an answer.
+// retried like a failure without an answer. That no seat is free ends this attempt of the job, and
+// no more than that: a network that forges it gains as much as by not answering.
 // The clocks are compared here, since a peer whose clock is wrong would have its ticket refused on
 // every link.
 #include "peer/net/gateway/enrolment.hpp"
@@ -102,6 +103,10 @@ std::optional<formats::EnrolmentReply> enrol(const EnrolmentOptions& options,
         if (is_unwanted()) return std::nullopt;
         const std::string sentence = sentence_of(answer);
         if (formats::is_enrolment_refusal(answer.body)) throw EnrolmentRefused(sentence);
+        // Seats are free when other jobs end, in hours: the device is better used meanwhile.
+        if (formats::is_enrolment_full(answer.body)) {
+            throw IoError(fmt::format("the project has no seat for this job now: {}", sentence));
+        }
         const milliseconds pause = part_of(longest);
         if (Clock::now() + pause >= end) {
             throw IoError(fmt::format("the gateway {} cannot be asked for a ticket: {}",

@@ -32,12 +32,13 @@ struct EnrolmentOptions {
     std::chrono::milliseconds timeout{600'000};  ///< for all attempts together
 };
 
-/// Asks for a ticket. Retries unless the answer is a ticket or the gateway's own refusal: anything
-/// else at its URL, whatever its status, comes from a web server or network in front of it.
-/// Nothing when `is_unwanted`, polled about once a second or more often, returns true.
+/// Asks for a ticket. Retries unless the answer is a ticket, the gateway's own refusal, or its
+/// answer that no seat is free: anything else at its URL, whatever its status, comes from a web
+/// server or network in front of it. Nothing when `is_unwanted`, polled about once a second or more
+/// often, returns true.
 ///
 /// Errors   EnrolmentRefused; IoError with the last failure after the timeout, or at once if this
-///          computer's clock is wrong; InputError: not an http or https URL
+///          computer's clock is wrong or no seat is free; InputError: not an http or https URL
 /// Thread   any; blocks
 std::optional<formats::EnrolmentReply> enrol(const EnrolmentOptions& options,
                                              const std::function<bool()>& is_unwanted);

@@ -92,6 +92,12 @@ TEST_CASE("an enrolment that is cut off or has wrong fields is refused", "[wire]
     CHECK_THROWS_AS(parse_enrolment_request(reply), InputError);
     CHECK_THROWS_AS(parse_enrolment_reply(request), InputError);
     CHECK(is_enrolment_refusal(write_enrolment_refusal("the job is over")));
+    CHECK_FALSE(is_enrolment_full(write_enrolment_refusal("the job is over")));
+    const std::string full = write_enrolment_full("no seat");
+    CHECK(full == R"({"error":"no seat","full":true})");  // older peers ask again
+    CHECK(is_enrolment_full(full));
+    CHECK_FALSE(is_enrolment_refusal(full));
+    CHECK(parse_enrolment_error(full) == "no seat");
     CHECK(parse_enrolment_error(write_enrolment_refusal("the job is over")) == "the job is over");
     for (const std::string& other :
          {write_enrolment_error("the job is over"), std::string{}, std::string{"null"},
