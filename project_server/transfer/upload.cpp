@@ -48,10 +48,19 @@ std::uint64_t free_at(const fs::path& folder) {
 
 }  // namespace
 
-UploadStore::UploadStore(const ProjectConfig& config, UploadSpace::FreeBytes free)
+UploadStore::UploadStore(const ProjectConfig& config, AccountOf account_of,
+                         UploadSpace::FreeBytes free)
     : config_(config),
+      account_of_(std::move(account_of)),
       space_(std::make_unique<UploadSpace>(
-          free ? std::move(free) : [folder = config.upload_directory] { return free_at(folder); })),
+          free ? std::move(free) : [folder = config.upload_directory] { return free_at(folder); },
+          [this](const std::string& name) {
+              try {
+                  return size_of(name);
+              } catch (const IoError&) {
+                  return std::uint64_t{0};  // its folder is gone
+              }
+          })),
       key_(config.ignore_upload_certificates
                ? nullptr
                : std::make_unique<const VerifyingKey>(config.key_directory / "upload_public")) {}
@@ -74,6 +83,10 @@ std::uint64_t UploadStore::size_of(const std::string& name) const {
     return absent ? 0 : size;
 }
 
+std::int64_t UploadStore::account_of(const std::string& name) const {
+    return account_of_ ? account_of_(result_of_output(name)) : 0;
+}
+
 bool UploadStore::accepts(const std::string& name, const std::string& max_bytes,
                           std::string_view signature) const {
     if (!key_) return true;
@@ -93,6 +106,7 @@ struct UploadRequest::Transfer {
     std::unique_ptr<UploadSpace::Promise> promise;  ///< the space for what is missing
 
     ~Transfer() {
+        promise.reset();  // while no other request can have the file
         if (file >= 0) close(file);
     }
 };
@@ -197,11 +211,13 @@ void UploadRequest::begin_transfer() {
     if (ftruncate(transfer_->file, static_cast<off_t>(transfer_->offset)) != 0) {
         return answer(1, fmt::format("cannot resume the file: {}", std::strerror(errno)));
     }
-    transfer_->promise = store_.space().promise(
-        address_, transfer_->total - std::min(transfer_->total, transfer_->offset));
-    if (!transfer_->promise) {
-        return answer(1, "the disk has no space for this file now; try again in an hour");
-    }
+    auto [promise, refusal] = store_.space().promise({.address = address_,
+                                                      .account = store_.account_of(transfer_->name),
+                                                      .name = transfer_->name,
+                                                      .total = transfer_->total,
+                                                      .present = transfer_->offset});
+    if (!promise) return answer(1, refusal);
+    transfer_->promise = std::move(promise);
 }
 
 void UploadRequest::write(std::string_view bytes) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,10 +19,14 @@ namespace dedloc::server {
 /// The upload folder and the key of certificates. Shared by all requests.
 class UploadStore {
   public:
+    /// The account of a result; 0: there is no such result, or that is not known now.
+    using AccountOf = std::function<std::int64_t(const std::string& result)>;
+
     /// Reads the public upload key unless config.xml says that certificates are ignored. `config`
-    /// must outlive the store. `free`: nothing for what the disk of the upload folder has. Errors:
-    /// IoError, InputError.
-    explicit UploadStore(const ProjectConfig& config, UploadSpace::FreeBytes free = {});
+    /// must outlive the store. `account_of`: nothing if accounts are not counted. `free`: nothing
+    /// for what the disk of the upload folder has. Errors: IoError, InputError.
+    explicit UploadStore(const ProjectConfig& config, AccountOf account_of = {},
+                         UploadSpace::FreeBytes free = {});
 
     /// Path of a complete file, in the tree in which libsched's validators look. Creates its
     /// folder. Errors: IoError.
@@ -31,11 +36,14 @@ class UploadStore {
     /// Whether `signature` certifies that a file of this name and maximum size may be uploaded.
     bool accepts(const std::string& name, const std::string& max_bytes,
                  std::string_view signature) const;
+    /// The account whose job's output file has this name; 0: not known.
+    std::int64_t account_of(const std::string& name) const;
     /// The space that uploads share.
     UploadSpace& space() const { return *space_; }
 
   private:
     const ProjectConfig& config_;
+    const AccountOf account_of_;
     const std::unique_ptr<UploadSpace> space_;
     const std::unique_ptr<const VerifyingKey> key_;
 };

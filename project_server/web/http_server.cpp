@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "peer/base/log.hpp"
 #include "project_server/transfer/upload_limits.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
@@ -48,7 +49,7 @@ struct HttpServer::Routes {
                      return compose_mail(config, purpose, secret);
                  }),
           scheduler(config),
-          uploads(config),
+          uploads(config, [this](const std::string& result) { return account_of(result); }),
           live_events(config.directory / "runs"),
           site(config, pool, mailer, live_events, server) {
         set_up(server, kThreads + HashLimits{}.waiting + kMaxStreams + kMaxUploads,
@@ -66,6 +67,20 @@ struct HttpServer::Routes {
         add_file_routes(site, uploads);
         add_stock_addresses(site);
         live_events.add_route(server, site.prefix);
+    }
+
+    /// While the database is away uploads go on, and are not counted.
+    std::int64_t account_of(const std::string& result) {
+        try {
+            return pool.with([&](Database& database) {
+                const auto row =
+                    database.query_one("select userid from result where name = ?", {result});
+                return row ? row->integer("userid") : std::int64_t{0};
+            });
+        } catch (const DatabaseError& error) {
+            log_warning("an upload is not counted: {}", error.what());
+            return 0;
+        }
     }
 
     DatabasePool pool;

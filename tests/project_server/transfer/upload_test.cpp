@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -207,7 +208,8 @@ TEST_CASE("if a file cannot be written the client is told to retry later", "[ser
 TEST_CASE("an upload that the disk cannot take is refused for now", "[server][boinc]") {
     Desk desk;
     std::uint64_t free = kReservedBytes + 1'000;
-    desk.store = std::make_unique<UploadStore>(desk.config, [&] { return free; });
+    desk.store =
+        std::make_unique<UploadStore>(desk.config, UploadStore::AccountOf{}, [&] { return free; });
     // Most of the space is promised to an upload in progress.
     const std::string slow = desk.request("slow", "hello", 600, 0);
     {
@@ -233,21 +235,157 @@ TEST_CASE("an upload that the disk cannot take is refused for now", "[server][bo
 
 TEST_CASE("the uploads of one network leave disk space to others", "[server][boinc]") {
     constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-    UploadSpace space{[] { return kReservedBytes + 100 * kGiB; }};
+    UploadSpace space{[] { return kReservedBytes + 100 * kGiB; }, [](const auto&) { return 0; }};
+    const auto promise = [&](const std::string& address, std::uint64_t bytes) {
+        return space.promise({.address = address, .name = "f", .total = bytes}).promise;
+    };
     std::vector<std::unique_ptr<UploadSpace::Promise>> promises;
     for (int i = 0; i < 4'096; ++i) {
         const std::string address =
             "203.0." + std::to_string(i / 250) + "." + std::to_string(i % 250);
-        if (auto promise = space.promise(address, kGiB)) promises.push_back(std::move(promise));
+        if (auto one = promise(address, kGiB)) promises.push_back(std::move(one));
     }
     CHECK(promises.size() == 50);
     for (int i = 0; i < 20; ++i) {
-        promises.push_back(space.promise("198." + std::to_string(i) + ".100.1", kGiB));
+        promises.push_back(promise("198." + std::to_string(i) + ".100.1", kGiB));
         CHECK(promises.back());
     }
     promises.clear();
-    CHECK(space.promise("203.0.113.5", 100 * kGiB));
-    CHECK_FALSE(space.promise("203.0.113.5", 100 * kGiB + 1));
+    CHECK(promise("203.0.113.5", 100 * kGiB));
+    CHECK_FALSE(promise("203.0.113.5", 100 * kGiB + 1));
+}
+
+namespace {
+
+/// A disk with 100 GiB for uploads, and files of one account after another on it.
+struct Disk {
+    static constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+    std::map<std::string, std::uint64_t> files;
+    std::uint64_t looks = 0;
+    UploadSpace space{[this] {
+                          std::uint64_t used = 0;
+                          for (const auto& [name, bytes] : files) used += bytes;
+                          return kReservedBytes + 100 * kGiB - used;
+                      },
+                      [this](const std::string& name) {
+                          ++looks;
+                          const auto file = files.find(name);
+                          return file == files.end() ? 0 : file->second;
+                      }};
+
+    /// Uploads a whole file, from another network each time. Empty: it is on the disk.
+    std::string upload(std::int64_t account, const std::string& name, std::uint64_t bytes) {
+        const auto answer =
+            space.promise({.address = "198." + std::to_string(++address_ % 250) + ".100.1",
+                           .account = account,
+                           .name = name,
+                           .total = bytes,
+                           .present = files[name]});
+        if (!answer.promise) {
+            std::erase_if(files, [](const auto& file) { return file.second == 0; });
+            return answer.refusal;
+        }
+        answer.promise->fill(bytes - files[name]);
+        files[name] = bytes;
+        return {};
+    }
+    /// How many of so many files of a GiB each the account brings to the disk.
+    int fill(std::int64_t account, int count) {
+        int stored = 0;
+        for (int i = 0; i < count; ++i) {
+            const std::string name = std::to_string(account) + "_" + std::to_string(i);
+            stored += upload(account, name, kGiB).empty() ? 1 : 0;
+        }
+        return stored;
+    }
+
+  private:
+    int address_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("what one account has uploaded leaves half of the disk to others", "[server][boinc]") {
+    Disk disk;
+    CHECK(disk.fill(1, 200) == 50);
+    CHECK_THAT(disk.upload(1, "more", Disk::kGiB),
+               Catch::StartsWith("the files that this account has uploaded") &&
+                   Catch::EndsWith("try again in an hour"));
+    CHECK(disk.upload(1, "receipt", kCountedBytes - 1).empty());
+    // Honest accounts go on, also with a large file as their first one.
+    for (int i = 10; i < 20; ++i) CHECK(disk.fill(i, 1) == 1);
+    CHECK(disk.upload(30, "large", 30 * Disk::kGiB).empty());
+    // The validator deletes files that were not asked for, and moves others away.
+    std::erase_if(disk.files, [](const auto& file) { return file.first.starts_with("1_"); });
+    CHECK(disk.upload(1, "more", Disk::kGiB).empty());
+}
+
+TEST_CASE("uploads of an account count while they arrive, whole or in parts", "[server][boinc]") {
+    Disk disk;
+    const auto promise = [&](std::int64_t account, const std::string& name, std::uint64_t total,
+                             std::uint64_t present) {
+        return disk.space
+            .promise({.address = "203." + std::to_string(account) + ".113.1",
+                      .account = account,
+                      .name = name,
+                      .total = total,
+                      .present = present})
+            .promise;
+    };
+    auto first = promise(1, "a", 40 * Disk::kGiB, 0);
+    REQUIRE(first);
+    CHECK_FALSE(promise(1, "b", 30 * Disk::kGiB, 0));
+    // It is cut after 35 GiB, which stay, and goes on: its own part is not in its way.
+    first->fill(35 * Disk::kGiB);
+    disk.files["a"] = 35 * Disk::kGiB;
+    first.reset();
+    CHECK_FALSE(promise(1, "b", 30 * Disk::kGiB, 0));
+    CHECK(promise(1, "a", 90 * Disk::kGiB, 35 * Disk::kGiB));
+    // Its checksum was wrong, so it has been deleted.
+    disk.files.clear();
+    CHECK(promise(1, "b", 90 * Disk::kGiB, 0));
+    // Without an account, as while the database is away, only the network counts.
+    CHECK(promise(0, "c", 60 * Disk::kGiB, 0));
+    CHECK(promise(0, "d", 60 * Disk::kGiB, 0));
+}
+
+TEST_CASE("files that are gone are forgotten without many looks at the disk", "[server][boinc]") {
+    Disk disk;
+    constexpr std::uint64_t kSmall = 1 << 20;
+    for (int i = 0; i < 10'000; ++i) {
+        disk.files.clear();  // all are deleted at once
+        REQUIRE(disk.upload(i % 7, std::to_string(i), kSmall).empty());
+    }
+    CHECK(disk.looks < 25'000);  // one at the end of each upload, and the looks at all
+}
+
+TEST_CASE("an account that fills the disk is told so, and its receipts still arrive",
+          "[server][boinc]") {
+    Desk desk;
+    const std::uint64_t free = kReservedBytes + 400'000;
+    desk.config.ignore_upload_certificates = true;
+    std::vector<std::string> asked;
+    desk.store = std::make_unique<UploadStore>(
+        desk.config,
+        [&](const std::string& result) {
+            asked.push_back(result);
+            return result.starts_with("run_1_") ? 1 : 2;
+        },
+        [&] { return free; });
+    const auto upload = [&](const std::string& name, std::size_t bytes) {
+        const std::string data(bytes, 'x');
+        return desk.send("<file_upload>\n<file_info>\n<name>" + name +
+                         "</name>\n<max_nbytes>1e9</max_nbytes>\n</file_info>\n<nbytes>" +
+                         std::to_string(bytes) + "</nbytes>\n<offset>0</offset>\n<data>\n" + data);
+    };
+    CHECK_THAT(upload("run_1_0_r7_1", 150'000), status(0));
+    CHECK(asked == std::vector<std::string>{"run_1_0"});
+    CHECK_THAT(upload("run_1_1_r7_1", 150'000),
+               status(1) && Catch::Contains("this account has uploaded"));
+    CHECK_THAT(upload("run_1_1_r7_0", 60'000), status(0));
+    CHECK_THAT(upload("run_2_0_r7_1", 150'000), status(0));
+    std::filesystem::remove(desk.store->path_of("run_1_0_r7_1"));
+    CHECK_THAT(upload("run_1_1_r7_1", 150'000), status(0));
 }
 
 }  // namespace dedloc::server
