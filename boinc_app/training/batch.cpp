@@ -7,6 +7,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
+#include "peer/formats/albert_layout.hpp"
 
 namespace dedloc::training {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 using Tokens = std::vector<std::uint16_t>;
 
 constexpr std::uint64_t kDropout = 1;    // label of a sample's generator of dropout
-constexpr double kMaskedShare = 0.15;    // share of the tokens that are masked, i.e. to predict
 constexpr double kMaskTokenShare = 0.8;  // share of the masked tokens that become the mask token
 constexpr double kRandomShare = 0.5;     // share of the others that become random; the rest is kept
 
@@ -104,7 +104,7 @@ void Sampler::mask_tokens(const Sample& sample, std::size_t row, Random& random,
     if (candidates.empty()) candidates.push_back(1);
     std::vector<std::size_t> masked;
     for (const std::size_t at : candidates) {
-        if (random.uniform() < kMaskedShare) masked.push_back(at);
+        if (random.uniform() < formats::kMaskedShare) masked.push_back(at);
     }
     if (masked.empty()) masked.push_back(candidates[random.below(candidates.size())]);
     for (const std::size_t at : masked) {

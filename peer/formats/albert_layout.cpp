@@ -47,6 +47,19 @@ class Layout {
     std::vector<TensorSpec> tensors_;
 };
 
+/// FLOPs of a sample of so many tokens, with the MLM head on a share of them.
+double flops_with_head(const ModelSpec& model, std::uint64_t tokens, double head_share) {
+    const auto length = static_cast<double>(tokens);
+    const auto hidden = static_cast<double>(model.hidden);
+    const auto embedding = static_cast<double>(model.embedding);
+    const auto vocabulary = static_cast<double>(model.vocabulary);
+    const double layer_weights = 4 * hidden * hidden + 2 * hidden * static_cast<double>(model.ffn);
+    const double layer = 2 * length * layer_weights + 4 * length * length * hidden;
+    const double ends = 2 * length * embedding * (hidden + head_share * (hidden + vocabulary));
+    const double pooled = 2 * hidden * (hidden + 2);
+    return 3 * (static_cast<double>(model.layers) * layer + ends + pooled);
+}
+
 }  // namespace
 
 std::vector<TensorSpec> albert_tensors(const ModelSpec& model) {
@@ -76,15 +89,11 @@ std::vector<TensorSpec> albert_tensors(const ModelSpec& model) {
 }
 
 double albert_flops_per_sample(const ModelSpec& model, std::uint64_t sequence_length) {
-    const auto length = static_cast<double>(sequence_length);
-    const auto hidden = static_cast<double>(model.hidden);
-    const auto embedding = static_cast<double>(model.embedding);
-    const double layer_weights = 4 * hidden * hidden + 2 * hidden * static_cast<double>(model.ffn);
-    const double layer = 2 * length * layer_weights + 4 * length * length * hidden;
-    const double ends =
-        2 * length * embedding * (2 * hidden + static_cast<double>(model.vocabulary));
-    const double pooled = 2 * hidden * (hidden + 2);
-    return 3 * (static_cast<double>(model.layers) * layer + ends + pooled);
+    return flops_with_head(model, sequence_length, 1);
+}
+
+double albert_least_flops(const ModelSpec& model, std::uint64_t tokens) {
+    return flops_with_head(model, tokens, kMaskedShare);
 }
 
 }  // namespace dedloc::formats

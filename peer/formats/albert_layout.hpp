@@ -26,4 +26,11 @@ std::vector<TensorSpec> albert_tensors(const ModelSpec& model);
 /// tokens: 1.018e12.
 double albert_flops_per_sample(const ModelSpec& model, std::uint64_t sequence_length);
 
+/// The share of a sample's tokens that are masked.
+inline constexpr double kMaskedShare = 0.15;
+
+/// The least that a trainer computes for a sample with so many tokens, which may be fewer than the
+/// run's sequence length: as above without padding, and with the MLM head on masked tokens alone.
+double albert_least_flops(const ModelSpec& model, std::uint64_t tokens);
+
 }  // namespace dedloc::formats

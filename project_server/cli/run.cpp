@@ -23,6 +23,7 @@
 #include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
+#include "project_server/corpus/sample_cost.hpp"
 #include "project_server/corpus/tokenizer.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/signed_revocations.hpp"
@@ -190,15 +191,15 @@ std::optional<ImportedModel> import_for(const RunOptions& options, const corpus:
 }
 
 void insert_run(server::Database& database, const formats::RunFile& run, const std::string& json,
-                const RunOptions& options) {
+                double least_flops, const RunOptions& options) {
     database.execute(
         "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
-        "flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, created, "
-        "evaluate_every, evaluate_samples, aggregators) values (?, ?, 'running', ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?)",
+        "flops_per_sample, least_flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, "
+        "created, evaluate_every, evaluate_samples, aggregators) values (?, ?, 'running', ?, ?, ?, "
+        "?, ?, ?, ?, ?, ?, ?, ?)",
         {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
-         run.flops_per_sample, formats::credit_per_sample(run), options.credit_per_gigabyte,
-         server::unix_now(),
+         run.flops_per_sample, least_flops, formats::credit_per_sample(run),
+         options.credit_per_gigabyte, server::unix_now(),
          options.evaluate_every.value_or(std::max<std::uint64_t>(1, run.steps / kUsualEvaluations)),
          options.evaluate_samples, options.aggregators});
 }
@@ -242,10 +243,12 @@ CreatedRun create_run(const RunOptions& options, const Begins& begins) {
     server::write_signed_revocations(
         folder.path(),
         formats::sign(server::recent_revocations(access.database(), platform::utc_now()), signer));
+    begins("measuring the samples");
+    const double least_flops = corpus::least_sample_flops(folder.path() / "shards", run);
     begins("writing all to the disk");
     folder.finish();
     try {
-        insert_run(access.database(), run, json, options);
+        insert_run(access.database(), run, json, least_flops, options);
     } catch (...) {
         fs::remove_all(target);
         throw;

@@ -827,6 +827,11 @@ create table if not exists dedloc_upload (
 -- Whose upload a checkpoint is; empty: the backbone's own.
 alter table dedloc_checkpoint add column if not exists source varchar(400) not null default '';
 
+-- flops_per_sample is that of a sample of full length, for credit. least_flops_per_sample: the mean
+-- of the shard with the shortest samples, without padding; 0: not known.
+alter table dedloc_run
+    add column if not exists least_flops_per_sample double not null default 0;
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

@@ -27,9 +27,10 @@ constexpr const char* kJobs =
     "least(h.max_results_day, coalesce((select f.max_results_day from host f where "
     "f.id = r.hostid), 0)) as max_results_day, "
     "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
-    "d.id as run, d.run_id, d.name, d.flops_per_sample, "
+    "v.plan_class, d.id as run, d.run_id, d.name, d.flops_per_sample, d.least_flops_per_sample, "
     "a.name as app, coalesce(a.non_cpu_intensive, 0) as only_averages "
     "from result r left join app a on a.id = r.appid "
+    "left join app_version v on v.id = r.app_version_id "
     "join user u on u.id = r.userid join host h on h.id = ? and h.userid = r.userid "
     "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque where ";
 
@@ -135,12 +136,14 @@ RunId run_id_of(const Row& job) {
 /// A job that only averages computes no samples; 1 is the least that a ticket can say.
 std::uint64_t bound_of(const Row& job) {
     if (job.integer("only_averages") != 0) return 1;
-    const std::string& coprocessors = job.text("serialnum");
-    return max_samples_per_second({.cores = job.integer("p_ncpus"),
-                                   .flops_per_core = job.real("p_fpops"),
-                                   .coprocessors = coprocessors,
-                                   .gpus = job.integer("p_ngpus")},
-                                  job.real("flops_per_sample"));
+    ComputerReport computer{.cores = job.integer("p_ncpus"),
+                            .core_flops = job.real("p_fpops"),
+                            .coprocessors = job.text("serialnum"),
+                            .gpus = job.integer("p_ngpus")};
+    if (!job.is_null("plan_class")) computer.plan_class = job.text("plan_class");
+    return max_samples_per_second(
+        computer, {},
+        {.full = job.real("flops_per_sample"), .least = job.real("least_flops_per_sample")});
 }
 
 /// The rate; nullopt (unknown) if it is implausible, as the 0 of a new computer's column is.

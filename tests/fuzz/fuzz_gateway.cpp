@@ -25,13 +25,14 @@ void check_error(std::string_view json) {
 }
 
 void check_bound(std::string_view coprocessors) {
-    const std::int64_t gpus = gateway::gpu_count(coprocessors);
-    DEDLOC_CHECK(gpus >= 0 && gpus <= gateway::kMaxGpus, "GPUs are bounded", gpus);
     const auto bound = [&](std::string_view reported) {
         return gateway::max_samples_per_second(
-            {.cores = 4, .flops_per_core = 4e9, .coprocessors = reported, .gpus = 0}, 1e12);
+            {.cores = 4, .core_flops = 4e9, .coprocessors = reported, .gpus = 0}, {},
+            {.full = 1e12, .least = 1e12});
     };
-    DEDLOC_CHECK(bound(coprocessors) >= bound(""), "a GPU makes no computer slower", gpus);
+    constexpr std::uint64_t kOfOneGpu = 1'332;
+    DEDLOC_CHECK(bound(coprocessors) >= bound(""), "a GPU makes no computer slower", coprocessors);
+    DEDLOC_CHECK(bound(coprocessors) <= kOfOneGpu, "a job computes on one", coprocessors);
 }
 
 }  // namespace

@@ -50,12 +50,24 @@ TEST_CASE("a ticket bounds the samples per second of its computer", "[gateway]")
         REQUIRE(reply);
         return reply->ticket.ticket.max_samples_per_second;
     };
-    gateway.database().execute("update dedloc_run set flops_per_sample = 1e12", {});
-    CHECK(bound() == 1);  // a computer that has reported nothing
+    gateway.database().execute(
+        "update dedloc_run set flops_per_sample = 1e12, least_flops_per_sample = 1e12", {});
+    CHECK(bound() == 2);  // a computer that has reported nothing
     gateway.database().execute(
         "update host set p_ncpus = 16, p_fpops = 5e9, serialnum = ?, p_ngpus = 1",
         {"[CUDA|NVIDIA GeForce RTX 3090|1|24576MB|53522][BOINC|7.20.5]"});
-    CHECK(bound() == 8'021);
+    CHECK(bound() == 1'332);  // on any device: the job has no version that would tell
+    // The version with which the job was sent says what it computes on.
+    gateway.database().execute(
+        "insert into app_version (id, plan_class) values (7, 'mt_dedloc'), (8, 'cuda_dedloc')", {});
+    gateway.database().execute("update result set app_version_id = 7", {});
+    CHECK(bound() == 24);
+    gateway.database().execute("update result set app_version_id = 8", {});
+    CHECK(bound() == 1'332);
+    gateway.database().execute("update dedloc_run set least_flops_per_sample = 5e11", {});
+    CHECK(bound() == 2'664);
+    gateway.database().execute("update dedloc_run set least_flops_per_sample = 0", {});
+    CHECK(bound() == 5'328);
     // A job that only averages computes none, on any computer.
     gateway.database().execute(
         "insert into app (name, user_friendly_name, non_cpu_intensive) values "
