@@ -41,15 +41,18 @@ class Elements {
         }
         return *value;
     }
-    std::size_t links(const char* name) const {
+    /// A number from `least` to `most`; nothing: there is no such element.
+    template <class Number>
+    std::optional<Number> within(const char* name, Number least, Number most) const {
         const std::string text = optional(name);
-        if (text.empty()) return kDefaultLinks;
-        const auto value = number<std::size_t>(text);
-        if (!value || *value < 1 || *value > kMostLinks) {
-            throw InputError(fmt::format("<{0}>{1}</{0}> in {2} must be a number from 1 to {3}",
-                                         name, text, file_, kMostLinks));
+        if (text.empty()) return std::nullopt;
+        const auto value = number<Number>(text);
+        // Written so that NaN is refused.
+        if (!value || !(*value >= least && *value <= most)) {
+            throw InputError(fmt::format("<{0}>{1}</{0}> in {2} must be a number from {3} to {4}",
+                                         name, text, file_, least, most));
         }
-        return *value;
+        return value;
     }
 
   private:
@@ -70,13 +73,25 @@ class Elements {
 
 Settings read_official_settings(const std::filesystem::path& config) {
     const Elements elements{config};
-    Settings settings{.name = elements.required("long_name"),
-                      .url = elements.required("master_url"),
-                      .peer_listen = elements.required(kPeerListenElement),
-                      .peer_address = elements.optional(kPeerAddressElement),
-                      .peer_port = elements.port(kPeerPortElement, 0),
-                      .max_links = elements.links(kMaxLinksElement),
-                      .gateway_port = elements.port(kGatewayPortElement, 1)};
+    const auto seats = [&](const char* name, std::uint64_t usual) {
+        return elements.within(name, std::uint64_t{0}, kMostSeats).value_or(usual);
+    };
+    const auto rate = [&](const char* name) {
+        return elements.within(name, kLeastDeviceRate, kMostDeviceRate);
+    };
+    Settings settings{
+        .name = elements.required("long_name"),
+        .url = elements.required("master_url"),
+        .peer_listen = elements.required(kPeerListenElement),
+        .peer_address = elements.optional(kPeerAddressElement),
+        .peer_port = elements.port(kPeerPortElement, 0),
+        .max_links =
+            elements.within(kMaxLinksElement, std::size_t{1}, kMostLinks).value_or(kDefaultLinks),
+        .seats_per_account = seats(kSeatsPerAccountElement, kDefaultSeatsOfAccount),
+        .seats_per_network = seats(kSeatsPerNetworkElement, kDefaultSeatsOfNetwork),
+        .flops_per_gpu = rate(kFlopsPerGpuElement),
+        .flops_per_core = rate(kFlopsPerCoreElement),
+        .gateway_port = elements.port(kGatewayPortElement, 1)};
     const std::string listen = elements.optional(kGatewayListenElement);
     const std::string proxy = elements.optional(kGatewayProxyElement);
     if (listen.empty() != proxy.empty()) {

@@ -156,6 +156,13 @@ void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* n
     put(writer, name, texts);
 }
 
+void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
+         const std::optional<double>& number) {
+    if (!number) return;
+    writer.Key(name);
+    writer.Double(*number);
+}
+
 }  // namespace
 
 std::string Settings::host() const {
@@ -255,6 +262,16 @@ Settings read_settings(const std::filesystem::path& project) {
     if (fields.has("max_links")) {
         settings.max_links = static_cast<std::size_t>(fields.integer("max_links", 1, kMostLinks));
     }
+    const auto seats = [&](const char* name, std::uint64_t& value) {
+        if (fields.has(name)) value = fields.integer(name, 0, kMostSeats);
+    };
+    seats("seats_per_account", settings.seats_per_account);
+    seats("seats_per_network", settings.seats_per_network);
+    const auto rate = [&](const char* name, std::optional<double>& value) {
+        if (fields.has(name)) value = fields.number(name, kLeastDeviceRate, kMostDeviceRate);
+    };
+    rate("flops_per_gpu", settings.flops_per_gpu);
+    rate("flops_per_core", settings.flops_per_core);
     fields.finish();
     check_settings(settings);
     return settings;
@@ -283,8 +300,15 @@ void write_settings(const std::filesystem::path& project, const Settings& settin
     }
     writer.Key("keep_days");
     writer.Int(settings.keep_days);
-    writer.Key("max_links");
-    writer.Uint64(settings.max_links);
+    for (const auto& [name, number] :
+         {std::pair{"max_links", std::uint64_t{settings.max_links}},
+          std::pair{"seats_per_account", settings.seats_per_account},
+          std::pair{"seats_per_network", settings.seats_per_network}}) {
+        writer.Key(name);
+        writer.Uint64(number);
+    }
+    put(writer, "flops_per_gpu", settings.flops_per_gpu);
+    put(writer, "flops_per_core", settings.flops_per_core);
     put(writer, "mail_from", settings.mail_from);
     put(writer, "mail_relay", settings.mail_relay);
     put(writer, "mail_credentials", settings.mail_credentials.string());

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,14 @@ namespace dedloc::server {
 /// Links of a backbone: the default, and the most that may be set.
 inline constexpr std::size_t kDefaultLinks = 10'000;
 inline constexpr std::size_t kMostLinks = 32'000;
+
+/// Seats of one account and of one network: the defaults, and the most that may be set.
+inline constexpr std::uint64_t kDefaultSeatsOfAccount = 64;
+inline constexpr std::uint64_t kDefaultSeatsOfNetwork = 128;
+inline constexpr std::uint64_t kMostSeats = 1'000'000;
+/// Rates of a device in FLOP/s that may be set.
+inline constexpr double kLeastDeviceRate = 1e9;
+inline constexpr double kMostDeviceRate = 1e18;
 
 /// What `dedloc project create` writes, and an administrator may change while the project is
 /// stopped. The URL is the exception: volunteers' clients and peers know the project by it.
@@ -36,9 +45,16 @@ struct Settings {
     std::uint16_t peer_port = 0;
     /// Peers that may be linked to a run's backbone at once; 1 to kMostLinks.
     std::size_t max_links = kDefaultLinks;
-    std::uint16_t server_port = 0;    ///< dedloc-server, loopback only
-    std::uint16_t gateway_port = 0;   ///< dedloc-gateway
-    std::uint16_t database_port = 0;  ///< mariadbd, loopback only
+    // Jobs that may have tickets at a time (gateway/seat_limits.hpp); 0: any number.
+    std::uint64_t seats_per_account = kDefaultSeatsOfAccount;  ///< one account's
+    std::uint64_t seats_per_network = kDefaultSeatsOfNetwork;  ///< an IPv4 /24's or IPv6 /48's
+    // What a device trains at most, in FLOP/s; nothing: the fastest that was measured
+    // (gateway/compute_bound.hpp).
+    std::optional<double> flops_per_gpu{};   ///< one GPU
+    std::optional<double> flops_per_core{};  ///< one core
+    std::uint16_t server_port = 0;           ///< dedloc-server, loopback only
+    std::uint16_t gateway_port = 0;          ///< dedloc-gateway
+    std::uint16_t database_port = 0;         ///< mariadbd, loopback only
     // Other addresses only under an official BOINC server whose Apache is on another machine.
     std::string gateway_listen = "127.0.0.1";  ///< numeric address of dedloc-gateway
     std::string gateway_proxy = "127.0.0.1";   ///< the web server that forwards to it

@@ -62,6 +62,7 @@ void clean_tasks(Database& database, std::int64_t user) {
         "update dedloc_seat s join dedloc_ticket t on t.runid = s.runid and t.peer_key = "
         "s.peer_key join result r on r.id = t.resultid set s.address = '' where r.userid = ?",
         {user});
+    database.execute("update dedloc_ticket set network = '' where userid = ?", {user});
     database.execute(
         "update result set stderr_out = '', userid = if(server_state = 5, 0, userid), "
         "hostid = if(server_state = 5, 0, hostid) where userid = ?",
@@ -88,6 +89,8 @@ std::string export_account(Database& database, std::int64_t user) {
                "id, name, hostid, sent_time, received_time, server_state, outcome, exit_status, "
                "elapsed_time, granted_credit, stderr_out",
                "result where userid = ? order by id desc limit 10000", user);
+    write_rows(writer, database, "tickets", "runid, resultid, hostid, issued, network",
+               "dedloc_ticket where userid = ? order by issued desc limit 10000", user);
     write_rows(writer, database, "badges", "badge_id, create_time", "badge_user where user_id = ?",
                user);
     write_rows(writer, database, "consents", "consent_type_id, consent_time, consent_flag, source",

@@ -69,6 +69,7 @@ Findings check_project(const Subject& subject,
         checker.run("schema", [&] { check_schema(subject, findings); });
         checker.run("tables", [&] { check_tables(subject, *database, findings); });
         checker.run("rows", [&] { check_rows(subject, *database, findings); });
+        checker.run("seats", [&] { check_seats(subject, *database, findings); });
         checker.run("credit", [&] { check_credit(subject, *database, findings); });
         checker.run("downloads", [&] { check_downloads(subject, *database, findings); });
         checker.run("uploads", [&] { check_uploads(subject, *database, findings); });

@@ -35,6 +35,8 @@ void check_tables(const Subject& subject, server::Database& database, Findings& 
 void check_rows(const Subject& subject, server::Database& database, Findings& findings);
 /// Accounts have the credit of their contributions. Needs one consistent view of all tables.
 void check_credit(const Subject& subject, server::Database& database, Findings& findings);
+/// Accounts and networks have seats left. A warning for each that has not.
+void check_seats(const Subject& subject, server::Database& database, Findings& findings);
 
 // Files that the database, or a run's file, names.
 

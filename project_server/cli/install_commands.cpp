@@ -109,6 +109,22 @@ void remove(const InstallChoice& chosen) {
                official::apache_line(fs::canonical(chosen.options.project)));
 }
 
+void add_seat_limits(CLI::App& command, official::InstallOptions& options, CLI::Option* removal) {
+    command
+        .add_option("--seats-per-account", options.seats_per_account,
+                    fmt::format("Jobs of one account that take part at a time; 0: any number. "
+                                "Default: {}",
+                                server::kDefaultSeatsOfAccount))
+        ->check(CLI::Range(std::uint64_t{0}, server::kMostSeats))
+        ->excludes(removal);
+    command
+        .add_option("--seats-per-network", options.seats_per_network,
+                    fmt::format("The same for a network: an IPv4 /24 or an IPv6 /48. Default: {}",
+                                server::kDefaultSeatsOfNetwork))
+        ->check(CLI::Range(std::uint64_t{0}, server::kMostSeats))
+        ->excludes(removal);
+}
+
 }  // namespace
 
 void add_install_commands(CLI::App& dedloc) {
@@ -169,6 +185,7 @@ void add_install_commands(CLI::App& dedloc) {
                                  server::kDefaultLinks))
         ->check(CLI::Range(std::size_t{1}, server::kMostLinks))
         ->excludes(removal);
+    add_seat_limits(*command, chosen->options, removal);
     command->callback([chosen] { chosen->is_removal ? remove(*chosen) : install(*chosen); });
 }
 

@@ -15,6 +15,7 @@ constexpr const char* kHost = "host";
 constexpr const char* kPeer = "key";
 constexpr const char* kVoter = "voter";        ///< a voter's key, whose ticket is valid for longer
 constexpr const char* kReplaced = "replaced";  ///< a key whose job has another one since
+constexpr const char* kEnded = "ended";        ///< a key whose job is over
 
 struct Entry {
     const char* kind;
@@ -30,7 +31,7 @@ std::vector<Entry> entries_of(const formats::Revocations& revocations) {
 }
 
 void add(formats::Revocations& revocations, const std::string& kind, const std::string& subject) {
-    if (kind == kPeer || kind == kVoter || kind == kReplaced) {
+    if (kind == kPeer || kind == kVoter || kind == kReplaced || kind == kEnded) {
         PeerKey key;
         if (from_hex(subject, key.bytes)) revocations.peers.insert(key);
         return;
@@ -72,6 +73,7 @@ formats::Revocations recent_revocations(Database& database, formats::UtcSeconds 
 
 std::string sentence_of(const Ban& ban) {
     if (ban.kind == kReplaced) return "Another process of this job has asked for a ticket since.";
+    if (ban.kind == kEnded) return "The job of this key is over.";
     const char* const what = ban.kind == kUser   ? "this account, so its computers get no tasks"
                              : ban.kind == kHost ? "this computer, so it gets no tasks"
                                                  : "this key";
@@ -84,9 +86,9 @@ std::string sentence_of(const Ban& ban) {
 std::optional<Ban> ban_of(Database& database, const formats::Ticket& ticket) {
     return first_ban(database.query_one(
         std::string{kBanColumns} + "(kind = ? and subject = ?) or (kind = ? and subject = ?) or "
-                                   "(kind in (?, ?, ?) and subject = ?) order by since limit 1",
+                                   "(kind in (?, ?, ?, ?) and subject = ?) order by since limit 1",
         {kUser, std::to_string(ticket.seat.user), kHost, std::to_string(ticket.seat.host), kPeer,
-         kVoter, kReplaced, ticket.peer.hex()}));
+         kVoter, kReplaced, kEnded, ticket.peer.hex()}));
 }
 
 std::optional<Ban> ban_of(Database& database, std::int64_t user, std::int64_t host) {
@@ -142,6 +144,21 @@ void revoke_replaced(Database& database, const formats::Ticket& ticket) {
         "where resultid = ? and peer_key <> ? and expires > ?",
         {kReplaced, seconds, static_cast<std::int64_t>(ticket.seat.result), ticket.peer.hex(),
          seconds});
+}
+
+void revoke_ended(Database& database, const char* column, const Parameter& value,
+                  std::uint64_t keep, formats::UtcSeconds now) {
+    const std::int64_t seconds = now.time_since_epoch().count();
+    // BOINC's server_state of a job in progress is 4.
+    database.execute(
+        fmt::format("insert ignore into dedloc_revocation (kind, subject, since, reason, ends) "
+                    "select ?, t.peer_key, ?, '', t.expires from dedloc_ticket t left join result "
+                    "r on r.id = t.resultid where t.{} = ? and t.expires > ? and (r.id is null or "
+                    "r.server_state <> 4) and not exists (select 1 from dedloc_revocation v where "
+                    "v.kind in (?, ?) and v.subject = t.peer_key) order by t.issued desc, "
+                    "t.peer_key limit ? offset ?",
+                    column),
+        {kEnded, seconds, value, seconds, kReplaced, kEnded, wire::kMaxRevocations, keep});
 }
 
 std::uint64_t forgive(Database& database, const formats::Revocations& revocations) {

@@ -1,6 +1,6 @@
 // The accounts, computers and keys that the project has banned, accounts that were deleted, and
-// keys whose job has a newer one: the table dedloc_revocation. A ban revokes the tickets of all of
-// their peers.
+// keys whose job has a newer one or is over: the table dedloc_revocation. A ban revokes the tickets
+// of all of their peers.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,8 @@ inline constexpr std::size_t kMaxBanReason = 200;
 
 /// A row of dedloc_revocation.
 struct Ban {
-    /// "user", "host", "key", "voter" (a dismissed voter's key) or "replaced" (revoke_replaced()).
+    /// "user", "host", "key", "voter" (a dismissed voter's key), "replaced" (revoke_replaced()) or
+    /// "ended" (revoke_ended()).
     std::string kind;
     std::string subject;     ///< BOINC's id, or the key in hex
     std::int64_t since = 0;  ///< UTC seconds
@@ -59,6 +60,10 @@ void revoke_deleted_account(Database& database, std::int64_t user, formats::UtcS
 /// Revokes all other keys of the ticket's job until their tickets expire: one process at a time
 /// computes a job. Errors: DatabaseError.
 void revoke_replaced(Database& database, const formats::Ticket& ticket);
+/// Revokes the tickets of jobs that are over, but for the `keep` newest, until they expire: those
+/// with this value in a column of dedloc_ticket. Errors: DatabaseError.
+void revoke_ended(Database& database, const char* column, const Parameter& value,
+                  std::uint64_t keep, formats::UtcSeconds now);
 /// Revokes a voter's key, and publishes that for kVoterTicketLife. Errors: DatabaseError.
 void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now);
 /// Withdraws bans: the gateway issues tickets to them again, and running peers accept them after

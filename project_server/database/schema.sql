@@ -546,8 +546,8 @@ create table if not exists dedloc_ticket (
     key dedloc_ticket_result (resultid)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
--- Revoked tickets. kind: user, host (subject: id of BOINC's row), key, voter, replaced (subject: a
--- peer's key in hex). since: UTC seconds.
+-- Revoked tickets. kind: user, host (subject: id of BOINC's row), key, voter, replaced, ended
+-- (subject: a peer's key in hex). since: UTC seconds.
 create table if not exists dedloc_revocation (
     kind                varchar(8) not null,
     subject             varchar(64) not null,
@@ -827,6 +827,11 @@ create table if not exists dedloc_upload (
 -- Whose upload a checkpoint is; empty: the backbone's own.
 alter table dedloc_checkpoint add column if not exists source varchar(400) not null default '';
 
+-- network: of the address from which the job has asked, such as 203.0.113.0/24, in which its seat
+-- counts; the same in all tickets of a job. Empty: it counts in none (gateway/seat_limits.hpp).
+alter table dedloc_ticket
+    add column if not exists network varchar(64) not null default '',
+    add index if not exists dedloc_ticket_network (network, expires);
 -- flops_per_sample is that of a sample of full length, for credit. least_flops_per_sample: the mean
 -- of the shard with the shortest samples, without padding; 0: not known.
 alter table dedloc_run

@@ -39,7 +39,8 @@ constexpr double fastest(const std::array<MeasuredRate, Count>& rates) {
     return std::ranges::max_element(rates, {}, &MeasuredRate::flops)->flops;
 }
 
-/// Rates that the bound assumes of any device.
+/// Rates that the bound assumes of any device; an administrator whose volunteers have faster ones
+/// sets others (server::Settings).
 struct DeviceRates {
     double flops_per_gpu = fastest(kMeasuredGpus);    ///< a GPU's
     double flops_per_core = fastest(kMeasuredCores);  ///< a core's

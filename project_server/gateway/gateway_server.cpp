@@ -13,11 +13,12 @@
 #include "peer/formats/enrolment.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/platform/clock.hpp"
+#include "peer/platform/networks.hpp"
 #include "project_server/gateway/dial_back.hpp"
 #include "project_server/gateway/link_transfers.hpp"
+#include "project_server/gateway/refusal_log.hpp"
 #include "project_server/gateway/replies.hpp"
 #include "project_server/gateway/run_signer.hpp"
-#include "project_server/gateway/tickets.hpp"
 #include "project_server/web/database_pool.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/request_head.hpp"
@@ -94,11 +95,12 @@ std::optional<std::string> read(Response& response, const ContentReader& content
 
 struct GatewayServer::Routes {
     Routes(const server::ProjectConfig& config, const std::filesystem::path& state,
-           const GatewayAddress& address)
+           const GatewayAddress& address, const TicketLimits& its_limits)
         : pool(config.database),
           signer(state),
           project(config.name),
           proxy(address.proxy),
+          limits(its_limits),
           transfers({}, address.proxy) {
         server::set_up(http, kThreads, formats::kMaxMeasuredBytes);
         const std::string prefix = server::path_of(config.master_url) + "/dedloc";
@@ -157,16 +159,24 @@ struct GatewayServer::Routes {
             const auto wanted = formats::parse_enrolment_request(body);
             const formats::UtcSeconds utc = platform::utc_now();
             formats::EnrolmentReply answer;
-            pool.with([&](server::Database& database) {
-                const Issued issued = issue_ticket(database, signer.key(), wanted, utc);
+            // A value: the pool drops the connection of a request that ends by an exception.
+            const auto none = pool.with([&](server::Database& database) -> std::optional<NoSeat> {
+                Issued issued;
+                try {
+                    issued = issue_ticket(database, signer.key(), wanted, utc, limits,
+                                          platform::public_network(address));
+                } catch (const NoSeat& full) {
+                    return full;
+                }
                 auto its = signer.sign(database, issued.run, issued.ticket);
                 answer.ticket = its.ticket;
                 answer.revoked = std::move(its.revoked);
                 answer.upload = issued.upload;
                 answer.download = issued.download;
                 answer.wants_checkpoint = issued.wants_checkpoint;
-                return true;
+                return std::nullopt;
             });
+            if (none) return refuse_full(*none, response);
             answer.address = address;
             if (wanted.port != 0) {
                 const auto slot = member_dials.take(address);
@@ -193,10 +203,21 @@ struct GatewayServer::Routes {
         }
     }
 
+    void refuse_full(const NoSeat& none, Response& response) {
+        if (none.holder().empty()) return refuse(response, kUnavailable, none.what());
+        if (const auto count = refusals.count(none.holder(), RefusalLog::Clock::now())) {
+            log_warning("no seat for {} ({} requests in vain since the last such line): {}",
+                        none.holder(), *count, none.what());
+        }
+        refuse_seat(response, none.what());
+    }
+
     server::DatabasePool pool;
     RunSigner signer;
     const std::string project;
     const std::string proxy;
+    const TicketLimits limits;
+    RefusalLog refusals;
     LinkTransfers transfers;
     server::AddressSlots dials{kReportDials};
     server::AddressSlots member_dials{kMemberDials, kMemberDialsOfAddress};
@@ -207,8 +228,9 @@ struct GatewayServer::Routes {
 };
 
 GatewayServer::GatewayServer(const server::ProjectConfig& config,
-                             const std::filesystem::path& state, const GatewayAddress& address)
-    : routes_(std::make_unique<Routes>(config, state, address)) {
+                             const std::filesystem::path& state, const GatewayAddress& address,
+                             const TicketLimits& limits)
+    : routes_(std::make_unique<Routes>(config, state, address, limits)) {
     routes_->port = server::bind(routes_->http, address.host, address.port);
 }
 

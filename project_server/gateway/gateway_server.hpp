@@ -8,6 +8,7 @@
 #include <string>
 
 #include "project_server/database/project_config.hpp"
+#include "project_server/gateway/tickets.hpp"
 
 namespace dedloc::gateway {
 
@@ -25,7 +26,7 @@ class GatewayServer {
     /// address than loopback it serves the proxy only.
     /// Errors: IoError if the port is in use; as RunSigner's.
     GatewayServer(const server::ProjectConfig& config, const std::filesystem::path& state,
-                  const GatewayAddress& address);
+                  const GatewayAddress& address, const TicketLimits& limits = {});
     ~GatewayServer();
     GatewayServer(const GatewayServer&) = delete;
     GatewayServer& operator=(const GatewayServer&) = delete;

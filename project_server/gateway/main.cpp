@@ -12,6 +12,15 @@
 namespace dedloc::gateway {
 namespace {
 
+TicketLimits limits_of(const server::Settings& settings) {
+    TicketLimits limits{.seats = {.of_account = settings.seats_per_account,
+                                  .of_network = settings.seats_per_network}};
+    DeviceRates& rates = limits.rates;
+    rates.flops_per_gpu = settings.flops_per_gpu.value_or(rates.flops_per_gpu);
+    rates.flops_per_core = settings.flops_per_core.value_or(rates.flops_per_core);
+    return limits;
+}
+
 void serve(const std::string& project, const server::ListenAddress& address) {
     const platform::StopSignals signals;
     platform::ignore_broken_pipes();
@@ -22,11 +31,12 @@ void serve(const std::string& project, const server::ListenAddress& address) {
         // Fail at once, with one sentence, if the database cannot be reached.
         const server::Database probe{config.database};
     }
-    GatewayServer server{config,
-                         server::state_folder(config.directory),
-                         {.host = address.host,
-                          .port = address.port,
-                          .proxy = server::read_settings(project).gateway_proxy}};
+    const auto settings = server::read_settings(project);
+    GatewayServer server{
+        config,
+        server::state_folder(config.directory),
+        {.host = address.host, .port = address.port, .proxy = settings.gateway_proxy},
+        limits_of(settings)};
     std::thread serving{[&] { server.run(); }};
     log_info("gateway of {} on {}:{}", config.master_url, address.host, server.port());
     const int signal = signals.wait();

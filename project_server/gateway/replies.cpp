@@ -20,4 +20,8 @@ void refuse_ticket(httplib::Response& response, int status, std::string_view sen
     reply(response, status, formats::write_enrolment_refusal(sentence));
 }
 
+void refuse_seat(httplib::Response& response, std::string_view sentence) {
+    reply(response, kUnavailable, formats::write_enrolment_full(sentence));
+}
+
 }  // namespace dedloc::gateway

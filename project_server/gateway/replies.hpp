@@ -25,4 +25,7 @@ void refuse(httplib::Response& response, int status, std::string_view sentence);
 /// Replies that the peer gets no ticket for good: only this ends a volunteer's job.
 void refuse_ticket(httplib::Response& response, int status, std::string_view sentence);
 
+/// Replies that no seat is free for the job: its peer asks again when others may have ended.
+void refuse_seat(httplib::Response& response, std::string_view sentence);
+
 }  // namespace dedloc::gateway

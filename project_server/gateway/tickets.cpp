@@ -103,12 +103,29 @@ void require_few_keys(Database& database, const Row& job, const PeerKey& key) {
     }
 }
 
+/// The network in which the job's seat counts from now on: that of the request, unless the job has
+/// a seat already and the new network has none left. Then the seat goes on to count where it did:
+/// if it counted nowhere, or beyond the limit, then by moving in turns between two networks an
+/// owner of both would get any number. Nothing: to say so takes a SeatTurn.
+/// Errors: NoSeat: the job has no seat, and gets none now
+std::optional<std::string> network_of_seat(Database& database, const SeatLimits& limits,
+                                           const SeatWish& wish, bool has_turn) {
+    const auto held = held_seat(database, wish);
+    if (held && (held->network == wish.network || wish.network.empty())) return wish.network;
+    if (held && !may_move(database, limits, wish)) return held->network;
+    if (!held) require_free_seat(database, limits, wish);
+    if (!has_turn) return std::nullopt;
+    make_room(database, limits, wish);
+    return wish.network;
+}
+
 /// Writes the ticket's row. A key belongs to the first job that asked for it: contributions are
 /// credited by key, and the keys of all peers are public in the swarm.
-void record(Database& database, const Row& job, const formats::Ticket& ticket) {
+void record(Database& database, const Row& job, const formats::Ticket& ticket,
+            const std::string& network) {
     database.execute(
         "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, sent, issued, "
-        "expires) values (?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
+        "expires, network) values (?, ?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
         "userid = if(resultid = values(resultid), values(userid), userid), "
         "hostid = if(resultid = values(resultid), values(hostid), hostid), "
         "sent = if(resultid = values(resultid), values(sent), sent), "
@@ -116,13 +133,32 @@ void record(Database& database, const Row& job, const formats::Ticket& ticket) {
         "expires = if(resultid = values(resultid), values(expires), expires)",
         {job.integer("run"), ticket.peer.hex(), job.integer("result"), job.integer("userid"),
          job.integer("hostid"), job.integer("sent_time"), ticket.issued.time_since_epoch().count(),
-         ticket.expires.time_since_epoch().count()});
+         ticket.expires.time_since_epoch().count(), network});
+    database.defer("update dedloc_ticket set network = ? where resultid = ?",
+                   {network, job.integer("result")});
     const auto row =
         database.query_one("select resultid from dedloc_ticket where runid = ? and peer_key = ?",
                            {job.integer("run"), ticket.peer.hex()});
     if (!row || row->integer("resultid") != job.integer("result")) {
         throw Suspicious("this key belongs to another job");
     }
+}
+
+/// Records the ticket in one transaction. False: nothing was done, because a SeatTurn is needed.
+bool record_in_turn(Database& database, const Row& job, const formats::Ticket& ticket,
+                    const SeatLimits& limits, const SeatWish& wish, bool has_turn) {
+    return server::in_transaction(database, [&] {
+        // Concurrent requests for a job count and revoke its keys one after the other.
+        database.query_one("select id from result where id = ? for update",
+                           {job.integer("result")});
+        require_no_ban(database, job, ticket);
+        require_few_keys(database, job, ticket.peer);
+        const auto network = network_of_seat(database, limits, wish, has_turn);
+        if (!network) return false;
+        record(database, job, ticket, *network);
+        server::revoke_replaced(database, ticket);
+        return true;
+    });
 }
 
 RunId run_id_of(const Row& job) {
@@ -134,7 +170,7 @@ RunId run_id_of(const Row& job) {
 }
 
 /// A job that only averages computes no samples; 1 is the least that a ticket can say.
-std::uint64_t bound_of(const Row& job) {
+std::uint64_t bound_of(const Row& job, const DeviceRates& rates) {
     if (job.integer("only_averages") != 0) return 1;
     ComputerReport computer{.cores = job.integer("p_ncpus"),
                             .core_flops = job.real("p_fpops"),
@@ -142,7 +178,7 @@ std::uint64_t bound_of(const Row& job) {
                             .gpus = job.integer("p_ngpus")};
     if (!job.is_null("plan_class")) computer.plan_class = job.text("plan_class");
     return max_samples_per_second(
-        computer, {},
+        computer, rates,
         {.full = job.real("flops_per_sample"), .least = job.real("least_flops_per_sample")});
 }
 
@@ -172,7 +208,8 @@ bool wants_checkpoint(Database& database, const KeyPair& secret, const Row& job,
 }  // namespace
 
 Issued issue_ticket(Database& database, const KeyPair& secret,
-                    const formats::EnrolmentRequest& request, formats::UtcSeconds now) {
+                    const formats::EnrolmentRequest& request, formats::UtcSeconds now,
+                    const TicketLimits& limits, const std::string& network) {
     const Row job = find_job(database, request);
     require_our_app(job, request.result);
     require_seat(job, request);
@@ -182,19 +219,20 @@ Issued issue_ticket(Database& database, const KeyPair& secret,
         .seat = {.user = static_cast<std::uint64_t>(job.integer("userid")),
                  .host = static_cast<std::uint64_t>(job.integer("hostid")),
                  .result = static_cast<std::uint64_t>(job.integer("result"))},
-        .max_samples_per_second = bound_of(job),
+        .max_samples_per_second = bound_of(job, limits.rates),
         .issued = now,
         .expires = now + server::kTicketLife};
+    const SeatWish wish{.result = job.integer("result"),
+                        .user = job.integer("userid"),
+                        .network = network,
+                        .now = now};
     try {
-        server::in_transaction(database, [&] {
-            // Concurrent requests for a job count and revoke its keys one after the other.
-            database.query_one("select id from result where id = ? for update",
-                               {job.integer("result")});
-            require_no_ban(database, job, ticket);
-            require_few_keys(database, job, request.key);
-            record(database, job, ticket);
-            server::revoke_replaced(database, ticket);
-        });
+        // Most requests renew a ticket and need no turn; requests for which there is no seat must
+        // not delay the others.
+        if (!record_in_turn(database, job, ticket, limits.seats, wish, false)) {
+            const SeatTurn turn{database, wish};
+            record_in_turn(database, job, ticket, limits.seats, wish, true);
+        }
     } catch (const Suspicious& refusal) {
         record_suspect(database, job, now, refusal.what());
         throw;

@@ -9,6 +9,8 @@
 #include "peer/base/units.hpp"
 #include "peer/formats/enrolment.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/gateway/compute_bound.hpp"
+#include "project_server/gateway/seat_limits.hpp"
 
 namespace dedloc::gateway {
 
@@ -16,6 +18,12 @@ namespace dedloc::gateway {
 class Refused : public Error {
   public:
     using Error::Error;
+};
+
+/// What an administrator may set.
+struct TicketLimits {
+    SeatLimits seats{};   ///< how many jobs may have tickets at a time
+    DeviceRates rates{};  ///< what the devices of jobs can compute
 };
 
 /// Keys that one result may use, one at a time: a new one revokes the ticket of the one before. A
@@ -42,10 +50,13 @@ struct Issued {
 /// key binds it to its result for ever, because dedloc-credit pays a key's contributions to that
 /// result.
 ///
-/// Errors   Refused, DatabaseError, RefusedData
+/// `network`: platform::public_network() of the address from which the request comes.
+///
+/// Errors   Refused, NoSeat, DatabaseError, RefusedData
 /// Thread   any, each with its own `database`
-/// Cost     nine statements; as is_asked_for_checkpoint()
+/// Cost     ten statements, more for the first ticket of a job; as is_asked_for_checkpoint()
 Issued issue_ticket(server::Database& database, const KeyPair& secret,
-                    const formats::EnrolmentRequest& request, formats::UtcSeconds now);
+                    const formats::EnrolmentRequest& request, formats::UtcSeconds now,
+                    const TicketLimits& limits = {}, const std::string& network = {});
 
 }  // namespace dedloc::gateway

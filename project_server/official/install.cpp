@@ -409,8 +409,8 @@ void Installer::setting(XmlFile& xml, const char* name, const std::optional<std:
 void Installer::config() {
     XmlFile xml{root(), kConfigFile, "boinc"};
     holds_ = true;
-    const auto number = [](const std::optional<std::uint16_t>& port) {
-        return port ? std::optional{std::to_string(*port)} : std::nullopt;
+    const auto number = [](const auto& value) {
+        return value ? std::optional{std::to_string(*value)} : std::nullopt;
     };
     const auto none = [] { return std::string{}; };
     setting(xml, server::kGatewayPortElement, port_, [&] { return port_; });
@@ -420,9 +420,9 @@ void Installer::config() {
     setting(xml, server::kPeerAddressElement, options_.peer_address, none);
     setting(xml, server::kPeerPortElement, number(options_.peer_port),
             [] { return std::string{"0"}; });
-    setting(xml, server::kMaxLinksElement,
-            options_.max_links ? std::optional{std::to_string(*options_.max_links)} : std::nullopt,
-            none);
+    setting(xml, server::kMaxLinksElement, number(options_.max_links), none);
+    setting(xml, server::kSeatsPerAccountElement, number(options_.seats_per_account), none);
+    setting(xml, server::kSeatsPerNetworkElement, number(options_.seats_per_network), none);
     for (const Entry& wanted : kEntries) {
         const std::string period = wanted.period;
         const bool is_task = !period.empty();

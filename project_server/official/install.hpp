@@ -28,6 +28,10 @@ struct InstallOptions {
     std::optional<std::uint16_t> peer_port{};
     /// Peers that may be linked to a run's backbone at once; default: server::kDefaultLinks.
     std::optional<std::size_t> max_links{};
+    /// Jobs of one account that may have tickets at a time; default: the gateway's.
+    std::optional<std::uint64_t> seats_per_account{};
+    /// The same of one network; default: the gateway's.
+    std::optional<std::uint64_t> seats_per_network{};
     bool is_dry = false;  ///< change nothing
 };
 

@@ -64,7 +64,7 @@ TEST_CASE("a project in which nothing is wrong has no fault", "[server][integrat
     CHECK(findings.count(Level::kUnknown) == 1);  // daemons
     std::set<std::string> checks;
     for (const Finding& finding : findings.all()) checks.insert(finding.check);
-    CHECK(checks.size() == 17);
+    CHECK(checks.size() == 18);
 }
 
 TEST_CASE("secrets that others can read and keys that do not match are found",

@@ -241,7 +241,7 @@ class CheckedProject {
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
             "credit_state, reduced_bytes) values (1, 2, ?, 10, 40, 3, 4000)",
             {other_.hex()});
-        rows.execute("insert into dedloc_ticket values (1, ?, 1, 1, 1, 900, 900, 90000)",
+        rows.execute("insert into dedloc_ticket values (1, ?, 1, 1, 1, 900, 900, 90000, '')",
                      {member_.hex()});
         for (const char* const sql :
              {"insert into team (id, userid, name, total_credit) values (1, 1, 'Team', 8)",

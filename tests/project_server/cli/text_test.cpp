@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <regex>
 #include <thread>
 
 #include "peer/base/error.hpp"
@@ -209,6 +210,10 @@ server::Settings public_settings(const std::filesystem::path& folder) {
     settings.peer_port = 7400;
     settings.keep_days = 20;
     settings.max_links = 32'000;
+    settings.seats_per_account = 0;
+    settings.seats_per_network = 1'000'000;
+    settings.flops_per_gpu = 1.5e15;
+    settings.flops_per_core = 7e11;
     settings.mail_from = "project@example.org";
     settings.mail_relay = "smtps://mail.example.org:465";
     settings.mail_credentials = folder / "relay";
@@ -253,6 +258,41 @@ TEST_CASE("a project's links have a default and bounds", "[server]") {
     earlier.erase(text.rfind(',', begin), begin + line.size() - text.rfind(',', begin));
     platform::replace_file(file, earlier);
     CHECK(server::read_settings(folder.path()).max_links == server::kDefaultLinks);
+}
+
+TEST_CASE("limits of seats and rates of devices have defaults and bounds", "[server]") {
+    const TemporaryDirectory folder;
+    const auto file = folder.path() / "dedloc.json";
+    server::write_settings(folder.path(), local_settings());
+    const std::string text = platform::read_text(file);
+    CHECK_THAT(text, Catch::Contains("\"seats_per_account\": 64") &&
+                         Catch::Contains("\"seats_per_network\": 128") &&
+                         !Catch::Contains("flops_per"));
+    const auto read_with = [&](const std::string& fields) {
+        std::string changed =
+            std::regex_replace(text, std::regex{R"(,\s*"seats_per_\w+": \d+)"}, "");
+        platform::replace_file(file, changed.insert(changed.find('{') + 1, fields));
+        return server::read_settings(folder.path());
+    };
+    // Projects of an earlier version name none.
+    CHECK(read_with("") == local_settings());
+    CHECK(read_with("\"seats_per_account\": 0,").seats_per_account == 0);
+    CHECK(read_with("\"seats_per_network\": 1000000,").seats_per_network == 1'000'000);
+    CHECK(read_with("\"flops_per_gpu\": 2e15,").flops_per_gpu == 2e15);
+    CHECK(read_with("\"flops_per_core\": 1000000000,").flops_per_core == 1e9);
+    for (const std::string name : {"seats_per_account", "seats_per_network"}) {
+        for (const char* value : {"-1", "1000001", "1.5", "\"64\"", "null"}) {
+            CHECK_THROWS_WITH(
+                read_with('"' + name + "\": " + value + ","),
+                Catch::EndsWith('\'' + name + "' must be a whole number from 0 to 1000000"));
+        }
+    }
+    for (const std::string name : {"flops_per_gpu", "flops_per_core"}) {
+        for (const char* value : {"0", "-1e15", "1e8", "1e19", "\"fast\"", "null"}) {
+            CHECK_THROWS_WITH(read_with('"' + name + "\": " + value + ","),
+                              Catch::Contains('\'' + name + "' must be a"));
+        }
+    }
 }
 
 TEST_CASE("settings that contradict each other are refused in a sentence", "[server]") {

@@ -62,11 +62,15 @@ class Gateway {
     Gateway(const Gateway&) = delete;
     Gateway& operator=(const Gateway&) = delete;
 
-    void start() {
-        server_ = std::make_unique<GatewayServer>(project_.config(), state(),
-                                                  GatewayAddress{.port = port_});
+    void start(const TicketLimits& limits = {}) {
+        server_ = another(port_, limits);
         port_ = server_->port();
         thread_ = std::thread([this] { server_->run(); });
+    }
+    /// One more gateway of the project, which does not run yet.
+    std::unique_ptr<GatewayServer> another(std::uint16_t port, const TicketLimits& limits) const {
+        return std::make_unique<GatewayServer>(project_.config(), state(),
+                                               GatewayAddress{.port = port}, limits);
     }
     void stop() {
         if (!server_) return;
@@ -110,6 +114,7 @@ class Gateway {
     const std::filesystem::path& state() const { return project_.root(); }
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
     Database& database() { return project_.database(); }
+    const server::DatabaseSettings& database_settings() const { return project_.config().database; }
     std::uint16_t port() const { return port_; }
     const KeyPair& peer() const { return peer_; }
     std::int64_t user() const { return user_; }

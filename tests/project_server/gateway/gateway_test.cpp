@@ -68,6 +68,9 @@ TEST_CASE("a ticket bounds the samples per second of its computer", "[gateway]")
     CHECK(bound() == 2'664);
     gateway.database().execute("update dedloc_run set least_flops_per_sample = 0", {});
     CHECK(bound() == 5'328);
+    gateway.stop();
+    gateway.start({.rates = {.flops_per_gpu = 1e15}});
+    CHECK(bound() == 12'000);
     // A job that only averages computes none, on any computer.
     gateway.database().execute(
         "insert into app (name, user_friendly_name, non_cpu_intensive) values "

@@ -193,6 +193,35 @@ TEST_CASE("an installation sets the links of backbones, and config.xml is checke
     }
 }
 
+TEST_CASE("an installation sets limits of seats, and rates of devices are read",
+          "[server][official]") {
+    OfficialProject world;
+    install(world);
+    const auto usual = server::read_settings(world.root());
+    CHECK(usual.seats_per_account == server::kDefaultSeatsOfAccount);
+    CHECK(usual.seats_per_network == server::kDefaultSeatsOfNetwork);
+    CHECK_FALSE(usual.flops_per_gpu);
+    CHECK(count(install(world, {.seats_per_account = 7, .seats_per_network = 0}), "done") == 2);
+    CHECK(server::read_settings(world.root()).seats_per_account == 7);
+    CHECK(server::read_settings(world.root()).seats_per_network == 0);
+    const auto installed = world.config();
+    const auto read_with = [&](const std::string& name, const std::string& value) {
+        auto config = installed;
+        replace(config, "<dedloc_seats_per_account>7</dedloc_seats_per_account>",
+                "<dedloc_" + name + ">" + value + "</dedloc_" + name + ">");
+        world.write_config(config);
+        return server::read_settings(world.root());
+    };
+    CHECK(read_with("flops_per_gpu", "1e15").flops_per_gpu == 1e15);
+    CHECK(read_with("flops_per_core", "800000000000").flops_per_core == 8e11);
+    for (const std::string name : {"seats_per_account", "flops_per_gpu", "flops_per_core"}) {
+        for (const char* value : {"-5", "5x", "five", "1e300", "nan", "inf"}) {
+            CHECK_THROWS_WITH(read_with(name, value), Catch::Contains("<dedloc_" + name + ">") &&
+                                                          Catch::Contains("must be a number from"));
+        }
+    }
+}
+
 TEST_CASE("projects that cannot be installed into are refused in one sentence, unchanged",
           "[server][official]") {
     OfficialProject world;

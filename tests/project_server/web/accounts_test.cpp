@@ -305,8 +305,8 @@ TEST_CASE("a deleted account leaves no e-mail address and no computer", "[server
         "insert into dedloc_seat (runid, peer_key, address) values (1, 'k', "
         "'203.0.113.7:5')");
     database.execute(
-        "insert into dedloc_ticket (runid, peer_key, resultid, userid, issued, expires) values "
-        "(1, 'k', 1, 1, 1, 4000000000)");
+        "insert into dedloc_ticket (runid, peer_key, resultid, userid, issued, expires, network) "
+        "values (1, 'k', 1, 1, 1, 4000000000, '203.0.113.0/24')");
     ada.submit("/teams/create", "/teams/create", {{"name", "Riga"}, {"is_joinable", "1"}});
     eve.submit("/team/1", "/team/1/join", {});
     database.execute(
@@ -314,7 +314,8 @@ TEST_CASE("a deleted account leaves no e-mail address and no computer", "[server
         "1, 'ada@example.org', 1, 1), ('reset', 0, 'ada@example.org', 1, 1)");
     const auto exported = ada.get("/account/export.json");
     CHECK_THAT(exported.body, Contains("ada@example.org") && Contains("203.0.113.7") &&
-                                  Contains("AdaModel") && !Contains("argon2"));
+                                  Contains("203.0.113.0/24") && Contains("AdaModel") &&
+                                  !Contains("argon2"));
     CHECK_THAT(exported.get_header_value("Content-Disposition"), Contains("attachment"));
     CHECK(site.get("/account/export.json").status == 303);
     CHECK(ada.submit("/account/delete", "/account/delete", {{"password", "no"}}).status == 422);
