@@ -22,9 +22,11 @@
 namespace dedloc::platform {
 namespace {
 
-/// How programs mark an error: MariaDB's, nginx, daemons of this project (peer/base/log), others.
-constexpr std::array<std::string_view, 8> kErrorMarks = {
-    "[ERROR]", "ERROR ", "ERROR:", "[emerg]", "[alert]", "error:", "Error:", "check failed"};
+/// How programs mark an error: MariaDB's, nginx, daemons of this project (peer/base/log), a shell
+/// of a program that a limit has ended, others.
+constexpr std::array<std::string_view, 10> kErrorMarks = {
+    "[ERROR]", "ERROR ", "ERROR:",       "[emerg]",        "[alert]",
+    "error:",  "Error:", "check failed", "limit exceeded", "failed!"};
 
 /// MariaDB's last line, which says nothing of the reason.
 bool is_farewell(std::string_view line) {
@@ -38,12 +40,13 @@ bool reports_error(std::string_view line) {
 }
 
 /// Whether the line begins with a program's name or path and a colon, as most programs report what
-/// has failed: "chown: invalid user".
+/// has failed: "chown: invalid user". The name is in lower case, as "Note: " is none.
 bool names_its_program(std::string_view line) {
     const std::string_view name = line.substr(0, line.find(": "));
-    constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-_./";
-    return name.size() < line.size() && !name.empty() &&
-           name.find_first_not_of(kCharacters) == std::string_view::npos;
+    if (name.size() == line.size()) return false;
+    if (name.starts_with('/')) return name.find(' ') == std::string_view::npos;
+    constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+    return !name.empty() && name.find_first_not_of(kCharacters) == std::string_view::npos;
 }
 
 int exit_status_of(int wait_status) {

@@ -87,9 +87,11 @@ TEST_CASE("the reason of a failure is the program's own error, not what follows 
     CHECK(reason("Installing system tables\nchown: invalid user: 'x'\nCannot change ownership. "
                  "Check that you have the necessary permissions and try again.\n") ==
           "chown: invalid user: 'x'");
-    const std::string size = "/usr/bin/program: line 512: 7 File size limit exceeded";
+    const std::string size = "/srv/A/program: line 512: 7 File size limit exceeded";
     CHECK(reason("To do so:\n" + size + " (core dumped)\n\nreports: at https://example.org\n") ==
           size + " (core dumped)");
+    CHECK(reason("Installing tables\nFile size limit exceeded\n\nInstallation failed!  Examine\n"
+                 "reports: at https://example.org\n") == "File size limit exceeded");
     CHECK(reason("nothing\nspecial\n \n") == "special");
     CHECK(reason("").empty());
     CHECK(failure_in(folder.path() / "none").empty());
