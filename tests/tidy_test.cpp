@@ -8,7 +8,7 @@
 #include <iostream>
 #include <memory>
 
-#include "tests/shell_word.hpp"
+#include "peer/platform/shell_word.hpp"
 #include "tests/tidy_layers.hpp"
 #include "tests/tidy_prose.hpp"
 #include "tests/tidy_rules.hpp"
@@ -95,11 +95,11 @@ TEST_CASE("every source is as clang-format leaves it", "[tidy]") {
         return;
     }
     std::string command =
-        "cd " + tests::shell_word(DEDLOC_SOURCE_ROOT) + " && clang-format-14 --dry-run -Werror";
+        "cd " + platform::shell_word(DEDLOC_SOURCE_ROOT) + " && clang-format-14 --dry-run -Werror";
     for (const SourceFile& file : tree()) {
         if (file.path.ends_with(".hpp") || file.path.ends_with(".cpp") ||
             file.path.ends_with(".cu")) {
-            command += " " + tests::shell_word(file.path);
+            command += " " + platform::shell_word(file.path);
         }
     }
     const Outcome outcome = run(command);

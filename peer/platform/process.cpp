@@ -22,9 +22,11 @@
 namespace dedloc::platform {
 namespace {
 
-/// How programs mark an error: MariaDB's, nginx, daemons of this project (peer/base/log), others.
-constexpr std::array<std::string_view, 8> kErrorMarks = {
-    "[ERROR]", "ERROR ", "[emerg]", "[alert]", " error: ", "error:", "Error:", "check failed"};
+/// How programs mark an error: MariaDB's, nginx, daemons of this project (peer/base/log), a shell
+/// of a program that a limit has ended, others.
+constexpr std::array<std::string_view, 10> kErrorMarks = {
+    "[ERROR]", "ERROR ", "ERROR:",       "[emerg]",        "[alert]",
+    "error:",  "Error:", "check failed", "limit exceeded", "failed!"};
 
 /// MariaDB's last line, which says nothing of the reason.
 bool is_farewell(std::string_view line) {
@@ -35,6 +37,16 @@ bool reports_error(std::string_view line) {
     return !is_farewell(line) && std::ranges::any_of(kErrorMarks, [&](const std::string_view mark) {
         return line.find(mark) != std::string_view::npos;
     });
+}
+
+/// Whether the line begins with a program's name or path and a colon, as most programs report what
+/// has failed: "chown: invalid user". The name is in lower case, as "Note: " is none.
+bool names_its_program(std::string_view line) {
+    const std::string_view name = line.substr(0, line.find(": "));
+    if (name.size() == line.size()) return false;
+    if (name.starts_with('/')) return name.find(' ') == std::string_view::npos;
+    constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+    return !name.empty() && name.find_first_not_of(kCharacters) == std::string_view::npos;
 }
 
 int exit_status_of(int wait_status) {
@@ -169,11 +181,13 @@ std::string failure_in(const std::filesystem::path& log, std::uintmax_t begin) {
     const auto offset = static_cast<std::streamoff>(begin);
     input.seekg(offset <= size ? offset : 0);  // a log that was rotated begins anew
     std::string last;
+    std::string named;
     for (std::string line; std::getline(input, line);) {
         if (reports_error(line)) return line;
+        if (named.empty() && names_its_program(line)) named = line;
         if (!is_farewell(line) && line.find_first_not_of(" \t\r") != std::string::npos) last = line;
     }
-    return last;
+    return named.empty() ? last : named;
 }
 
 }  // namespace dedloc::platform

@@ -53,7 +53,8 @@ int wait_for_child(pid_t child);
 
 /// Why a program failed, by what it wrote to `log` after the first `begin` bytes (all of it if the
 /// log is shorter): its first line that reports an error, because advice and consequences follow
-/// it; without one the last line that is not blank. Empty if there is no line or no file.
+/// it; without one the first that begins with a program's name and a colon; else the last that is
+/// not blank. Empty if there is no line or no file.
 std::string failure_in(const std::filesystem::path& log, std::uintmax_t begin = 0);
 
 }  // namespace dedloc::platform

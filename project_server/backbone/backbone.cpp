@@ -21,6 +21,7 @@
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/commands.hpp"
+#include "project_server/backbone/history_reader.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/ledger_history.hpp"
 #include "project_server/backbone/ledger_states.hpp"
@@ -209,7 +210,8 @@ class Backbone::Impl {
           backbone_(backbone_of(run_)),
           voters_(run_.wanted_voters(), ledger_.head(), queue_.sink()),
           keeper_(make_keeper()),
-          host_(ledger_, history_, store_, recorder_.get(), log_options()),
+          reader_(history_, queue_.sink()),
+          host_(ledger_, reader_, store_, recorder_.get(), log_options()),
           reactor_(peer_config(run_, ledger_), run_.key,
                    {queue_, transport_, directory_, keeper_, host_, workers_}) {
         reactor_.start();
@@ -256,6 +258,7 @@ class Backbone::Impl {
     void stop() {
         commands_.reset();
         reactor_.stop();
+        reader_.stop();
         keeper_.stop();
         remote_suspicions_.reset();
         if (recorder_) recorder_->stop();
@@ -444,6 +447,7 @@ class Backbone::Impl {
     std::mutex poll_mutex_;   ///< one thread at a time uses voters_
     VotersWatch voters_;
     StateKeeper keeper_;
+    HistoryReader reader_;
     RoundLog host_;
     net::Reactor reactor_;
     const control::SocketFolder sockets_{run_.folder};

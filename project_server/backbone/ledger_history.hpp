@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,7 +18,7 @@
 
 namespace dedloc::backbone {
 
-/// Random access to the ledger file. Thread: one, the writer's.
+/// Random access to the ledger file. Thread: take() is called by the writer's, read() by one other.
 class LedgerHistory {
   public:
     /// Limit of remembered places; each holds a roster of all members so far.
@@ -38,15 +39,24 @@ class LedgerHistory {
                                     std::size_t max_entries);
 
   private:
-    bool is_void(const CommitRecord& record) const;
-    const LedgerReader::Place& place_before(std::uint64_t generation, StepIndex step) const;
+    /// What the writer has recorded so far, as far as an answer needs it.
+    struct Start {
+        LedgerReader::Place place;  ///< before the first entry
+        std::vector<GenerationRecord> generations;
+        Head end;
+    };
+
+    std::optional<Start> start_of(std::uint64_t generation, StepIndex step) const;
 
     const std::filesystem::path path_;
     const LedgerOwner owner_;
-    std::optional<LedgerReader> reader_;  ///< opened by the first read()
+    std::optional<LedgerReader> reader_;        ///< opened by the first read(); its thread only
+    std::optional<LedgerReader::Place> first_;  ///< of the file; the reading thread only
+    std::optional<LedgerReader::Place> last_;   ///< of the last answer; the reading thread only
+
+    mutable std::mutex mutex_;  ///< guards what follows
     std::vector<LedgerReader::Place> places_;
-    std::optional<LedgerReader::Place> last_;  ///< where the last answer ended
-    std::size_t distance_ = 16;                ///< entries between two places
+    std::size_t distance_ = 16;  ///< entries between two places
     std::size_t since_place_ = 0;
     std::vector<GenerationRecord> generations_;
     Head end_;

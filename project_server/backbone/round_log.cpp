@@ -35,10 +35,10 @@ constexpr int kSkippedToPause = 3;
 
 }  // namespace
 
-RoundLog::RoundLog(LedgerWriter& ledger, LedgerHistory& history, const CheckpointStore& store,
+RoundLog::RoundLog(LedgerWriter& ledger, HistoryReader& reader, const CheckpointStore& store,
                    RunRecorder* recorder, RoundLogOptions options)
     : ledger_(ledger),
-      history_(history),
+      reader_(reader),
       store_(store),
       recorder_(recorder),
       options_(std::move(options)) {}
@@ -100,14 +100,7 @@ void RoundLog::revocations_heard(const action::RevocationsHeard& heard) {
 }
 
 void RoundLog::read_history(const action::ReadHistory& wanted) {
-    event::HistoryRead answer{.to = wanted.to, .entries = {}};
-    try {
-        answer.entries = history_.read(wanted.generation, wanted.step, wanted.max_entries);
-    } catch (const Error& error) {
-        log_error("{} The voter {} gets no history from this one.", error.what(),
-                  wanted.to.brief());
-    }
-    options_.events(std::move(answer));
+    reader_.ask(wanted, std::ranges::binary_search(ledger_.head().voters, wanted.to));
 }
 
 void RoundLog::settled(const action::Settled& settled) {

@@ -1,7 +1,6 @@
 // The reactor's host in a backbone. It writes votes and decisions to the disk before the peer acts
 // on them, then notifies the recorder and logs one line. If it has the project's key, it also signs
-// the generations that the protocol asks for. It reads from the ledger what other voters have
-// missed.
+// the generations that the protocol asks for.
 #pragma once
 
 #include <chrono>
@@ -13,8 +12,8 @@
 
 #include "peer/net/reactor.hpp"
 #include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/history_reader.hpp"
 #include "project_server/backbone/ledger.hpp"
-#include "project_server/backbone/ledger_history.hpp"
 #include "project_server/backbone/live_run.hpp"
 #include "project_server/backbone/run_recorder.hpp"
 
@@ -28,7 +27,7 @@ struct RoundLogOptions {
     std::filesystem::path pause;         ///< file of the pause
     LiveRun* live = nullptr;             ///< gets every event; null: none are published
     std::optional<KeyPair> project_key;  ///< absent: signs no generations, publishes nothing
-    EventSink events;                    ///< takes event::GenerationSigned, event::HistoryRead
+    EventSink events;                    ///< takes event::GenerationSigned
     /// Called when a generation is in the ledger.
     std::function<void(const GenerationRecord&)> begun;
     /// Called with a list of revocations that another voter has sent: untrusted.
@@ -44,8 +43,8 @@ struct RoundLogOptions {
 /// The backbone's net::Host. Thread: the network thread.
 class RoundLog final : public net::Host {
   public:
-    /// `ledger`, its `history`, `store` and `recorder` (may be null) must outlive it.
-    RoundLog(LedgerWriter& ledger, LedgerHistory& history, const CheckpointStore& store,
+    /// `ledger`, the `reader` of its history, `store` and `recorder` (may be null) must outlive it.
+    RoundLog(LedgerWriter& ledger, HistoryReader& reader, const CheckpointStore& store,
              RunRecorder* recorder, RoundLogOptions options);
 
     /// Writes the voter's memory. Throws IoError.
@@ -61,7 +60,7 @@ class RoundLog final : public net::Host {
     void pause_changed(const action::PauseChanged& changed) override;
     void turn_changed(const action::TurnChanged&) override {}  // a backbone is no trainer
     void revocations_heard(const action::RevocationsHeard& heard) override;
-    /// Answers with event::HistoryRead; without entries if the ledger cannot be read.
+    /// Queues the query; the reader answers.
     void read_history(const action::ReadHistory& wanted) override;
     /// Appends the digest reports to the ledger and publishes the run's head. The third update in a
     /// row that has changed nothing pauses the run, which would burn its steps. Throws IoError.
@@ -90,7 +89,7 @@ class RoundLog final : public net::Host {
     void tell(const control::Suspicion& suspicion);
 
     LedgerWriter& ledger_;
-    LedgerHistory& history_;
+    HistoryReader& reader_;
     const CheckpointStore& store_;
     RunRecorder* const recorder_;
     const RoundLogOptions options_;

@@ -13,6 +13,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/shell_word.hpp"
 #include "project_server/check/checks.hpp"
 
 namespace dedloc::check {
@@ -54,9 +55,9 @@ Read<X509> read_certificate(const std::string& file) {
     const auto der = memory_of(text);
     const bool is_der = std::unique_ptr<X509, Free>{d2i_X509_bio(der.get(), nullptr)} != nullptr;
     read.fault = is_der ? fmt::format(
-                              "{0} is a certificate in DER, and nginx reads PEM: openssl "
-                              "x509 -inform DER -in {0} -out NEW_FILE",
-                              file)
+                              "{} is a certificate in DER, and nginx reads PEM: openssl "
+                              "x509 -inform DER -in {} -out NEW_FILE",
+                              file, platform::shell_word(file))
                         : fmt::format("{} is no certificate (PEM)", file);
     return read;
 }
@@ -71,9 +72,9 @@ Read<EVP_PKEY> read_private_key(const std::string& file) {
     const bool is_der =
         std::unique_ptr<EVP_PKEY, Free>{d2i_PrivateKey_bio(der.get(), nullptr)} != nullptr;
     read.fault = is_der ? fmt::format(
-                              "{0} is a key in DER, and nginx reads PEM: openssl pkey "
-                              "-inform DER -in {0} -out NEW_FILE",
-                              file)
+                              "{} is a key in DER, and nginx reads PEM: openssl pkey "
+                              "-inform DER -in {} -out NEW_FILE",
+                              file, platform::shell_word(file))
                         : fmt::format("{} is no private key without a password (PEM)", file);
     return read;
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "peer/platform/shell_word.hpp"
 #include "project_server/check/checks.hpp"
 #include "project_server/publishing/key_change.hpp"
 #include "project_server/publishing/keys.hpp"
@@ -11,7 +12,7 @@ void check_keys(const Subject& subject, Findings& findings) {
         std::filesystem::exists(subject.config.key_directory / server::kNextKeys);
     if (is_changing) {
         findings.bad("a change of the key that signs app versions is not complete",
-                     fmt::format("dedloc app rekey --project {}", subject.project.string()));
+                     "dedloc app rekey --project " + platform::shell_word(subject.project));
     }
     for (const std::string name : {"code_sign", "upload"}) {
         if (is_changing && name == "code_sign") continue;

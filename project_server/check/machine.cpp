@@ -7,6 +7,7 @@
 
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
+#include "peer/platform/shell_word.hpp"
 #include "project_server/check/checks.hpp"
 
 namespace dedloc::check {
@@ -59,8 +60,8 @@ void check_daemons(const Subject& subject, Findings& findings) {
         return findings.unknown(
             "the project is stopped, so its daemons were not checked",
             subject.is_official()
-                ? fmt::format("{}/bin/start", subject.project.string())
-                : fmt::format("dedloc project start {}", subject.project.string()));
+                ? platform::shell_word(subject.project / "bin/start")
+                : "dedloc project start " + platform::shell_word(subject.project));
     }
     for (const ExpectedDaemon& daemon : subject.daemons) {
         if (daemon.runs) continue;
@@ -69,8 +70,8 @@ void check_daemons(const Subject& subject, Findings& findings) {
             fmt::format("{} does not run: {}", daemon.name,
                         platform::failure_in(log, daemon.log_begin)),
             subject.is_official() && !daemon.name.starts_with(kBackbone)
-                ? fmt::format("{}/bin/start --cron starts it again; see {}",
-                              subject.project.string(), log.string())
+                ? fmt::format("{} --cron starts it again; see {}",
+                              platform::shell_word(subject.project / "bin/start"), log.string())
                 : fmt::format("the supervisor restarts it within 30 s; see {}", log.string()));
     }
     if (!subject.is_official()) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/platform/shell_word.hpp"
 #include "project_server/check/checks.hpp"
 #include "project_server/control/sockets.hpp"
 #include "project_server/publishing/key_change.hpp"
@@ -82,12 +83,13 @@ void check_secrets(const Subject& subject, Findings& findings) {
         if ((facts.st_mode & kOthers) != 0) {
             findings.bad(fmt::format("other accounts may use {}: its mode is {:o}", path,
                                      facts.st_mode & 07777U),
-                         fmt::format("chmod go= {}", path));
+                         "chmod go= " + platform::shell_word(path));
         }
         if (facts.st_uid != owner.st_uid) {
             findings.bad(
                 fmt::format("{} does not belong to the account of the project's folder", path),
-                fmt::format("chown --reference {} {}", subject.project.string(), path));
+                fmt::format("chown --reference {} {}", platform::shell_word(subject.project),
+                            platform::shell_word(path)));
         }
     }
     if (findings.is_clean()) {

@@ -6,6 +6,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/shell_word.hpp"
 #include "project_server/cli/external_database.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project.hpp"
@@ -75,15 +76,15 @@ std::vector<std::string> upgrade_project(const fs::path& folder) {
     const auto project = existing_project(folder);
     if (server::is_official(project)) {
         throw InputError(fmt::format(
-            "{0} is the project of an official BOINC server: dedloc install --into {0} brings it "
+            "{} is the project of an official BOINC server: dedloc install --into {} brings it "
             "up to date",
-            project.string()));
+            project.string(), platform::shell_word(project)));
     }
     if (supervisor_of(project)) {
         throw InputError(fmt::format(
-            "the project {0} is running: dedloc project stop {0}, then upgrade or start it, which "
+            "the project {} is running: dedloc project stop {}, then upgrade or start it, which "
             "does the same",
-            project.string()));
+            project.string(), platform::shell_word(project)));
     }
     const auto settings = server::read_settings(project);
     auto changes = upgrade_files(project, settings);  // makes the lock's folder, too

@@ -62,7 +62,8 @@ std::string option_file(const DatabaseSettings& settings) {
                                 quoted(settings.ssl_key));
         }
     } else {
-        text += fmt::format("socket={}\n", quoted(settings.socket));
+        // By its name in the working folder: a socket has 107 bytes for its path.
+        text += fmt::format("socket={}\n", quoted(fs::path{settings.socket}.filename().string()));
     }
     text += fmt::format("user={}\n", quoted(settings.user));
     if (!settings.password.empty()) {
@@ -93,13 +94,15 @@ struct Ends {
 /// Runs a program of MariaDB's.
 void run(const DatabaseSettings& settings, platform::Command command, const Ends& ends,
          const fs::path& scratch, const std::string& what) {
-    const Scratch options{scratch, "options.cnf"};
+    const Scratch options{fs::absolute(scratch), "options.cnf"};
     const platform::MemoryFile words;  // the disk may be full
     platform::replace_file(options.path(), option_file(settings), platform::kSecretFile);
     command.insert(command.begin() + 1, "--defaults-file=" + options.path().string());
-    const pid_t child = platform::spawn(
-        command,
-        {.output = words.path(), .standard_input = ends.input, .standard_output = ends.output});
+    const pid_t child =
+        platform::spawn(command, {.output = words.path(),
+                                  .standard_input = ends.input,
+                                  .standard_output = ends.output,
+                                  .directory = fs::path{settings.socket}.parent_path()});
     const int status = platform::wait_for_child(child);
     if (status == 0) return;
     throw IoError(

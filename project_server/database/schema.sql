@@ -560,7 +560,7 @@ create table if not exists dedloc_checkpoint (
     runid               integer not null,
     step                bigint not null,
     digest              char(64) not null,
-    path                varchar(254) not null,
+    path                varchar(1024) not null,
     bytes               bigint not null,
     created_at          double not null,
     primary key (runid, step)
@@ -826,6 +826,7 @@ create table if not exists dedloc_upload (
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 -- Whose upload a checkpoint is; empty: the backbone's own.
 alter table dedloc_checkpoint add column if not exists source varchar(400) not null default '';
+alter table dedloc_checkpoint modify column if exists path varchar(1024) not null;
 
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values

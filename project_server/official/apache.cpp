@@ -37,7 +37,7 @@ std::string apache_configuration(const std::string& master_url, const std::strin
 }
 
 std::string apache_line(const std::filesystem::path& project) {
-    return fmt::format("IncludeOptional {}", (project / kApacheFile).string());
+    return fmt::format("IncludeOptional \"{}\"", (project / kApacheFile).string());
 }
 
 std::string apache_nothing() {

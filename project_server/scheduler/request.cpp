@@ -153,7 +153,7 @@ void parse_nvidia(NvidiaGpus& gpus, const XmlElement& coproc_cuda) {
 void add_coprocessors(SchedulerRequest& request, const XmlElement& coprocs) {
     request.host.coprocessors = parse_coprocessors(coprocs.body);
     for (const Coprocessor& coprocessor : request.host.coprocessors) {
-        request.host.gpus += coprocessor.count;
+        if (is_gpu(coprocessor)) request.host.gpus += coprocessor.count;
         request.host.gpu_flops += static_cast<double>(coprocessor.count) * coprocessor.peak_flops;
     }
     if (const auto cuda = find_element(coprocs.body, "coproc_cuda")) {
@@ -180,7 +180,7 @@ void parse_report(SchedulerRequest& request, const XmlElement& element) {
         {"final_peak_swap_size", real(&R::peak_swap)},
         {"final_peak_disk_usage", real(&R::peak_disk)},
         {"stderr_out", {[](R& r, const XmlElement& e) {
-             r.standard_error = valid_text(cut_text(e.body, kMaxBlob));
+             r.standard_error = valid_text(utf8_lines_of(cut_text(e.body, kMaxBlob)));
          }}},
         {"file_info", {add_output_file, true}},
     };

@@ -101,6 +101,10 @@ bool is_gpu_label(std::string_view label) {
 
 }  // namespace
 
+bool is_gpu(const Coprocessor& coprocessor) {
+    return is_gpu_label(coprocessor.label);
+}
+
 std::vector<Coprocessor> parse_coprocessors(std::string_view coprocs) {
     std::vector<Coprocessor> all;
     XmlReader reader{coprocs};

@@ -69,6 +69,9 @@ struct Coprocessor {
     double idle = 0;                  ///< how many are without a job
 };
 
+/// Whether it is of a kind above or another OpenCL device.
+bool is_gpu(const Coprocessor& coprocessor);
+
 /// The coprocessors in the body of a <coprocs>, in its order; at most kMaxCoprocessors.
 std::vector<Coprocessor> parse_coprocessors(std::string_view coprocs);
 

@@ -174,6 +174,20 @@ std::string utf8_of(std::string_view bytes) {
     return utf8;
 }
 
+std::string utf8_lines_of(std::string_view bytes) {
+    if (is_utf8(bytes)) return std::string{bytes};
+    std::string text;
+    while (!bytes.empty()) {
+        const std::string_view line = bytes.substr(0, bytes.find('\n'));
+        text += utf8_of(line);
+        bytes.remove_prefix(line.size());
+        if (bytes.empty()) break;
+        text += '\n';
+        bytes.remove_prefix(1);
+    }
+    return text;
+}
+
 std::string_view cut_text(std::string_view text, std::size_t limit) {
     if (text.size() <= limit) return text;
     std::size_t end = limit;

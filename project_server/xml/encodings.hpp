@@ -15,6 +15,9 @@ namespace dedloc::server {
 /// loses nothing: each code page has one character for each byte or pair of bytes.
 std::string utf8_of(std::string_view bytes);
 
+/// utf8_of() each line: a log may have lines of several programs.
+std::string utf8_lines_of(std::string_view bytes);
+
 /// The longest beginning of a UTF-8 text that has at most `limit` bytes and ends with a whole
 /// character.
 std::string_view cut_text(std::string_view text, std::size_t limit);

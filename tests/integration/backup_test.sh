@@ -10,7 +10,8 @@ programs=$(realpath "$1")
 dedloc=$programs/dedloc
 peer=$programs/dedloc-peer
 project=$folder/"My project'\"\$(x);*?ü%20&#"
-restored=$folder/"restored \$(x);*?[a]ü%20 #"
+# A database's socket has 107 bytes for its path, and a project 230.
+restored=$folder/"restored \$(x);*?[a]ü%20 #$(printf 'x%.0s' {1..150})"
 backup=$folder/"a backup;*.tar.zst"
 log=$project/log/dedloc-backbone-r.log
 output=$log # which a failure prints
@@ -162,6 +163,14 @@ echo "backed up at step $step, members at $ahead: went on in generation $generat
     || fail_test "the first step after the restore does not follow the backup's ledger"
 grep -q "generation $generation begins" "$log" || fail_test "no new generation"
 [[ $(new_host 3) -gt 1000000 ]] || fail_test "a computer's id was given out again"
+has_checkpoints() {
+    local rows
+    rows=$(cd "$restored/db" && project=$restored && MYSQL_PWD=$(config db_passwd) mariadb \
+        --no-defaults --skip-column-names --socket mariadb.sock --user "$(config db_user)" \
+        "$(config db_name)" --execute 'select count(*) from dedloc_checkpoint')
+    [[ $rows -ge 1 ]]
+}
+await 60 "the rows of checkpoints" has_checkpoints
 kill "${members[@]}"
 wait "${members[@]}" || true
 report_agrees() {

@@ -10,7 +10,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/plan_tool/report.hpp"
-#include "tests/shell_word.hpp"
+#include "peer/platform/shell_word.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
@@ -56,7 +56,8 @@ struct Outcome {
 };
 
 Outcome run_program(const std::string& arguments) {
-    const std::string command = tests::shell_word(DEDLOC_PLAN_PROGRAM) + " " + arguments + " 2>&1";
+    const std::string command =
+        platform::shell_word(DEDLOC_PLAN_PROGRAM) + " " + arguments + " 2>&1";
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe{popen(command.c_str(), "r"),
                                                      [](FILE*) { return 0; }};
     REQUIRE(pipe != nullptr);
@@ -226,17 +227,17 @@ TEST_CASE("a round of a small fleet is simulated", "[server]") {
 TEST_CASE("the exit status distinguishes bad files from wrong arguments", "[server]") {
     const TemporaryDirectory temporary;
     const std::filesystem::path& folder = temporary.path();
-    const std::string good = tests::shell_word(folder / "fleet.json");
+    const std::string good = platform::shell_word(folder / "fleet.json");
     std::ofstream{folder / "fleet.json"} << file_of(kPeer);
     std::ofstream{folder / "bad.json"} << file_of(kPeer, R"("elements": 1)");
     CHECK(run_program(good).status == 0);
     CHECK(run_program(good + " --json").output.front() == '{');
     CHECK(run_program("--help").status == 0);
-    const Outcome bad = run_program(tests::shell_word(folder / "bad.json"));
+    const Outcome bad = run_program(platform::shell_word(folder / "bad.json"));
     CHECK(bad.status == 1);
     CHECK(bad.output == "dedloc-plan: bad.json: field 'codec' is missing\n");
-    CHECK(run_program(tests::shell_word(folder / "none.json")).status == 1);
-    CHECK(run_program(tests::shell_word(folder)).status == 1);
+    CHECK(run_program(platform::shell_word(folder / "none.json")).status == 1);
+    CHECK(run_program(platform::shell_word(folder)).status == 1);
     CHECK(run_program("").status == 2);
     CHECK(run_program(good + " --bogus").status == 2);
 }

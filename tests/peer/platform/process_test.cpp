@@ -12,6 +12,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/ports.hpp"
+#include "peer/platform/shell_word.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -80,9 +81,29 @@ TEST_CASE("the reason of a failure is the program's own error, not what follows 
           "ERROR 1064 (42000) at line 1: You have an error");
     CHECK(reason("nginx: [emerg] no \";\" in nginx.conf:3\nnginx: test failed\n") ==
           "nginx: [emerg] no \";\" in nginx.conf:3");
+    const std::string place = "FATAL ERROR: Could not find my_print_defaults";
+    CHECK(reason(place + "\n\nThe following folders were searched:\n\n    /usr/bin\n\nSee:\n"
+                         "https://example.org/docs\n") == place);
+    CHECK(reason("Installing system tables\nchown: invalid user: 'x'\nCannot change ownership. "
+                 "Check that you have the necessary permissions and try again.\n") ==
+          "chown: invalid user: 'x'");
+    const std::string size = "/srv/A/program: line 512: 7 File size limit exceeded";
+    CHECK(reason("To do so:\n" + size + " (core dumped)\n\nreports: at https://example.org\n") ==
+          size + " (core dumped)");
+    CHECK(reason("Installing tables\nFile size limit exceeded\n\nInstallation failed!  Examine\n"
+                 "reports: at https://example.org\n") == "File size limit exceeded");
     CHECK(reason("nothing\nspecial\n \n") == "special");
     CHECK(reason("").empty());
     CHECK(failure_in(folder.path() / "none").empty());
+}
+
+TEST_CASE("a text is one word of a shell's command", "[platform]") {
+    CHECK(shell_word("/srv/my-project_2/log.1") == "/srv/my-project_2/log.1");
+    for (const std::string text :
+         {"", "My project", "a'b\"$(x);*?[~", "ü", "a\nb", "#a", "a=b&c"}) {
+        INFO(text);
+        CHECK(run_to_end({"sh", "-c", "printf %s " + shell_word(text)}).output == text);
+    }
 }
 
 TEST_CASE("stop signals can be polled and waited for", "[platform]") {

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "peer/wire/limits.hpp"
 #include "project_server/backbone/ledger_history.hpp"
@@ -107,6 +108,21 @@ TEST_CASE("history after a generation that voids earlier ones has only valid ent
     expected.emplace_back(world.begin(4));
     expected.emplace_back(world.decide());
     CHECK(world.fetch(0, 0, 16) == expected);
+}
+
+TEST_CASE("history is read while the ledger grows", "[server]") {
+    World world;
+    world.decide();
+    std::thread reader{[&] {
+        std::size_t known = 0;
+        while (known < 300) {
+            const auto all = world.fetch(0, 0, wire::kMaxCommitsPerQuery);
+            CHECK(all.size() >= known);
+            known = all.size();
+        }
+    }};
+    for (int i = 1; i < 300; ++i) world.decide();
+    reader.join();
 }
 
 TEST_CASE("history of a long ledger is read without reading the ledger", "[server][timing]") {

@@ -47,8 +47,9 @@ struct World {
     std::vector<Endpoint> published_voters;  ///< the voters in the last published head
     std::vector<GenerationRecord> begun;
     int pauses = 0;
+    HistoryReader reader{past, [](const Event&) {}};
     RoundLog host{ledger,
-                  past,
+                  reader,
                   store,
                   nullptr,
                   {.run = history.run,
@@ -140,25 +141,6 @@ TEST_CASE("only the addresses of voters are published", "[server]") {
     world.host.settled(
         {.generation = 0, .step = StepIndex{1}, .digest = {}, .reported = 1, .equal = 1});
     CHECK(world.published_voters == std::vector{voter});
-}
-
-TEST_CASE("another voter gets the history that it has missed from the ledger", "[server]") {
-    World world;
-    std::vector<std::variant<Decision, SignedGeneration>> expected;
-    for (int step = 0; step < 4; ++step) {
-        const action::Committed commit = world.commit();
-        world.host.committed(commit);
-        if (step >= 2) expected.emplace_back(Decision{commit.record, commit.certificate});
-    }
-    const PeerKey other = KeyPair::generate().public_key();
-    world.host.read_history({other, 0, StepIndex{2}, 16});
-    world.host.read_history({other, 0, StepIndex{4}, 16});
-    REQUIRE(world.events.size() == 2);
-    const auto* const answer = std::get_if<event::HistoryRead>(&world.events[0]);
-    REQUIRE(answer != nullptr);
-    CHECK(answer->to == other);
-    CHECK(answer->entries == expected);
-    CHECK(std::get<event::HistoryRead>(world.events[1]).entries.empty());
 }
 
 TEST_CASE("a decision that cannot follow the ledger ends the host with one sentence", "[server]") {

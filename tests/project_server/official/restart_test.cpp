@@ -184,7 +184,7 @@ TEST_CASE("a removal right after bin/stop waits for the daemons' end, and refuse
     const Frozen slow{backbone_of(world)};
     world.control("stop");
     const auto printed = world.own({"install", "--into", world.root().string(), "--remove"});
-    CHECK_THAT(printed, Catch::Contains("IncludeOptional " + world.root().string()));
+    CHECK_THAT(printed, Catch::Contains("IncludeOptional \"" + world.root().string()));
     CHECK(server::daemons_in_turn(world.root()).empty());
 }
 
@@ -205,9 +205,9 @@ TEST_CASE("status and check name our daemons and warn of an address that leads e
                              !Catch::Contains("last_backup"));
     {
         const tests::WebServer elsewhere{port, 404, "<html>Not Found</html>"};
-        CHECK_THAT(status(),
-                   Catch::Contains("HTTP status 404") &&
-                       Catch::Contains("IncludeOptional " + project + "/dedloc/dedloc.httpd.conf"));
+        CHECK_THAT(status(), Catch::Contains("HTTP status 404") &&
+                                 Catch::Contains("IncludeOptional \"" + project +
+                                                 "/dedloc/dedloc.httpd.conf\""));
         const auto checked = world.own({"project", "check", "--quick", project}, 1);
         CHECK_THAT(checked, Catch::Contains("all 6 daemons run") &&
                                 Catch::Contains("HTTP status 404") &&

@@ -22,7 +22,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
-#include "tests/shell_word.hpp"
+#include "peer/platform/shell_word.hpp"
 
 namespace dedloc::browser {
 namespace {
@@ -91,7 +91,7 @@ Chromium::Chromium() {
         "--disable-dev-shm-usage --disable-background-networking --disable-component-update "
         "--disable-extensions --host-resolver-rules='MAP * ~NOTFOUND, EXCLUDE 127.0.0.1' "
         "--remote-debugging-pipe --user-data-dir={0}/profile about:blank 3<{0}/in 4>{0}/out",
-        tests::shell_word(folder_.path()));
+        platform::shell_word(folder_.path()));
     process_ = platform::spawn({"/bin/bash", "-c", script}, {.output = folder_.path() / "log"});
     to_browser_ = ::open(in.c_str(), O_WRONLY | O_CLOEXEC);
     from_browser_ = ::open(out.c_str(), O_RDONLY | O_CLOEXEC);

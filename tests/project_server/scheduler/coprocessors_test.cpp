@@ -69,7 +69,7 @@ TEST_CASE("the stored list of coprocessors ends with a whole entry", "[server][b
         kAllKinds + "</coprocs></scheduler_request>");
     REQUIRE(request);
     CHECK(request->host.coprocessors.size() == 6);
-    CHECK(request->host.gpus == 9);
+    CHECK(request->host.gpus == 6);
     CHECK(request->host.gpu_flops == 2 * 4e13 + 5e13 + 1e13 + 4e12 + 1e12);
     CHECK(request->nvidia.count == 2);
     const std::string& serial = request->host.serial;

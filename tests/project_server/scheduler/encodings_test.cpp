@@ -70,4 +70,11 @@ TEST_CASE("a text is cut at a character", "[server]") {
     CHECK(clean_text(" \xCC\xC0\xD8\xC0 ", 7) == "МАШ");
 }
 
+TEST_CASE("each line of a log is read in its own encoding", "[server][boinc]") {
+    CHECK(utf8_lines_of("step 1: \xC3\xA9\n\xCE\xF8\xE8\xE1\xEA\xE0\n\nlast") ==
+          "step 1: \u00E9\nОшибка\n\nlast");
+    CHECK(utf8_lines_of("M\xFCller\n") == "Müller\n");
+    CHECK(utf8_lines_of("").empty());
+}
+
 }  // namespace dedloc::server

@@ -18,10 +18,10 @@
 
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
+#include "peer/platform/shell_word.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "tests/project_server/project_fixture.hpp"
-#include "tests/shell_word.hpp"
 
 namespace dedloc::server {
 
@@ -194,7 +194,7 @@ class StockClient {
 
     /// Runs boinccmd and returns what it prints.
     std::string tell(const std::string& arguments) const {
-        return output_of("cd " + tests::shell_word(home_.path()) +
+        return output_of("cd " + platform::shell_word(home_.path()) +
                          " && boinccmd --host 127.0.0.1:" + port_ + " --passwd secret " +
                          arguments);
     }

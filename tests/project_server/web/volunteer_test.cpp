@@ -191,7 +191,7 @@ void change_preferences(Story& story) {
     create_job(story.project.config(), "unwanted", "text");
     const bool known = story.updated_within(120s, [&] {
         const std::string account =
-            output_of("cat " + tests::shell_word(story.client.home()) + "/account_*.xml");
+            output_of("cat " + platform::shell_word(story.client.home()) + "/account_*.xml");
         return contents(story.client.home() / "global_prefs.xml").find("max_ncpus_pct>50") !=
                    std::string::npos &&
                account.find("<no_cpu>1</no_cpu>") != std::string::npos &&
@@ -244,8 +244,8 @@ void finish_the_job(Story& story) {
 /// again. The client accepts the key and gets the job.
 void change_the_key(Story& story) {
     const std::string said =
-        output_of(tests::shell_word(DEDLOC_PROGRAMS "/dedloc") + " app rekey --project " +
-                  tests::shell_word(story.project.root()));
+        output_of(platform::shell_word(DEDLOC_PROGRAMS "/dedloc") + " app rekey --project " +
+                  platform::shell_word(story.project.root()));
     CHECK_THAT(said, Contains("app versions are signed by the new key"));
     const std::string key =
         read_public_key_text(story.project.config().key_directory / "code_sign_public");

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "peer/platform/shell_word.hpp"
 #include "tests/project_server/web/stock_client.hpp"
-#include "tests/shell_word.hpp"
 
 namespace dedloc::server {
 
@@ -23,14 +23,14 @@ class WholeProject {
             text << "It was day " << i << ". The people of town " << i % 7 << " went home.\n";
         }
         text.close();
-        const std::string corpus = tests::shell_word(directory_.path() / "corpus");
-        const std::string project = tests::shell_word(root());
+        const std::string corpus = platform::shell_word(directory_.path() / "corpus");
+        const std::string project = platform::shell_word(root());
         run("project create " + project + " --name Story --contact-seconds 10");
         config_ = load_project_config(root());
-        run("corpus build --text " + tests::shell_word(directory_.path() / "text") + " --out " +
+        run("corpus build --text " + platform::shell_word(directory_.path() / "text") + " --out " +
             corpus + " --vocabulary 100");
         run("app add --project " + project + " --binary " +
-            tests::shell_word(programs_ + "/dedloc_train"));
+            platform::shell_word(programs_ + "/dedloc_train"));
         // The run lasts longer than any test.
         run("run create --project " + project + " --name story --corpus " + corpus +
             " --model tiny --target-batch 32 --evaluate-every 0 --steps 1000000");
@@ -87,14 +87,14 @@ class WholeProject {
     int stop() { return supervisor_->stop(); }
     /// The ends of all logs.
     std::string logs() const {
-        return output_of("tail -n 15 " + tests::shell_word(root() / "log") + "/*.log " +
-                         tests::shell_word(log_));
+        return output_of("tail -n 15 " + platform::shell_word(root() / "log") + "/*.log " +
+                         platform::shell_word(log_));
     }
 
   private:
     void run(const std::string& arguments) const {
-        const std::string output =
-            output_of(tests::shell_word(programs_ + "/dedloc") + " " + arguments + " && echo done");
+        const std::string output = output_of(platform::shell_word(programs_ + "/dedloc") + " " +
+                                             arguments + " && echo done");
         INFO(output);
         REQUIRE(output.ends_with("done\n"));
     }
@@ -136,7 +136,7 @@ class Browser {
     }
 
   private:
-    std::string cookies() const { return tests::shell_word(folder_.path() / "cookies"); }
+    std::string cookies() const { return platform::shell_word(folder_.path() / "cookies"); }
 
     const TemporaryDirectory folder_;
     const std::string url_;
