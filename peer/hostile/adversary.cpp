@@ -18,17 +18,9 @@ namespace dedloc::hostile {
 namespace {
 
 constexpr std::uint64_t kFarAhead = 1'000;
-constexpr std::uint64_t kHeartbeatsBetweenDials = 5;
-constexpr std::uint64_t kForgedStateBytes = 100'000;
-constexpr std::uint64_t kLateHeartbeats = 4;  // so many seconds late
-constexpr int kRepetitions = 20;              // every query so often, each second on each link
-constexpr std::uint32_t kLeavesAsked = 16;    // as many as a donor queues
-
-/// The average of a step that all hostile members name: they have agreed on it.
-Digest forged_average(StepIndex step) {
-    Random random = Random{step.value()}.split(3);
-    return random_digest(random);
-}
+constexpr float kGradientFactor = -10;
+/// Part of the samples that a ticket allows.
+constexpr double kClaimed = 0.95;
 
 }  // namespace
 
@@ -54,13 +46,17 @@ void Adversary::send(TimePoint now, const action::Send& send, Actions& actions) 
     if (is_bulk && verdict == Verdict::kKeep) return actions.push_back(send);
     if (!is_bulk) message.sequence = ++sequence_;
     actions.push_back(action::Send{send.link, wire::encode(message, key_, found->second.kind)});
-    if (std::holds_alternative<wire::Heartbeat>(message.body)) {
-        add_after_heartbeat(send.link, actions);
-    }
+    if (!std::holds_alternative<wire::Heartbeat>(message.body)) return;
+    found->second.is_greeted = true;
+    found->second.stormed = 0;
+    add_after_heartbeat(send.link, actions);
 }
 
 void Adversary::note_own(TimePoint now, const wire::Message& message) {
     standing_.run = message.run;
+    if (const auto* chunk = std::get_if<wire::Chunk>(&message.body); chunk && !sample_) {
+        sample_ = *chunk;
+    }
     const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body);
     if (heartbeat == nullptr) return;
     if (std::exchange(last_heartbeat_, message.sequence) != message.sequence) ++heartbeats_;
@@ -70,13 +66,17 @@ void Adversary::note_own(TimePoint now, const wire::Message& message) {
     standing_.step = message.step;
     standing_.record = heartbeat->record;
     standing_.state = heartbeat->state;
+    heartbeat_ = *heartbeat;
 }
 
 Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& message) {
+    if (settings_.misbehaviour == Misbehaviour::kKeySquat) return squat(message);
     if (auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
         return change_heartbeat(message, *heartbeat);
     }
-    if (auto* join = std::get_if<wire::Join>(&message.body)) return change_join(now, *join);
+    if (auto* join = std::get_if<wire::Join>(&message.body)) {
+        return change_join(now, message.step, *join);
+    }
     if (auto* chunk = std::get_if<wire::Chunk>(&message.body)) {
         return change_chunk(link, message, *chunk);
     }
@@ -160,7 +160,33 @@ Adversary::Verdict Adversary::change_heartbeat(wire::Message& message, wire::Hea
     return Verdict::kChanged;
 }
 
-Adversary::Verdict Adversary::change_join(TimePoint now, wire::Join& join) {
+/// The peer's own messages of a round are replaced: react() joins and is ready at once.
+Adversary::Verdict Adversary::squat(wire::Message& message) {
+    if (auto* hello = std::get_if<wire::Hello>(&message.body)) {
+        hello->role = Role::kTrainer;
+        hello->receives = false;
+        hello->listening_port = 0;
+        return Verdict::kChanged;
+    }
+    if (auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
+        heartbeat->has_state = heartbeat->is_frozen = false;
+        heartbeat->samples = Samples{0};
+        heartbeat->samples_per_second = 0;
+        heartbeat->listening_port = std::uint16_t{0};
+        return Verdict::kChanged;
+    }
+    const bool is_of_round = std::holds_alternative<wire::Join>(message.body) ||
+                             std::holds_alternative<wire::Chunk>(message.body) ||
+                             std::holds_alternative<wire::Reduced>(message.body) ||
+                             std::holds_alternative<wire::Stalled>(message.body) ||
+                             std::holds_alternative<wire::Ready>(message.body);
+    return is_of_round ? Verdict::kDrop : Verdict::kKeep;
+}
+
+Adversary::Verdict Adversary::change_join(TimePoint now, StepIndex step, wire::Join& join) {
+    const bool is_false = settings_.misbehaviour == Misbehaviour::kNegativeGradient ||
+                          settings_.misbehaviour == Misbehaviour::kGhostSamples;
+    if (is_false && join.samples > Samples{0}) garbled_steps_.insert(step);
     if (settings_.misbehaviour == Misbehaviour::kSlowClaim) {
         join.upload = join.download = Bandwidth{1};
         return Verdict::kChanged;
@@ -198,13 +224,17 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
             return Verdict::kDrop;
         case Misbehaviour::kLoneReady:
         case Misbehaviour::kDrip:
-            if (!withheld_) withheld_ = chunk;
             return Verdict::kDrop;
         case Misbehaviour::kSplitAverage:
             if (is_scatter || link == coordinator_) return Verdict::kKeep;
             chunk.elements = forger_.garbage(
                 chunk.elements,
                 Random{settings_.random_seed}.split(chunk.chunk).split(link.value()));
+            return Verdict::kChanged;
+        case Misbehaviour::kEquivocation:
+            if (is_scatter) return Verdict::kKeep;
+            garbled_steps_.insert(message.step);
+            chunk.elements = forger_.nudged(chunk.elements, link.value());
             return Verdict::kChanged;
         case Misbehaviour::kNan:
             if (!is_scatter) return Verdict::kKeep;
@@ -233,190 +263,9 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
     }
 }
 
-// --- added frames ------------------------------------------------------------
-
-void Adversary::add(LinkId link, StepIndex step, wire::Body body, Actions& actions) {
-    Link& to = links_.at(link);
-    const wire::Message message{.run = standing_.run,
-                                .generation = standing_.generation,
-                                .step = step,
-                                .sequence = ++sequence_,
-                                .sender = self_,
-                                .body = std::move(body)};
-    to.frames.push_back(Fate::kAdded);
-    actions.push_back(action::Send{link, wire::encode(message, key_, to.kind)});
-}
-
-/// Sends to the receiver of a heartbeat, so about once a second on each link.
-void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
-    const StepIndex step = standing_.step;
-    switch (settings_.misbehaviour) {
-        case Misbehaviour::kForgedPromise:
-            for (wire::Body& body : forger_.voters_words(standing_)) {
-                add(link, step, std::move(body), actions);
-            }
-            return;
-        case Misbehaviour::kForgedHead: {
-            const StepIndex claimed{step.value() + 2};
-            add(link, claimed,
-                forger_.state_votes(standing_, claimed, forger_.random_digest(),
-                                    forger_.random_digest()),
-                actions);
-            return;
-        }
-        case Misbehaviour::kDialStorm: {
-            const wire::Plan own = forger_.storm_plan(forger_.high_term());
-            const wire::Message relayed{.run = standing_.run,
-                                        .generation = standing_.generation,
-                                        .step = step,
-                                        .sequence = ++sequence_,
-                                        .sender = self_,
-                                        .body = own};
-            add(link, step, own, actions);
-            if (plan_) add(link, step, forger_.storm_plan(plan_->term), actions);
-            const Frame inner = wire::encode(relayed, key_, wire::LinkKind::kUnproven);
-            add(link, step, wire::Relay{*inner.whole()}, actions);
-            return hang_up_and_dial(link, actions);
-        }
-        case Misbehaviour::kSlander:
-        case Misbehaviour::kWhisper:
-            if (coordinator_ == link) complain(link, actions);
-            return;
-        case Misbehaviour::kLateReady:
-            return release_ready(link, actions);
-        case Misbehaviour::kRepeatedQueries:
-            return query_everything(link, actions);
-        case Misbehaviour::kLoneReady:
-        case Misbehaviour::kDrip:
-            return drip(actions);
-        case Misbehaviour::kHelloStorm:
-            for (int i = 0; i < kRepetitions; ++i) {
-                add(link, step,
-                    wire::Hello{.oldest_protocol = wire::kOldestProtocol,
-                                .newest_protocol = wire::kNewestProtocol,
-                                .session = random_.next(),
-                                .role = Role::kTrainer,
-                                .receives = true,
-                                .listening_port = 0,
-                                .result_name = {},
-                                .nonce = links_.at(link).nonce},
-                    actions);
-            }
-            return;
-        case Misbehaviour::kFalseVotes:
-            if (!plan_) return;
-            for (int i = 0; i < kRepetitions; ++i) {
-                add(link, step.next(), forger_.false_votes(standing_, plan_->term.coordinator),
-                    actions);
-            }
-            return;
-        default:
-            return;
-    }
-}
-
-/// Every five heartbeats, dials every endpoint that the peer has dialled before, and closes this
-/// link with a probability of one half.
-void Adversary::hang_up_and_dial(LinkId link, Actions& actions) {
-    if (heartbeats_ < hung_up_at_ + kHeartbeatsBetweenDials) return;
-    hung_up_at_ = heartbeats_;
-    std::set<Endpoint> dialled;
-    for (const auto& [id, other] : links_) {
-        if (other.dialled) dialled.insert(other.remote);
-    }
-    for (const Endpoint& remote : dialled) actions.push_back(action::Dial{remote});
-    if (random_.below(2) == 0) actions.push_back(action::Close{link});
-}
-
-/// Names all other members but the coordinator as silent.
-void Adversary::purge(LinkId link, Actions& actions) {
-    wire::Stalled stalled{
-        .term = plan_->term, .attempt = plan_->attempt, .senders = {}, .reducers = {}};
-    for (std::uint32_t k = 0; k < plan_->members.size(); ++k) {
-        const PeerKey& peer = plan_->members[k].peer;
-        if (peer != self_ && peer != plan_->term.coordinator) stalled.senders.push_back(k);
-    }
-    add(link, plan_step_, std::move(stalled), actions);
-}
-
-/// Complains about the other members of the round. The kind of complaint changes with each step.
-void Adversary::complain(LinkId link, Actions& actions) {
-    if (!plan_ || plan_step_ != standing_.step) return;
-    std::vector<std::uint32_t> all;
-    for (std::uint32_t k = 0; k < plan_->members.size(); ++k) {
-        if (plan_->members[k].peer != self_) all.push_back(k);
-    }
-    wire::Stalled stalled{
-        .term = plan_->term, .attempt = plan_->attempt, .senders = {}, .reducers = {}};
-    const std::uint64_t turn = plan_step_.value() % 3;
-    if (settings_.misbehaviour == Misbehaviour::kWhisper && !all.empty()) {
-        all = {all[plan_step_.value() / 3 % all.size()]};
-    }
-    (turn == 0 ? stalled.senders : turn == 1 ? stalled.reducers : stalled.refused) = std::move(all);
-    add(link, plan_step_, std::move(stalled), actions);
-}
-
-/// Once a second, sends every peer a chunk that fits no plan.
-void Adversary::drip(Actions& actions) {
-    if (!withheld_ || dripped_at_ == heartbeats_) return;
-    dripped_at_ = heartbeats_;
-    wire::Chunk chunk = *withheld_;
-    chunk.sum_id = 1;
-    for (const auto& [link, other] : links_) add(link, standing_.step, chunk, actions);
-}
-
-void Adversary::hold_ready(LinkId link, const wire::Message& message) {
-    held_ready_ = HeldReady{.link = link,
-                            .step = message.step,
-                            .ready = std::get<wire::Ready>(message.body),
-                            .due = heartbeats_ + kLateHeartbeats};
-}
-
-void Adversary::release_ready(LinkId link, Actions& actions) {
-    if (!held_ready_ || held_ready_->link != link || heartbeats_ < held_ready_->due) return;
-    add(link, held_ready_->step, held_ready_->ready, actions);
-    held_ready_.reset();
-}
-
-/// Remembers what the other end can be asked for.
-void Adversary::note_roots(LinkId link, const wire::Message& message) {
-    Link& from = links_.at(link);
-    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
-        from.state = heartbeat->state;
-    } else if (const auto* offer = std::get_if<wire::RoundOffer>(&message.body)) {
-        from.average = offer->record.average;
-    }
-}
-
-/// Asks for everything that a member may ask for, many times.
-void Adversary::query_everything(LinkId link, Actions& actions) {
-    const StepIndex step = standing_.step;
-    const StepIndex before{step.value() - std::min<std::uint64_t>(step.value(), 1)};
-    for (int i = 0; i < kRepetitions; ++i) {
-        add(link, step, wire::StateQuery{.has_state = false}, actions);
-        add(link, before, wire::StateQuery{.has_state = true}, actions);
-        add(link, StepIndex{0}, wire::CommitQuery{}, actions);
-        if (!plan_) continue;
-        add(link, plan_step_, wire::PlanQuery{.term = plan_->term, .attempt = plan_->attempt},
-            actions);
-        add(link, plan_step_,
-            wire::SliceQuery{
-                .sum_id = wire::sum_id_of(*plan_),
-                .chunk_elements = plan_->chunk_elements,
-                .chunks = {{.first_chunk = 0, .last_chunk = std::uint32_t{wire::kMaxChunks}}}},
-            actions);
-    }
-    for (std::uint32_t i = 0; i < kLeavesAsked; ++i) {
-        Link& to = links_.at(link);
-        const std::uint32_t leaf = to.leaf++ % kLeavesAsked;
-        add(link, step, wire::LeafRequest{.root = to.state, .leaf = leaf}, actions);
-        add(link, step, wire::LeafRequest{.root = to.average, .leaf = leaf}, actions);
-    }
-}
-
 // --- events for the peer -----------------------------------------------------
 
-void Adversary::receive(TimePoint, const Event& event, std::vector<Event>& events,
+void Adversary::receive(TimePoint now, const Event& event, std::vector<Event>& events,
                         Actions& actions) {
     if (const auto* opened = std::get_if<event::LinkOpened>(&event)) {
         links_[opened->link] = {
@@ -430,13 +279,50 @@ void Adversary::receive(TimePoint, const Event& event, std::vector<Event>& event
     tell_of_dropped(events);
     if (const auto* frame = std::get_if<event::FrameWritten>(&event)) {
         written(*frame, events);
-    } else {
-        events.push_back(event);
+        return flood(frame->link, actions);
     }
+    events.push_back(event);
+    change_event(now, events.back());
     const auto* received = std::get_if<event::FrameReceived>(&event);
     if (received == nullptr || !links_.contains(received->link)) return;
     const auto message = wire::decode_unverified(*received->frame);
     if (message) react(received->link, *message, actions);
+    flood(received->link, actions);
+}
+
+/// Changes what the peer's trainer tells it.
+void Adversary::change_event(TimePoint now, Event& event) const {
+    auto* frozen = std::get_if<event::ContributionFrozen>(&event);
+    if (settings_.misbehaviour == Misbehaviour::kNegativeGradient) {
+        if (frozen == nullptr || frozen->contribution.sum == nullptr) return;
+        auto sum = std::make_shared<FloatVector>(*frozen->contribution.sum);
+        for (float& x : *sum) x *= kGradientFactor;
+        frozen->contribution.sum = std::move(sum);
+    } else if (settings_.misbehaviour == Misbehaviour::kGhostSamples) {
+        if (auto* progressed = std::get_if<event::Progressed>(&event)) {
+            progressed->samples = claimed(now);
+            progressed->samples_per_second =
+                kClaimed * static_cast<double>(settings_.max_samples_per_second);
+        } else if (frozen != nullptr) {
+            Contribution& contribution = frozen->contribution;
+            const Samples samples = claimed(now);
+            const auto times =
+                static_cast<double>(samples.value()) /
+                static_cast<double>(std::max(contribution.samples, Samples{1}).value());
+            contribution = {.samples = samples,
+                            .loss_sum = times * contribution.loss_sum,
+                            .sum = std::make_shared<FloatVector>(settings_.elements)};
+        }
+    }
+}
+
+/// Nearly as many samples as the device of the ticket can have computed since the step began.
+Samples Adversary::claimed(TimePoint now) const {
+    const std::chrono::duration<double> time = now - std::max(step_since_, TimePoint{});
+    const double most = static_cast<double>(wire::kMaxSamples - 1);
+    const double claim =
+        kClaimed * time.count() * static_cast<double>(settings_.max_samples_per_second);
+    return Samples{1 + static_cast<std::uint64_t>(std::min(claim, most))};
 }
 
 void Adversary::written(const event::FrameWritten& event, std::vector<Event>& events) {
@@ -444,6 +330,7 @@ void Adversary::written(const event::FrameWritten& event, std::vector<Event>& ev
     if (link == links_.end() || link->second.frames.empty()) return events.push_back(event);
     const Fate fate = link->second.frames.front();
     link->second.frames.pop_front();
+    if (fate == Fate::kAdded) --link->second.added;
     if (fate == Fate::kSent) events.push_back(event);
 }
 
@@ -454,44 +341,6 @@ void Adversary::tell_of_dropped(std::vector<Event>& events) {
             link.frames.pop_front();
             events.push_back(event::FrameWritten{id});
         }
-    }
-}
-
-void Adversary::react(LinkId link, const wire::Message& message, Actions& actions) {
-    note_roots(link, message);
-    if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
-        links_.at(link).nonce = challenge->nonce;
-    }
-    if (const auto* plan = std::get_if<wire::Plan>(&message.body)) {
-        if (wire::index_of(*plan, self_) == plan->members.size()) return;
-        plan_ = *plan;
-        plan_step_ = message.step;
-        coordinator_ = link;
-        const bool complains = settings_.misbehaviour == Misbehaviour::kSlander ||
-                               settings_.misbehaviour == Misbehaviour::kWhisper;
-        if (complains) complain(link, actions);
-        if (settings_.misbehaviour == Misbehaviour::kPurge) purge(link, actions);
-        if (settings_.misbehaviour == Misbehaviour::kLoneReady) {
-            add(link, message.step,
-                wire::Ready{.term = plan->term,
-                            .attempt = plan->attempt,
-                            .average = forged_average(message.step)},
-                actions);
-        }
-    } else if (const auto* accept = std::get_if<wire::Accept>(&message.body)) {
-        commit(*accept, {.voter = message.sender, .signature = accept->signature}, message.step,
-               actions);
-    } else if (settings_.misbehaviour == Misbehaviour::kForgedPromise) {
-        if (const auto* call = std::get_if<wire::Call>(&message.body)) {
-            add(link, message.step, forger_.promise(standing_, call->term), actions);
-        } else if (const auto* elect = std::get_if<wire::Elect>(&message.body)) {
-            add(link, message.step, forger_.promise(standing_, elect->term), actions);
-        }
-    } else if (settings_.misbehaviour == Misbehaviour::kForgedHead) {
-        if (!std::holds_alternative<wire::StateQuery>(message.body)) return;
-        const StepIndex claimed{standing_.step.value() + 2};
-        add(link, claimed, forger_.state_offer(standing_, kForgedStateBytes), actions);
-        add(link, standing_.step, forger_.round_offer(standing_), actions);
     }
 }
 

@@ -55,7 +55,7 @@ class Adversary final {
 
     /// How it breaks the protocol.
     Misbehaviour misbehaviour() const { return settings_.misbehaviour; }
-    /// The steps in whose rounds it has sent garbage averages.
+    /// The steps whose averages are not the mean of what members have computed, because of it.
     const std::set<StepIndex>& garbled_steps() const { return garbled_steps_; }
 
   private:
@@ -72,6 +72,9 @@ class Adversary final {
         Endpoint remote;
         bool dialled = false;
         std::deque<Fate> frames{};  ///< frames that are not written yet, in order
+        std::size_t added = 0;      ///< those of `frames` that the adversary has added
+        std::size_t stormed = 0;    ///< frames of a flood since the peer's last heartbeat
+        bool is_greeted = false;    ///< the peer has sent a heartbeat: the other end knows it
         Digest nonce{};             ///< its Challenge
         Digest state{};             ///< the state in its last heartbeat
         Digest average{};           ///< the last one that it has offered
@@ -81,10 +84,15 @@ class Adversary final {
     void note_own(TimePoint now, const wire::Message& message);
     Verdict change(TimePoint now, LinkId link, wire::Message& message);
     Verdict change_heartbeat(wire::Message& message, wire::Heartbeat& heartbeat);
-    Verdict change_join(TimePoint now, wire::Join& join);
+    Verdict change_join(TimePoint now, StepIndex step, wire::Join& join);
+    Verdict squat(wire::Message& message);
+    void change_event(TimePoint now, Event& event) const;
+    Samples claimed(TimePoint now) const;
     Verdict change_chunk(LinkId link, const wire::Message& message, wire::Chunk& chunk);
     void add_after_heartbeat(LinkId link, Actions& actions);
+    void flood(LinkId link, Actions& actions);
     void react(LinkId link, const wire::Message& message, Actions& actions);
+    void react_to_plan(LinkId link, StepIndex step, const wire::Plan& plan, Actions& actions);
     void complain(LinkId link, Actions& actions);
     void purge(LinkId link, Actions& actions);
     Verdict change_propose(wire::Propose& propose);
@@ -113,12 +121,13 @@ class Adversary final {
     std::uint64_t last_heartbeat_ = 0;         ///< the peer's sequence number of the last one
     std::uint64_t joins_ = 0;                  ///< number of changed joins
     std::uint64_t changed_chunks_ = 0;
-    std::optional<wire::Chunk> withheld_;  ///< a chunk of the peer that was not sent
-    std::uint64_t dripped_at_ = 0;         ///< heartbeats_ at which the last drip was sent
-    std::uint64_t hung_up_at_ = 0;         ///< heartbeats_ when links were last dialled and closed
-    std::optional<wire::Plan> plan_;       ///< the last plan that names the peer
-    StepIndex plan_step_;                  ///< the step of plan_
-    std::optional<LinkId> coordinator_;    ///< the link on which plan_ arrived
+    std::optional<wire::Chunk> sample_;         ///< the first chunk that the peer has made
+    std::optional<wire::Heartbeat> heartbeat_;  ///< the peer's last one
+    std::uint64_t dripped_at_ = 0;              ///< heartbeats_ at which the last drip was sent
+    std::uint64_t hung_up_at_ = 0;       ///< heartbeats_ when links were last dialled and closed
+    std::optional<wire::Plan> plan_;     ///< the last plan that names the peer
+    StepIndex plan_step_;                ///< the step of plan_
+    std::optional<LinkId> coordinator_;  ///< the link on which plan_ arrived
     /// A Ready of the peer that is not sent yet.
     struct HeldReady {
         LinkId link;

@@ -27,6 +27,7 @@ constexpr std::uint16_t kHalfFinite = 0x3bff;  // smaller patterns are positive 
 constexpr std::uint16_t kBfloatNan = 0x7fc0;
 constexpr std::uint16_t kBfloatInfinity = 0x7f80;
 constexpr std::uint16_t kBfloatThousand = 0x447a;  // smaller patterns are numbers from 0 to 1,000
+constexpr std::uint64_t kLastBits = 0x7f;          // lowest bits of any fraction
 
 }  // namespace
 
@@ -38,6 +39,11 @@ Digest random_digest(Random& random) {
     Digest digest;
     for (std::byte& b : digest.bytes) b = static_cast<std::byte>(random.below(256));
     return digest;
+}
+
+Digest forged_average(StepIndex step) {
+    Random random = Random{step.value()}.split(3);
+    return random_digest(random);
 }
 
 Digest Forger::random_digest() {
@@ -150,6 +156,45 @@ wire::Plan Forger::storm_plan(const Term& term) {
              .endpoint = {kStormNetwork + std::to_string(1 + random_.below(kHosts)), port}});
     }
     return plan;
+}
+
+wire::Heartbeat Forger::heartbeat_of_other_term(const wire::Heartbeat& heartbeat) {
+    wire::Heartbeat other = heartbeat;
+    other.term.number = 1 + random_.below(kHighTerm);
+    return other;
+}
+
+wire::Chunk Forger::early_chunk(const wire::Chunk& chunk) {
+    wire::Chunk early = chunk;
+    early.phase = random_.below(2) == 0 ? wire::Phase::kScatter : wire::Phase::kGather;
+    early.sum_id = random_.next();
+    return early;
+}
+
+wire::Join Forger::empty_join(const Term& term) const {
+    return {.term = term, .contribution_id = 1, .samples = {}, .receives = false, .state = {}};
+}
+
+wire::Elements Forger::nudged(const wire::Elements& elements, std::uint64_t receiver) const {
+    if (const auto* halves = std::get_if<wire::Halves>(&elements)) {
+        std::vector<std::uint16_t> bits = halves->bits.copy();
+        bits.front() ^= static_cast<std::uint16_t>(receiver & kLastBits);
+        return wire::Halves{.bits = std::move(bits), .exponent = halves->exponent};
+    }
+    if (const auto* bfloats = std::get_if<wire::Bfloats>(&elements)) {
+        std::vector<std::uint16_t> bits = bfloats->bits.copy();
+        bits.front() ^= static_cast<std::uint16_t>(receiver & kLastBits);
+        return wire::Bfloats{.bits = std::move(bits)};
+    }
+    if (const auto* blocks = std::get_if<wire::Int8Blocks>(&elements)) {
+        std::vector<std::int8_t> codes = blocks->codes.copy();
+        codes.front() = static_cast<std::int8_t>(receiver & kLastBits);
+        return wire::Int8Blocks{.codes = std::move(codes), .exponents = blocks->exponents};
+    }
+    std::vector<float> values = std::get<SharedSlice<float>>(elements).copy();
+    const auto bits = std::bit_cast<std::uint32_t>(values.front());
+    values.front() = std::bit_cast<float>(bits ^ static_cast<std::uint32_t>(receiver & kLastBits));
+    return SharedSlice<float>{std::move(values)};
 }
 
 wire::Elements Forger::garbage(const wire::Elements& elements, Random random) const {

@@ -31,6 +31,11 @@ bool is_storm_endpoint(const Endpoint& endpoint);
 
 /// A digest of nothing: 32 random bytes.
 Digest random_digest(Random& random);
+/// The average of this step that all hostile members name: they have agreed on it.
+Digest forged_average(StepIndex step);
+
+/// Size of the states that forged offers describe.
+inline constexpr std::uint64_t kForgedStateBytes = 100'000;
 
 /// Makes forged message bodies, signed with the adversary's key where they carry signatures.
 class Forger {
@@ -65,6 +70,16 @@ class Forger {
     /// may hold.
     wire::Plan storm_plan(const Term& term);
 
+    /// A heartbeat that differs from this one in the term that it follows.
+    wire::Heartbeat heartbeat_of_other_term(const wire::Heartbeat& heartbeat);
+    /// A chunk like this one, of a contribution or of an average that does not exist.
+    wire::Chunk early_chunk(const wire::Chunk& chunk);
+    /// The Join of a member that has nothing and wants nothing.
+    wire::Join empty_join(const Term& term) const;
+
+    /// The same elements, except that the last bits of the first one differ for different
+    /// `receiver`s.
+    wire::Elements nudged(const wire::Elements& elements, std::uint64_t receiver) const;
     /// As many elements of the same codec, finite and random.
     wire::Elements garbage(const wire::Elements& elements, Random random) const;
     /// The same elements, except that the last one is NaN or infinite. Requires another codec than

@@ -42,24 +42,34 @@ enum class Misbehaviour : std::uint8_t {
     kSlowClaim,           ///< joins with a link of a byte a second, and never says that it is ready
     kFalseProposal,       ///< as a coordinator, proposes a forged average, and commits it with one
                           ///< vote beside its own
+    kEarlyFlood,          ///< sends chunks of sums that do not exist, as many as its links take
+    kHeartbeatStorm,      ///< the same with heartbeats, each of which follows another term
+    kKeySquat,            ///< takes a seat as a trainer that has no state and no samples
+    kEquivocation,        ///< as a reducer, sends each member an average with other last bits
+    kNegativeGradient,    ///< contributes −10 times its gradient
+    kGhostSamples,        ///< contributes zeros, as the gradient of nearly all samples that its
+                          ///< ticket allows
 };
 /// Number of misbehaviours.
-inline constexpr std::size_t kMisbehaviours = 24;
+inline constexpr std::size_t kMisbehaviours = 30;
 
 /// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
-    "forged-promise",  "forged-head",
-    "overclaim-join",  "overclaim-heartbeat",
-    "dial-storm",      "nan",
-    "exponent",        "silent-after-join",
-    "garbage-average", "slander",
-    "whisper",         "never-ready",
-    "late-ready",      "repeated-queries",
-    "closed-window",   "split-average",
-    "lone-ready",      "drip",
-    "nan-average",     "purge",
-    "hello-storm",     "false-votes",
-    "slow-claim",      "false-proposal"};
+    "forged-promise",    "forged-head",
+    "overclaim-join",    "overclaim-heartbeat",
+    "dial-storm",        "nan",
+    "exponent",          "silent-after-join",
+    "garbage-average",   "slander",
+    "whisper",           "never-ready",
+    "late-ready",        "repeated-queries",
+    "closed-window",     "split-average",
+    "lone-ready",        "drip",
+    "nan-average",       "purge",
+    "hello-storm",       "false-votes",
+    "slow-claim",        "false-proposal",
+    "early-flood",       "heartbeat-storm",
+    "key-squat",         "equivocation",
+    "negative-gradient", "ghost-samples"};
 
 /// The name of one.
 inline const char* name_of(Misbehaviour misbehaviour) {

@@ -157,7 +157,8 @@ void Coordinator::correct_claims() {
 
 /// No round waits for a member that needs, by its own claim, kTimes times as long for one vector as
 /// the median member. Of an even number the slower one of the middle counts, so an honest pair
-/// waits for each other. Such a member and one that is doubted count for the plan as if their links
+/// waits for each other. A link that is unknown counts as fast: else the only claim of a round
+/// would be the median. Such a member and one that is doubted count for the plan as if their links
 /// were unknown.
 void Coordinator::ignore_slow_claims() {
     constexpr double kTimes = 16;
@@ -171,13 +172,10 @@ void Coordinator::ignore_slow_claims() {
         }
         return most;
     };
-    std::vector<double> known;
-    for (const auto& [peer, seat] : seats_) {
-        if (seat.join->upload || seat.join->download) known.push_back(seconds_of(seat));
-    }
-    if (known.empty()) return;
-    const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
-    std::ranges::nth_element(known, middle);
+    std::vector<double> times;
+    for (const auto& [peer, seat] : seats_) times.push_back(seconds_of(seat));
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::ranges::nth_element(times, middle);
     const double most = std::max(kLeast, kTimes * *middle);
     for (auto& [peer, seat] : seats_) {
         if (peer == self_) continue;

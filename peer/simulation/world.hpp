@@ -49,6 +49,7 @@ struct Profile {
     bool guesses_bandwidth = true;       ///< the peer starts with its true bandwidths
     bool measures_bandwidth = true;      ///< false: the peer keeps the bandwidths it starts with
     bool holds_first_state = false;      ///< the peer starts with the state of step 0
+    std::uint64_t user = 0;              ///< the user in its ticket; 0: one that no other host has
 
     /// A host with these bandwidths in Mbit/s.
     static Profile with_mbit(double upload, double download);

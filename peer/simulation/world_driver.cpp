@@ -28,7 +28,8 @@ void World::happened(Id id, const Event& event) {
     event::LinkOpened proven = *opened;
     const Id remote = network_.remote_of(opened->link);
     proven.proven = key(remote);
-    proven.user = 1 + remote;
+    const std::uint64_t user = node(remote).profile.user;
+    proven.user = user > 0 ? user : 1 + remote;
     proven.max_samples_per_second = max_samples_per_second(remote);
     deliver(id, proven);
 }

@@ -3,7 +3,9 @@
 // that honest peers must pass. Its actions on an event are performed before the peer handles that
 // event.
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <utility>
 #include <variant>
 
@@ -12,6 +14,20 @@
 #include "peer/simulation/world.hpp"
 
 namespace dedloc::simulation {
+namespace {
+
+/// A key that comes before nearly all others: one of sixteen begins with four zero bits.
+KeyPair low_key(std::uint64_t seed, NodeId id) {
+    Random random = Random{seed}.split(4'000'000 + id);
+    while (true) {
+        std::array<std::byte, 32> bytes;
+        for (std::byte& b : bytes) b = static_cast<std::byte>(random.below(256));
+        KeyPair key = KeyPair::from_seed(bytes);
+        if (key.public_key().bytes[0] < std::byte{16}) return key;
+    }
+}
+
+}  // namespace
 
 World::Id World::add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile,
                              Role role) {
@@ -19,6 +35,7 @@ World::Id World::add_hostile(hostile::Misbehaviour misbehaviour, const Profile& 
                  "a hostile host has no disk or digests that take time");
     const Id id = add(role, profile);
     node(id).misbehaviour = misbehaviour;
+    if (misbehaviour == hostile::Misbehaviour::kKeySquat) node(id).key = low_key(seed_, id);
     checkers_.set_hostile(key(id), max_samples_per_second(id));
     if (misbehaviour == hostile::Misbehaviour::kClosedWindow) network_.never_acknowledge(id);
     start(id);
@@ -29,10 +46,12 @@ bool World::is_hostile(Id id) const {
     return node(id).misbehaviour.has_value();
 }
 
-/// The sample rate that the peer's ticket allows: four times what its device computes. Without
-/// proven links there are no tickets, and the run's limit applies.
+/// The sample rate that the peer's ticket allows: four times what its device computes; for ghost
+/// samples that of a forged device. Without proven links there are no tickets, and the run's limit
+/// applies.
 std::uint64_t World::max_samples_per_second(Id id) const {
-    if (!proves_links_) return options_.rules.max_samples_per_second;
+    const bool is_forged = node(id).misbehaviour == hostile::Misbehaviour::kGhostSamples;
+    if (is_forged || !proves_links_) return options_.rules.max_samples_per_second;
     const Profile& profile = node(id).profile;
     const std::chrono::duration<double> time = profile.micro_batch_time;
     return 1 + static_cast<std::uint64_t>(4 * static_cast<double>(profile.micro_batch) /

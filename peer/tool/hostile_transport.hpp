@@ -1,11 +1,12 @@
 // Places an adversary between reactor and transport, for tests of swarms: `join --misbehave`.
 //
 //     transport ── events ──► through(adversary, sink) ──► queue ──► reactor
+//     trainer   ── events ──►
 //     transport ◄── frames ── HostileTransport ◄────────────────────── reactor
 //
-// Events come from the transport's thread, frames from the reactor's. Only the reactor's thread may
-// call the transport, so the adversary's actions on an event wait until the reactor's next call:
-// taken(), for that event.
+// Events come from the threads of transport and trainer, frames from the reactor's. Only the
+// reactor's thread may call the transport, so the adversary's actions on an event wait until the
+// reactor's next call: taken(), for that event.
 #pragma once
 
 #include <mutex>

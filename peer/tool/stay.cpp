@@ -53,7 +53,7 @@ Stay::Stay(const formats::RunFile& run, const StayOptions& options)
       adversary_(adversary()),
       watch_(run_.codec),
       log_(watch_, log_options()),
-      transport_(transport_options(), watched(watch_, transport_sink())),
+      transport_(transport_options(), watched(watch_, peer_sink())),
       watched_(transport_, watch_),
       directory_(directory_options(), queue_.sink()),
       trainer_(run_, trainer_options(), reporting_sink()) {
@@ -116,7 +116,8 @@ std::unique_ptr<SharedAdversary> Stay::adversary() const {
     return std::make_unique<SharedAdversary>(settings, options_.key);
 }
 
-EventSink Stay::transport_sink() {
+/// Events of the transport and of the trainer.
+EventSink Stay::peer_sink() {
     return adversary_ ? through(*adversary_, queue_.sink()) : queue_.sink();
 }
 
@@ -160,13 +161,13 @@ SyntheticTrainerOptions Stay::trainer_options() {
 
 /// The trainer's sink: reports to the log and the watch, then posts the event.
 EventSink Stay::reporting_sink() {
-    return [this](Event event) {
+    return [this, sink = peer_sink()](Event event) {
         if (const auto* reached = std::get_if<event::StateReached>(&event)) {
             log_.reached(*reached);
         } else if (const auto* frozen = std::get_if<event::ContributionFrozen>(&event)) {
             watch_.frozen(frozen->step);
         }
-        queue_.post(std::move(event));
+        sink(std::move(event));
     };
 }
 

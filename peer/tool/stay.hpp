@@ -73,7 +73,7 @@ class Stay final {
     StepLogOptions log_options();
     SyntheticTrainerOptions trainer_options();
     EventSink reporting_sink();
-    EventSink transport_sink();
+    EventSink peer_sink();
     std::unique_ptr<SharedAdversary> adversary() const;
     void publish(const action::Settled& settled);
 
