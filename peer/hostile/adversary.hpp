@@ -37,6 +37,8 @@ struct AdversarySettings {
     std::uint64_t max_samples_per_second = 0;
     std::uint64_t elements = 1;     ///< length of the run's vector
     std::uint64_t random_seed = 0;  ///< the same seed forges the same bodies
+    /// A flood's frames on each link at most; by default more than a peer may send.
+    std::size_t flood_per_second = 5'000;
 };
 
 /// Stands between a Peer and its driver. Not thread-safe.

@@ -17,11 +17,9 @@ constexpr std::uint64_t kHeartbeatsBetweenDials = 5;
 constexpr std::uint64_t kLateHeartbeats = 4;  // so many seconds late
 constexpr int kRepetitions = 20;              // every query so often, each second on each link
 constexpr std::uint32_t kLeavesAsked = 16;    // as many as a donor queues
-// A flood: so many frames are queued at a link at any time, and so many sent in a second at most,
-// which is more than a peer may send.
+// A flood: so many frames are queued at a link at any time.
 constexpr std::size_t kQueuedChunks = 8;
 constexpr std::size_t kQueuedHeartbeats = 64;
-constexpr std::size_t kFloodPerSecond = 5'000;
 
 }  // namespace
 
@@ -117,7 +115,7 @@ void Adversary::flood(LinkId link, Actions& actions) {
     if (found == links_.end() || !(sends_chunks || sends_heartbeats)) return;
     Link& to = found->second;
     const std::size_t queued = sends_chunks ? kQueuedChunks : kQueuedHeartbeats;
-    while (to.is_greeted && to.added < queued && to.stormed < kFloodPerSecond) {
+    while (to.is_greeted && to.added < queued && to.stormed < settings_.flood_per_second) {
         ++to.stormed;
         if (sends_chunks) {
             add(link, standing_.step, forger_.early_chunk(*sample_), actions);

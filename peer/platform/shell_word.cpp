@@ -1,3 +1,5 @@
+// Single quotes keep everything but themselves: each of them ends the quoted text, stands there
+// escaped, and begins it again.
 #include "peer/platform/shell_word.hpp"
 
 #include <string_view>

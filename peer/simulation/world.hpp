@@ -89,9 +89,10 @@ struct WorldOptions {
     /// Links prove the key at their other end, as after a real handshake; nothing: the seed
     /// decides.
     std::optional<bool> proves_links{};
-    bool checks_bytes_queued = true;  ///< a peer that queues too much at a link is a violation
-    bool checks_invariants = true;    ///< checks the peer after each of its events: O(its links)
-    Observer* observer = nullptr;     ///< must outlive the world; null: none
+    std::size_t flood_per_second = 5'000;  ///< hostile::AdversarySettings::flood_per_second
+    bool checks_bytes_queued = true;       ///< a peer that queues too much at a link is a violation
+    bool checks_invariants = true;  ///< checks the peer after each of its events: O(its links)
+    Observer* observer = nullptr;   ///< must outlive the world; null: none
     Duration directory_interval = std::chrono::seconds{1};  ///< time between answers to a peer
     std::size_t directory_answer = 64;  ///< max. addresses in an answer, not counting host 0's
     bool keeps_whole_trace = false;     ///< Trace::keep_all()

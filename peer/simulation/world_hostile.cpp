@@ -66,7 +66,8 @@ void World::start_adversary(Id id) {
             .misbehaviour = *host.misbehaviour,
             .max_samples_per_second = max_samples_per_second(id),
             .elements = options_.rules.elements,
-            .random_seed = Random{seed_}.split(3'000'000 + id).split(host.life).next()},
+            .random_seed = Random{seed_}.split(3'000'000 + id).split(host.life).next(),
+            .flood_per_second = options_.flood_per_second},
         host.key);
 }
 

@@ -18,7 +18,8 @@ namespace dedloc::backbone {
 /// Reads the ledger for other voters. Thread: ask() and stop() are called by one.
 class HistoryReader {
   public:
-    /// Limit of the queries that wait. Who is turned away asks again.
+    /// Limit of the queries that wait. A peer that is turned away asks
+    /// again.
     static constexpr std::size_t kMaxQueries = 64;
 
     /// Starts the thread. Each answer goes to `events` as event::HistoryRead; without entries if

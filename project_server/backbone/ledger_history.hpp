@@ -50,9 +50,9 @@ class LedgerHistory {
 
     const std::filesystem::path path_;
     const LedgerOwner owner_;
-    std::optional<LedgerReader> reader_;        ///< opened by the first read(); its thread only
-    std::optional<LedgerReader::Place> first_;  ///< of the file; the reading thread only
-    std::optional<LedgerReader::Place> last_;   ///< of the last answer; the reading thread only
+    std::optional<LedgerReader> reader_;  ///< opened by the first read(); only its thread uses it
+    std::optional<LedgerReader::Place> first_;  ///< where the file begins; likewise
+    std::optional<LedgerReader::Place> last_;   ///< where the last answer ended; likewise
 
     mutable std::mutex mutex_;  ///< guards what follows
     std::vector<LedgerReader::Place> places_;

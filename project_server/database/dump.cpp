@@ -62,7 +62,7 @@ std::string option_file(const DatabaseSettings& settings) {
                                 quoted(settings.ssl_key));
         }
     } else {
-        // By its name in the working folder: a socket has 107 bytes for its path.
+        // The program runs in its folder, as a socket has 107 bytes for its path.
         text += fmt::format("socket={}\n", quoted(fs::path{settings.socket}.filename().string()));
     }
     text += fmt::format("user={}\n", quoted(settings.user));
