@@ -226,7 +226,9 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
         case Misbehaviour::kDrip:
             return Verdict::kDrop;
         case Misbehaviour::kSplitAverage:
-            if (is_scatter || link == coordinator_) return Verdict::kKeep;
+            // The coordinator of the last plan, also on another link after a restart.
+            if (is_scatter || !plan_) return Verdict::kKeep;
+            if (links_.at(link).peer == plan_->term.coordinator) return Verdict::kKeep;
             chunk.elements = forger_.garbage(
                 chunk.elements,
                 Random{settings_.random_seed}.split(chunk.chunk).split(link.value()));

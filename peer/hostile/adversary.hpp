@@ -77,6 +77,7 @@ class Adversary final {
         std::size_t added = 0;      ///< those of `frames` that the adversary has added
         std::size_t stormed = 0;    ///< frames of a flood since the peer's last heartbeat
         bool is_greeted = false;    ///< the peer has sent a heartbeat: the other end knows it
+        PeerKey peer{};             ///< at the other end; known after its first message
         Digest nonce{};             ///< its Challenge
         Digest state{};             ///< the state in its last heartbeat
         Digest average{};           ///< the last one that it has offered

@@ -226,6 +226,7 @@ void Adversary::query_everything(LinkId link, Actions& actions) {
 
 void Adversary::react(LinkId link, const wire::Message& message, Actions& actions) {
     note_roots(link, message);
+    links_.at(link).peer = message.sender;
     if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
         links_.at(link).nonce = challenge->nonce;
     }
