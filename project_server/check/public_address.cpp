@@ -29,7 +29,7 @@ std::string advice_for(const std::filesystem::path& project, const server::Setti
                            settings.url);
     }
     return fmt::format(
-        "put the line \"{}\" into the <VirtualHost> of the project, enable proxy_http and reload "
+        "put the line {} into the <VirtualHost> of the project, enable proxy_http and reload "
         "Apache; and see bin/status -v whether dedloc-gateway runs",
         official::apache_line(project));
 }

@@ -206,8 +206,8 @@ TEST_CASE("status and check name our daemons and warn of an address that leads e
     {
         const tests::WebServer elsewhere{port, 404, "<html>Not Found</html>"};
         CHECK_THAT(status(), Catch::Contains("HTTP status 404") &&
-                                 Catch::Contains("IncludeOptional \"" + project +
-                                                 "/dedloc/dedloc.httpd.conf\""));
+                                 Catch::Contains("IncludeOptional \\\"" + project +
+                                                 "/dedloc/dedloc.httpd.conf\\\""));
         const auto checked = world.own({"project", "check", "--quick", project}, 1);
         CHECK_THAT(checked, Catch::Contains("all 6 daemons run") &&
                                 Catch::Contains("HTTP status 404") &&
