@@ -42,7 +42,7 @@ constexpr std::array kLeftOut{
             "the backbone is the only voter of a run of dedloc-peer: no other can propose"}};
 
 struct Outcome {
-    Seconds time{};            ///< until every honest member has the last step
+    Seconds time{};            ///< until every honest member has the last step and was in a round
     std::size_t bytes = 0;     ///< most resident memory of an honest member
     std::uint64_t rounds = 0;  ///< rounds of the honest trainer that was in the fewest
 };
@@ -64,10 +64,13 @@ Outcome run_beside(const std::string& misbehaviour) {
     }
     for (const char* name : kHonest) swarm.start(name, trainer);
     const auto has_arrived = [&](const char* name) { return swarm.of(name).step >= kSteps; };
+    // On a busy machine one may come so late that it only loads that step.
+    const auto was_in_a_round = [&](const char* name) { return swarm.of(name).rounds > 0; };
     swarm.await("the last step beside " + misbehaviour, kDeadline, [&] {
-        return has_arrived("backbone") && std::ranges::all_of(kHonest, has_arrived);
+        return has_arrived("backbone") && std::ranges::all_of(kHonest, has_arrived) &&
+               std::ranges::all_of(kHonest, was_in_a_round);
     });
-    Outcome outcome{.time = Clock::now() - begin, .rounds = kSteps};
+    Outcome outcome{.time = Clock::now() - begin, .rounds = swarm.step()};
     for (const char* name : kHonest) {
         outcome.bytes = std::max(outcome.bytes, swarm.peak_resident_bytes(name));
         outcome.rounds = std::min(outcome.rounds, swarm.of(name).rounds);
@@ -110,7 +113,6 @@ TEST_CASE("a swarm of processes goes on beside each misbehaviour", "[averaging][
         DYNAMIC_SECTION(name) {
             const Outcome outcome = run_beside(name);
             print(name, outcome);
-            CHECK(outcome.rounds > 0);
             CHECK(outcome.bytes < honest.bytes + (std::size_t{128} << 20));
         }
     }
