@@ -81,7 +81,7 @@ void require_free_seat(Database& database, const SeatLimits& limits, const SeatW
         throw NoSeat(fmt::format(kSentence, "account", limits.of_account, "seats_per_account"),
                      fmt::format("account {}", wish.user));
     }
-    // Without the network: clients upload the log in which it would be.
+    // The sentence does not name the network, because clients upload the log that has it.
     if (!may_move(database, limits, wish)) {
         throw NoSeat(
             fmt::format(kSentence, "computer's network", limits.of_network, "seats_per_network"),

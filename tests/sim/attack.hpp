@@ -13,7 +13,7 @@
 
 namespace dedloc::sim {
 
-/// Until this step the liars are not known: an attack may make the first ones slower.
+/// Steps after which speed is measured: the first ones may be slow until the liars are known.
 inline constexpr StepIndex kKnown{20};
 
 /// What the liars do, and what it may cost.

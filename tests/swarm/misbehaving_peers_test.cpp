@@ -90,7 +90,7 @@ bool is_left_out(const std::string& name) {
     return std::ranges::any_of(kLeftOut, is_it);
 }
 
-/// Without a liar, once for all sections.
+/// The run with no liar, measured once for all sections.
 const Outcome& honest_outcome() {
     static const Outcome outcome = [] {
         for (const LeftOut& one : kLeftOut) {

@@ -16,7 +16,7 @@ TEST_CASE("a public address has a network of 24 or 48 bits, however it is writte
     }
     CHECK(public_network("203.0.112.255") == "203.0.112.0/24");
     CHECK(public_network("2001:db8:2::1") == "2001:db8:2::/48");
-    // Beside the blocks that are not public.
+    // Neighbours of the blocks that are not public.
     for (const char* const address :
          {"1.0.0.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.0.0.1",
           "128.0.0.1", "169.253.1.1", "172.15.0.1", "172.32.0.1", "192.167.0.1", "192.169.0.1"}) {

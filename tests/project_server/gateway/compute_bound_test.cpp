@@ -71,7 +71,7 @@ TEST_CASE("a job's bound is of its device, not of all that the computer has", "[
     desktop.gpus = 0;
     desktop.coprocessors = {};
     CHECK(bound(desktop, kRound) == 1'332);  // another computer of the account may have asked
-    // Without a version the GPU counts if there is one.
+    // If the version is unknown, the GPU counts if there is one.
     desktop.plan_class.reset();
     CHECK(bound(desktop, kRound) == 24);
     desktop.coprocessors = "[INTEL|Arc|1|8000MB||][BOINC|7.20.5]";

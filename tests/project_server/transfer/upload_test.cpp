@@ -344,7 +344,7 @@ TEST_CASE("uploads of an account count while they arrive, whole or in parts", "[
     // Its checksum was wrong, so it has been deleted.
     disk.files.clear();
     CHECK(promise(1, "b", 90 * Disk::kGiB, 0));
-    // Without an account, as while the database is away, only the network counts.
+    // If the account is unknown, as while the database is away, only the network counts.
     CHECK(promise(0, "c", 60 * Disk::kGiB, 0));
     CHECK(promise(0, "d", 60 * Disk::kGiB, 0));
 }
