@@ -32,6 +32,7 @@
 //           (coordinator_claims.cpp, coordinator_complaints.cpp, exclusions.hpp, complaints.hpp).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -129,6 +130,9 @@ class Coordinator {
   private:
     enum class Phase : std::uint8_t { kGathering, kCalled, kPlanned, kProposed };
 
+    /// No member is slow that needs less than this for one vector, and each is given it.
+    static constexpr Duration kAlwaysGiven = std::chrono::seconds{120};
+
     bool is_eligible(const PeerKey& peer, const membership::Known& known) const;
     bool is_called(const PeerKey& peer, const membership::Known& known) const;
     bool trains(const PeerKey& peer) const;
@@ -192,6 +196,7 @@ class Coordinator {
     bool can_voters_judge() const;
     void resolve_disagreement(Outbox& out);
     bool reduces(const PeerKey& peer) const;
+    std::size_t count_outside() const;
     void hurry(TimePoint now);
     void time_out(TimePoint now, Outbox& out);
     void ask_again(TimePoint now, Outbox& out);

@@ -1,6 +1,7 @@
 // Which trainers are called and how long a Call waits for each of them. attendances.hpp decides;
 // this file tells it what the coordinator sees, and trainers what is decided.
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <string>
 #include <vector>
@@ -162,7 +163,7 @@ void Coordinator::correct_claims() {
 /// were unknown.
 void Coordinator::ignore_slow_claims() {
     constexpr double kTimes = 16;
-    constexpr double kLeast = 120;  // seconds
+    constexpr double kLeast = std::chrono::duration<double>{kAlwaysGiven}.count();
     const auto bytes = static_cast<double>(
         planning::on_the_wire(config_.rules.codec).bytes_of(config_.rules.elements));
     const auto seconds_of = [&](const Seat& seat) {

@@ -3,6 +3,8 @@
 // Ready     The round is proposed once the average is here and at all members that are awaited. The
 //           last receivers do not keep the others waiting: they fetch the average, or finish it, as
 //           members that miss a Commit do.
+// Outside   Trainers that were cut off when the round was called come back and wait for the next
+//           one. If there are as many of them as last receivers, these get two minutes.
 // Late      A receiver that is late again and again is charged (complaints.hpp). If the average is
 //           not here by the deadline, the members whose chunks are missing here are excluded,
 //           whatever others report.
@@ -36,8 +38,18 @@ bool Coordinator::is_ready_at_all_but_lost() const {
            });
 }
 
+/// Peers without a seat that could be called to a round of this step.
+std::size_t Coordinator::count_outside() const {
+    const auto waits = [&](const auto& entry) {
+        return !seats_.contains(entry.first) && is_called(entry.first, entry.second);
+    };
+    return static_cast<std::size_t>(std::ranges::count_if(links_.known(), waits));
+}
+
 /// Once most voters and three quarters of the receivers have the average, the others get half as
-/// long again, and at least half as long again as the planner expects, if it knows any link.
+/// long again, and at least half as long again as the planner expects, if it knows any link. If not
+/// fewer peers wait outside the round than in it for the average, what the planner expects does not
+/// count: it may follow from the claim of the one that is missing.
 void Coordinator::hurry(TimePoint now) {
     if (expected_ == Duration{} || !untold_.empty() || !do_voters_agree()) return;
     std::size_t receivers = 0;
@@ -47,7 +59,11 @@ void Coordinator::hurry(TimePoint now) {
         ++receivers;
         ready += ready_.contains(peer) ? 1 : 0;
     }
-    if (4 * ready < 3 * receivers) return;
+    if (4 * ready < 3 * receivers) {
+        if (receivers - ready > count_outside()) return;
+        deadline_ = std::min(deadline_, std::max(published_at_ + kAlwaysGiven, now + kGrace));
+        return;
+    }
     const Duration taken = std::max(now - published_at_, expected_);
     const TimePoint last = published_at_ + taken + std::max(kGrace, taken / 2);
     deadline_ = std::min(deadline_, std::max(last, now + kGrace));

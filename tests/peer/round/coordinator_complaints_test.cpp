@@ -104,28 +104,3 @@ TEST_CASE("a member that gets a part and stalls has reduced nothing in the recor
         CHECK((other.reduced > 0) == (std::ranges::count(reducers_of(*amended), other.peer) > 0));
     }
 }
-
-TEST_CASE("a link that is slow by its member's claim stops no round of links that are unknown",
-          "[round]") {
-    Bench bench;
-    const std::vector<PeerKey> honest{bench.self(), bench.add(11, 96), bench.add(12, 96)};
-    const PeerKey liar = bench.add(13, 96);
-    bench.advance(1s);
-    const auto join = [&](const PeerKey& peer, std::optional<Bandwidth> link) {
-        bench.coordinator.joined(bench.now, peer, bench.step(),
-                                 {.term = bench.term(),
-                                  .contribution_id = 1,
-                                  .samples = Samples{8},
-                                  .state = {},
-                                  .upload = link,
-                                  .download = link},
-                                 bench.out);
-        bench.advance();
-    };
-    for (const PeerKey& peer : honest) join(peer, std::nullopt);
-    join(liar, Bandwidth{1});
-    REQUIRE(bench.said<wire::Plan>().size() == 1);
-    CHECK(bench.last_plan.expected < 1min);
-    for (const PeerKey& peer : honest) bench.be_ready(peer);
-    CHECK(bench.said<wire::Propose>().size() == 1);
-}
