@@ -120,10 +120,13 @@ bool Attendances::is_called(const PeerKey& peer, const wire::Heartbeat& heartbea
 }
 
 /// A trainer that is not measured may have computed its first micro-batch for all that time: it is
-/// waited for as long again.
+/// waited for as long again. One that holds a micro-batch, or computes none, has only to answer.
 Duration Attendances::join_limit(const PeerKey& peer, Duration computing) const {
     const Duration least = 2 * rules_.failure_timeout;
     const Record* record = find(peer);
+    if (of(peer) == Attendance::kWhenDone || of(peer) == Attendance::kReduceOnly) {
+        return std::min(rules_.heartbeat * 3 / 4, rules_.join_timeout);
+    }
     if (record != nullptr && (!is_every(record->turn) || record->is_asked)) {
         return std::min(least, rules_.join_timeout);
     }

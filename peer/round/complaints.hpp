@@ -1,7 +1,8 @@
 // What the coordinator remembers of complaints about members that do not send.
 //
-// A member that complains alone is believed at first: the two get plans in which neither reduces
-// for the other. Each such complaint is charged to the account that makes it. An account with
+// A member that complains alone is believed at first: the two are a pair, and get plans in which
+// neither reduces for the other. Each such complaint is charged to the account that makes it. One
+// that is in pairs with more accounts than they are has caused them. An account with
 // kBelieved charges is doubted: its complaints are not heard, it reduces nothing, and no round
 // waits until it has the average. So an account costs the swarm at most kBelieved attempts, then
 // one more after kRounds decided rounds, after 2 · kRounds, after 4 · kRounds and so on. A member
@@ -9,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -76,6 +78,13 @@ class Complaints {
     bool are_apart(const Account& a, const Account& b) const {
         const auto found = pairs_.find(std::minmax(a, b));
         return found != pairs_.end() && found->second.rounds > 0;
+    }
+    /// Accounts that it is apart from.      Cost  O(pairs)
+    std::size_t count_apart(const Account& account) const {
+        return static_cast<std::size_t>(std::ranges::count_if(pairs_, [&](const auto& entry) {
+            const auto& [a, b] = entry.first;
+            return entry.second.rounds > 0 && a != b && (a == account || b == account);
+        }));
     }
     /// A round is decided.
     void decided() {

@@ -154,7 +154,8 @@ class Coordinator {
     void judge_round(TimePoint now, const CommitRecord& record);
     Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
     Exclusions::Account account_of(const PeerKey& peer) const;
-    void exclude(const PeerKey& peer, const std::string& why, Outbox& out);
+    /// `delay`: by which the peer has delayed the round.
+    void exclude(const PeerKey& peer, const std::string& why, Outbox& out, Duration delay = {});
     void drop_overflow(Outbox& out);
     bool is_about_us(StepIndex step, const Term& term) const;
     void reset();
@@ -176,10 +177,19 @@ class Coordinator {
         bool are_senders = false;  ///< missed by reducers; false: reducers, missed by receivers
     };
     Missed missed() const;
+    struct Pair {
+        PeerKey witness;  ///< misses `peer`
+        PeerKey peer;
+    };
     bool is_missed_by_most(const PeerKey& peer, const std::set<PeerKey>& witnesses,
                            bool is_sender) const;
     void judge_stalls(Outbox& out);
-    void part(const PeerKey& witness, const PeerKey& peer, bool is_sender, Outbox& out);
+    void judge_pairs(const std::vector<Pair>& pairs, bool are_senders, Outbox& out);
+    void drop(const PeerKey& peer, const std::string& why, Outbox& out);
+    void blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, bool is_sender,
+               Outbox& out);
+    void part_from_trusted(const PeerKey& witness, const PeerKey& peer, bool is_sender,
+                           Outbox& out);
     void charge(const PeerKey& peer, std::uint32_t charges = 1);
     void leave_out(const PeerKey& peer, const std::string& why, Outbox& out);
     void take_part(const PeerKey& reducer, const std::string& why, Outbox& out);

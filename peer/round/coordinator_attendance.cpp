@@ -253,7 +253,7 @@ void Coordinator::leave_waiting(const PeerKey& peer, Duration waited, const std:
     const membership::Known* known = links_.find(peer);
     const bool is_trainer = known != nullptr && known->role == Role::kTrainer;
     if (!is_trainer || !attendances_.missed(peer, step_, now_, waited)) {
-        return exclude(peer, why, out);
+        return exclude(peer, why, out, waited);
     }
     batch_.forget(peer);
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(waited).count();

@@ -7,6 +7,7 @@
 //
 // An exclusion covers all devices of the same user (round/exclusions.hpp).
 #include <algorithm>
+#include <chrono>
 #include <compare>
 #include <cstring>
 #include <map>
@@ -48,9 +49,14 @@ Exclusions::Account Coordinator::account_of(const PeerKey& peer) const {
     return Exclusions::account_of(peer, known != nullptr ? known->user : 0);
 }
 
-void Coordinator::exclude(const PeerKey& peer, const std::string& why, Outbox& out) {
-    const Duration turn =
+void Coordinator::exclude(const PeerKey& peer, const std::string& why, Outbox& out,
+                          Duration delay) {
+    constexpr Duration kMaxTurn = std::chrono::minutes{30};
+    const Duration round =
         std::clamp(now_ - head_since_, config_.rules.heartbeat, config_.rules.join_timeout);
+    const std::size_t members = std::max(seats_.size(), expected_members_.size());
+    const Duration lost = static_cast<Duration::rep>(members) * std::min(delay, kMaxTurn);
+    const Duration turn = std::max(round, std::min(lost, kMaxTurn));
     const Exclusions::Account account = account_of(peer);
     const Duration length = exclusions_.exclude(account, now_, turn);
     batch_.forget(peer);

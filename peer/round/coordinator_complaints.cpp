@@ -8,10 +8,13 @@
 // A member that most reducers or receivers miss has failed: it is left out if it does not
 // send its contribution, and excluded from later calls if a voter or two accounts miss it; a
 // reducer that does not send averages loses its part. But a sender that does send to this peer has
-// failed only if members in three networks miss it. A member that alone misses several others
-// has failed itself, or lies: it is left out. What remains are pairs that do not reach each other:
-// the reducer of the two loses its part and both stay members. A member that misses this peer or a
-// voter, or is missed by one of them, is the one that loses.
+// failed only if members in three networks miss it.
+// What remains are pairs: two members that do not reach each other, says one of them. Pairs are
+// remembered. A member that has been in pairs with more accounts than any of the others has failed
+// itself, or lies: a witness is left out, a sender too, and excluded if three accounts have missed
+// it, a reducer loses its part. Of a pair that does not tell, the reducer loses its part and both
+// stay members. A member that misses this peer or a voter, or is missed by one of them, is the one
+// that loses.
 //
 // complaints.hpp says what is remembered for the next rounds.
 #include <algorithm>
@@ -59,7 +62,8 @@ void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
         const auto seat = seats_.find(sender);
         if (seat == seats_.end() || sender == self_ || gone_.contains(sender)) continue;
         if (complaints_.is_doubted(account_of(from)) && from != self_) return;
-        exclude(sender, "has sent " + from.brief() + " pieces that cannot be averaged", out);
+        exclude(sender, "has sent " + from.brief() + " pieces that cannot be averaged", out,
+                now - published_at_);
         charge(from);
         seat->second.is_lost = true;
         gone_.insert(sender);
@@ -88,18 +92,21 @@ bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
     return accounts.size() > 1;
 }
 
-/// True if the sender that the witnesses miss does send to this peer, and fewer than kNetworks
-/// networks bear witness against it. Where most members cannot be dialled, two accounts may be most
-/// of the reducers.
+/// True if the sender that others miss does send to this peer, and those that have missed it of
+/// late are in fewer than kNetworks networks. Where most members cannot be dialled, two accounts
+/// may be most of the reducers.
 bool Coordinator::is_contradicted(const PeerKey& sender, const std::set<PeerKey>& witnesses) const {
     constexpr std::size_t kNetworks = 3;
     const wire::Plan* const followed = own_.plan();
     const bool is_seen = followed != nullptr && followed->attempt == attempt_ && reduces(self_);
     if (!is_seen || !own_.is_sent_by(now_, sender)) return false;
+    const Exclusions::Account account = account_of(sender);
     std::set<std::string> networks;
-    for (const PeerKey& witness : witnesses) {
-        if (voter_.is_voter(witness)) return false;
-        networks.insert(network_of(seats_.at(witness).endpoint.host));
+    for (const auto& [peer, known] : links_.known()) {
+        const bool is_witness = witnesses.contains(peer);
+        if (is_witness && voter_.is_voter(peer)) return false;
+        if (!is_witness && !complaints_.are_apart(account_of(peer), account)) continue;
+        networks.insert(network_of(known.endpoint.host));
     }
     return networks.size() < kNetworks;
 }
@@ -156,49 +163,95 @@ void Coordinator::take_part(const PeerKey& reducer, const std::string& why, Outb
 void Coordinator::judge_stalls(Outbox& out) {
     judge_at_ = kNever;
     const Missed missed = this->missed();
-    std::map<PeerKey, std::set<PeerKey>> misses;  // what one member misses alone
+    std::vector<Pair> pairs;
     for (const auto& [peer, witnesses] : missed.by) {
         const bool is_believed = is_missed_by_most(peer, witnesses, missed.are_senders) &&
                                  !(missed.are_senders && is_contradicted(peer, witnesses));
         if (!is_believed) {
-            for (const PeerKey& witness : witnesses) misses[witness].insert(peer);
+            for (const PeerKey& witness : witnesses) pairs.push_back({witness, peer});
         } else if (!missed.are_senders) {
             take_part(peer, "does not send averages", out);
             charge(peer, Complaints::kBelieved);
-        } else if (peer != self_) {
-            const auto seat = seats_.find(peer);
-            if (seat == seats_.end() || seat->second.is_lost) continue;
-            if (!is_corroborated(witnesses)) {
-                leave_out(peer, "does not send", out);
-                continue;
-            }
-            exclude(peer, "joined and does not send", out);
-            seat->second.is_lost = true;
+        } else if (is_corroborated(witnesses)) {
+            drop(peer, "joined and does not send", out);
+        } else {
+            leave_out(peer, "does not send", out);
         }
     }
-    for (const auto& [witness, peers] : misses) {
-        if (peers.size() > 1 && !is_trusted(witness)) {
-            charge(witness, Complaints::kBelieved);
-            leave_out(witness, "alone misses several members", out);
-            continue;
-        }
-        for (const PeerKey& peer : peers) part(witness, peer, missed.are_senders, out);
-    }
+    judge_pairs(pairs, missed.are_senders, out);
     stalls_.clear();
     is_amend_due_ = true;
 }
 
-/// Two members do not reach each other, says `witness`, which misses `peer`.
-void Coordinator::part(const PeerKey& witness, const PeerKey& peer, bool is_sender, Outbox& out) {
-    if (is_trusted(witness) && !is_trusted(peer)) {
-        charge(peer);
-        if (is_sender) return leave_out(peer, "does not reach " + witness.brief(), out);
-        return take_part(peer, "does not reach " + witness.brief(), out);
+/// Excludes a member that does not send.
+void Coordinator::drop(const PeerKey& peer, const std::string& why, Outbox& out) {
+    const auto seat = seats_.find(peer);
+    if (seat == seats_.end() || seat->second.is_lost || peer == self_) return;
+    exclude(peer, why, out, now_ - published_at_);
+    seat->second.is_lost = true;
+}
+
+/// Each pair is a witness and a member that it misses. A member that is apart from more accounts
+/// than each of those with which it is in a pair now, and from two or more, explains all of its
+/// pairs: it has failed, or lies. Of any other pair either may be the cause.
+void Coordinator::judge_pairs(const std::vector<Pair>& pairs, bool are_senders, Outbox& out) {
+    std::map<PeerKey, std::size_t> most;  // largest count of those that a member is in pairs with
+    for (const auto& [witness, peer] : pairs) {
+        if (is_trusted(witness) || is_trusted(peer)) continue;
+        complaints_.part(account_of(witness), account_of(peer));
     }
-    charge(witness);
-    if (is_trusted(peer)) return leave_out(witness, "alone misses " + peer.brief(), out);
-    complaints_.part(account_of(witness), account_of(peer));
-    take_part(is_sender ? witness : peer, "is cut off from a member", out);
+    const auto count = [&](const PeerKey& peer) {
+        return complaints_.count_apart(account_of(peer));
+    };
+    for (const auto& [witness, peer] : pairs) {
+        if (is_trusted(witness) || is_trusted(peer)) continue;
+        most[witness] = std::max(most[witness], count(peer));
+        most[peer] = std::max(most[peer], count(witness));
+    }
+    const auto explains = [&](const PeerKey& peer) {
+        return most.contains(peer) && count(peer) > std::max<std::size_t>(most.at(peer), 1);
+    };
+    for (const auto& [witness, peer] : pairs) {
+        if (is_trusted(witness) || is_trusted(peer)) {
+            part_from_trusted(witness, peer, are_senders, out);
+        } else if (explains(witness)) {
+            charge(witness, Complaints::kBelieved);
+            leave_out(witness, "alone misses several members", out);
+        } else if (explains(peer)) {
+            blame(peer, {witness}, are_senders, out);
+        } else {
+            charge(witness);
+            take_part(are_senders ? witness : peer, "is cut off from a member", out);
+        }
+    }
+}
+
+/// Several members have missed it, which miss no others.
+void Coordinator::blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, bool is_sender,
+                        Outbox& out) {
+    constexpr std::size_t kSeveral = 3;
+    const char* const why = "is missed by several members";
+    if (!is_sender) {
+        charge(peer, Complaints::kBelieved);
+        take_part(peer, why, out);
+    } else if (complaints_.count_apart(account_of(peer)) < kSeveral ||
+               is_contradicted(peer, witnesses)) {
+        leave_out(peer, why, out);
+    } else {
+        drop(peer, why, out);
+    }
+}
+
+/// One of the two is a voter, or this peer: the other loses.
+void Coordinator::part_from_trusted(const PeerKey& witness, const PeerKey& peer, bool is_sender,
+                                    Outbox& out) {
+    if (is_trusted(peer)) {
+        charge(witness);
+        return leave_out(witness, "alone misses " + peer.brief(), out);
+    }
+    charge(peer);
+    if (is_sender) return leave_out(peer, "does not reach " + witness.brief(), out);
+    take_part(peer, "does not reach " + witness.brief(), out);
 }
 
 /// Neither of two members that do not reach each other reduces, nor does one that is doubted,
@@ -223,7 +276,10 @@ void Coordinator::choose_reducers() {
     if (!can_any_reduce()) allow_all();
     for (auto a = seats_.begin(); a != seats_.end(); ++a) {
         for (auto b = std::next(a); b != seats_.end(); ++b) {
-            if (!complaints_.are_apart(account_of(a->first), account_of(b->first))) continue;
+            const Exclusions::Account one = account_of(a->first);
+            const Exclusions::Account other = account_of(b->first);
+            if (!complaints_.are_apart(one, other)) continue;
+            if (complaints_.is_doubted(one) || complaints_.is_doubted(other)) continue;
             a->second.may_reduce = b->second.may_reduce = false;
         }
     }

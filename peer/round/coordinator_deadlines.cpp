@@ -98,7 +98,7 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
             const auto seat = seats_.find(peer);
             if (seat == seats_.end() || seat->second.is_lost) continue;
             ++disturbances_;
-            exclude(peer, "has not sent in time", out);
+            exclude(peer, "has not sent in time", out, now - published_at_);
             seat->second.is_lost = true;
         }
         is_amend_due_ = true;

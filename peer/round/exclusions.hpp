@@ -1,7 +1,11 @@
-// Peers that the coordinator does not call for a while: peers that did not answer a call, and peers
-// that claimed impossible samples or sent pieces that cannot be averaged. Each exclusion lasts
-// twice as long as the one before, up to kMaxTurns turns. Every kGoodRounds decided rounds in which
-// the peer took part halve the next one.
+// Peers that the coordinator does not call for a while: peers that did not answer a call or did not
+// send, and peers that claimed impossible samples or sent pieces that cannot be averaged. Each
+// exclusion lasts twice as long as the one before, up to kMaxTurns turns. Every kGoodRounds decided
+// rounds in which the peer took part halve the next one.
+//
+// A turn is the time by which the peer has delayed a round, times the members of that round: for so
+// long the swarm without the peer loses what the delay has cost it. So a peer that sends in some
+// rounds and delays others costs a swarm of n members one part of n + 1 at most.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +24,7 @@ class Exclusions {
     /// Longest exclusion, in turns of about one round.
     static constexpr std::uint32_t kMaxTurns = 64;
     /// Decided rounds since the last offence that halve the next exclusion.
-    static constexpr std::uint32_t kGoodRounds = 3;
+    static constexpr std::uint32_t kGoodRounds = 16;
 
     /// The account that an exclusion covers: a user with all devices, or one key if the peer has
     /// shown no ticket.

@@ -291,8 +291,8 @@ TEST_CASE("a trainer that never joins makes the others wait once", "[round]") {
     CHECK_FALSE(bench.attendances.is_called(liar, Bench::heartbeat(false, 50), bench.step));
     // It claims to hold a contribution, is called and does not join: it has ignored the Call.
     CHECK(bench.attendances.is_called(liar, Bench::heartbeat(true, 50), bench.step));
-    CHECK(bench.attendances.join_limit(liar, 400s) == 10s);
-    CHECK_FALSE(bench.attendances.missed(liar, bench.step, bench.now, 10s));
+    CHECK(bench.attendances.join_limit(liar, 400s) == 750ms);
+    CHECK_FALSE(bench.attendances.missed(liar, bench.step, bench.now, 750ms));
 }
 
 TEST_CASE(

@@ -88,3 +88,19 @@ TEST_CASE("what is remembered of complaints is bounded, and the newest is kept",
     CHECK_FALSE(complaints.is_doubted(account(1)));
     CHECK_FALSE(complaints.are_apart(account(1), account(2)));
 }
+
+TEST_CASE("the accounts that one is apart from are counted until the pairs are forgotten",
+          "[round]") {
+    Complaints complaints;
+    complaints.part(account(1), account(2));
+    complaints.part(account(3), account(1));
+    complaints.part(account(1), account(3));
+    complaints.bar(account(1));
+    CHECK(complaints.count_apart(account(1)) == 2);
+    CHECK(complaints.count_apart(account(2)) == 1);
+    CHECK(complaints.count_apart(account(4)) == 0);
+    decide(complaints, Complaints::kRounds);
+    CHECK(complaints.count_apart(account(1)) == 1);  // the second time is twice as long
+    decide(complaints, Complaints::kRounds);
+    CHECK(complaints.count_apart(account(1)) == 0);
+}

@@ -57,6 +57,41 @@ TEST_CASE("a member that alone misses several others is left out and not heard a
     }
 }
 
+TEST_CASE("members that starve the same others explain all complaints", "[round]") {
+    Bench bench;
+    for (std::uint8_t n = 11; n <= 16; ++n) bench.add(n, 0);
+    const wire::Plan plan = bench.plan(30);
+    bench.advance(bench.config.rules.stall_timeout);
+    // Half of the reducers: not most of them.
+    wire::Stalled complaint;
+    for (const std::uint8_t n : Numbers{12, 13}) {
+        complaint.senders.push_back(wire::index_of(plan, key_of(n)));
+    }
+    for (const std::uint8_t n : Numbers{14, 15, 16}) bench.stall(key_of(n), complaint);
+    bench.advance(1s);
+    REQUIRE(bench.said<wire::Plan>().size() == 1);
+    const Keys members = members_of(bench.last_plan);
+    for (const std::uint8_t n : Numbers{12, 13}) CHECK(std::ranges::count(members, key_of(n)) == 0);
+    for (const std::uint8_t n : Numbers{11, 14, 15, 16}) {
+        CHECK(std::ranges::count(reducers_of(bench.last_plan), key_of(n)) > 0);
+    }
+}
+
+TEST_CASE("a member that delays a round is left out for as long, times the members", "[round]") {
+    Planned round;
+    round.advance(round.config.rules.stall_timeout);
+    wire::Stalled complaint;
+    complaint.senders = {round.index_of(key_of(12))};
+    for (const std::uint8_t n : Numbers{11, 13}) round.stall(key_of(n), complaint);
+    round.advance(1s);
+    const auto says = [](const Action& action) {
+        const auto* note = std::get_if<action::Note>(&action);
+        return note != nullptr && note->suspect == key_of(12) &&
+               note->line.ends_with("left out for 24 s");
+    };
+    CHECK(std::ranges::count_if(round.out.actions, says) == 1);
+}
+
 TEST_CASE("a complaint that comes before any member can have stalled is not heard", "[round]") {
     Planned round;
     wire::Stalled slander;
