@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::uint64_t kFarAhead = 1'000;
 constexpr float kGradientFactor = -10;
+constexpr std::uint64_t kRoundsOfPulse = 4;
+constexpr std::uint64_t kLateReadyHeartbeats = 4;  // so many seconds late
+constexpr std::uint64_t kLateJoinHeartbeats = 9;
 /// Part of the samples that a ticket allows.
 constexpr double kClaimed = 0.95;
 
@@ -75,6 +78,12 @@ Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& 
         return change_heartbeat(message, *heartbeat);
     }
     if (auto* join = std::get_if<wire::Join>(&message.body)) {
+        if (settings_.misbehaviour == Misbehaviour::kLateJoin) {
+            hold(link, message, kLateJoinHeartbeats);
+            return Verdict::kDrop;
+        }
+        const bool is_no_show = settings_.misbehaviour == Misbehaviour::kNoShow;
+        if (is_no_show && ++joins_ % kRoundsOfPulse == 0) return Verdict::kDrop;
         return change_join(now, message.step, *join);
     }
     if (auto* chunk = std::get_if<wire::Chunk>(&message.body)) {
@@ -132,7 +141,7 @@ Adversary::Verdict Adversary::change_ready(LinkId link, const wire::Message& mes
         case Misbehaviour::kSlowClaim:
             return Verdict::kDrop;
         case Misbehaviour::kLateReady:
-            hold_ready(link, message);
+            hold(link, message, kLateReadyHeartbeats);
             return Verdict::kDrop;
         case Misbehaviour::kSplitAverage:
         case Misbehaviour::kLoneReady:
@@ -225,6 +234,12 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
         case Misbehaviour::kLoneReady:
         case Misbehaviour::kDrip:
             return Verdict::kDrop;
+        case Misbehaviour::kPulse:
+            return is_pulse() ? Verdict::kDrop : Verdict::kKeep;
+        case Misbehaviour::kTrickle:
+            if (!is_pulse()) return Verdict::kKeep;
+            links_.at(link).chunks.emplace_back(message.step, chunk);
+            return Verdict::kDrop;
         case Misbehaviour::kSplitAverage:
             // The coordinator of the last plan, also on another link after a restart.
             if (is_scatter || !plan_) return Verdict::kKeep;
@@ -263,6 +278,10 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
         default:
             return Verdict::kKeep;
     }
+}
+
+bool Adversary::is_pulse() const {
+    return rounds_ % kRoundsOfPulse == 0;
 }
 
 // --- events for the peer -----------------------------------------------------

@@ -18,6 +18,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "peer/base/digest.hpp"
@@ -82,6 +83,8 @@ class Adversary final {
         Digest state{};             ///< the state in its last heartbeat
         Digest average{};           ///< the last one that it has offered
         std::uint32_t leaf = 0;     ///< the next one to request
+        /// Chunks that it holds back, with their steps.
+        std::deque<std::pair<StepIndex, wire::Chunk>> chunks{};
     };
 
     void note_own(TimePoint now, const wire::Message& message);
@@ -93,6 +96,7 @@ class Adversary final {
     Samples claimed(TimePoint now) const;
     Verdict change_chunk(LinkId link, const wire::Message& message, wire::Chunk& chunk);
     void add_after_heartbeat(LinkId link, Actions& actions);
+    void introduce_again(LinkId link, Actions& actions);
     void flood(LinkId link, Actions& actions);
     void react(LinkId link, const wire::Message& message, Actions& actions);
     void react_to_plan(LinkId link, StepIndex step, const wire::Plan& plan, Actions& actions);
@@ -102,8 +106,10 @@ class Adversary final {
     void commit(const wire::Accept& accept, const Vote& vote, StepIndex step, Actions& actions);
     Verdict change_ready(LinkId link, const wire::Message& message, wire::Ready& ready);
     void drip(Actions& actions);
-    void hold_ready(LinkId link, const wire::Message& message);
-    void release_ready(LinkId link, Actions& actions);
+    bool is_pulse() const;
+    void trickle(LinkId link, Actions& actions);
+    void hold(LinkId link, const wire::Message& message, std::uint64_t heartbeats);
+    void release(LinkId link, Actions& actions);
     void note_roots(LinkId link, const wire::Message& message);
     void query_everything(LinkId link, Actions& actions);
     void hang_up_and_dial(LinkId link, Actions& actions);
@@ -122,7 +128,7 @@ class Adversary final {
     TimePoint step_since_ = TimePoint::min();  ///< when standing_.step began
     std::uint64_t heartbeats_ = 0;             ///< number of the peer's heartbeats, not of copies
     std::uint64_t last_heartbeat_ = 0;         ///< the peer's sequence number of the last one
-    std::uint64_t joins_ = 0;                  ///< number of changed joins
+    std::uint64_t joins_ = 0;                  ///< number of joins that are changed, or could be
     std::uint64_t changed_chunks_ = 0;
     std::optional<wire::Chunk> sample_;         ///< the first chunk that the peer has made
     std::optional<wire::Heartbeat> heartbeat_;  ///< the peer's last one
@@ -131,14 +137,15 @@ class Adversary final {
     std::optional<wire::Plan> plan_;     ///< the last plan that names the peer
     StepIndex plan_step_;                ///< the step of plan_
     std::optional<LinkId> coordinator_;  ///< the link on which plan_ arrived
-    /// A Ready of the peer that is not sent yet.
-    struct HeldReady {
+    std::uint64_t rounds_ = 0;           ///< whose plans have named the peer
+    /// A message of the peer that is not sent yet.
+    struct Held {
         LinkId link;
         StepIndex step;
-        wire::Ready ready;
+        wire::Body body;
         std::uint64_t due;  ///< heartbeats_ at which it is sent
     };
-    std::optional<HeldReady> held_ready_;
+    std::optional<Held> held_;
     std::optional<wire::Propose> forged_;  ///< the proposal in place of the peer's
     std::set<StepIndex> garbled_steps_;
 };

@@ -14,9 +14,9 @@ namespace dedloc::hostile {
 namespace {
 
 constexpr std::uint64_t kHeartbeatsBetweenDials = 5;
-constexpr std::uint64_t kLateHeartbeats = 4;  // so many seconds late
-constexpr int kRepetitions = 20;              // every query so often, each second on each link
-constexpr std::uint32_t kLeavesAsked = 16;    // as many as a donor queues
+constexpr std::uint64_t kHeartbeatsOfTrickle = 3;
+constexpr int kRepetitions = 20;            // every query so often, each second on each link
+constexpr std::uint32_t kLeavesAsked = 16;  // as many as a donor queues
 // A flood: so many frames are queued at a link at any time.
 constexpr std::size_t kQueuedChunks = 8;
 constexpr std::size_t kQueuedHeartbeats = 64;
@@ -72,26 +72,17 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
             if (coordinator_ == link) complain(link, actions);
             return;
         case Misbehaviour::kLateReady:
-            return release_ready(link, actions);
+        case Misbehaviour::kLateJoin:
+            return release(link, actions);
+        case Misbehaviour::kTrickle:
+            return trickle(link, actions);
         case Misbehaviour::kRepeatedQueries:
             return query_everything(link, actions);
         case Misbehaviour::kLoneReady:
         case Misbehaviour::kDrip:
             return drip(actions);
         case Misbehaviour::kHelloStorm:
-            for (int i = 0; i < kRepetitions; ++i) {
-                add(link, step,
-                    wire::Hello{.oldest_protocol = wire::kOldestProtocol,
-                                .newest_protocol = wire::kNewestProtocol,
-                                .session = random_.next(),
-                                .role = Role::kTrainer,
-                                .receives = true,
-                                .listening_port = 0,
-                                .result_name = {},
-                                .nonce = links_.at(link).nonce},
-                    actions);
-            }
-            return;
+            return introduce_again(link, actions);
         case Misbehaviour::kFalseVotes:
             if (!plan_) return;
             for (int i = 0; i < kRepetitions; ++i) {
@@ -104,6 +95,22 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
             return flood(link, actions);
         default:
             return;
+    }
+}
+
+/// Twenty times as another process.
+void Adversary::introduce_again(LinkId link, Actions& actions) {
+    for (int i = 0; i < kRepetitions; ++i) {
+        add(link, standing_.step,
+            wire::Hello{.oldest_protocol = wire::kOldestProtocol,
+                        .newest_protocol = wire::kNewestProtocol,
+                        .session = random_.next(),
+                        .role = Role::kTrainer,
+                        .receives = true,
+                        .listening_port = 0,
+                        .result_name = {},
+                        .nonce = links_.at(link).nonce},
+            actions);
     }
 }
 
@@ -175,17 +182,24 @@ void Adversary::drip(Actions& actions) {
     for (const auto& [link, other] : links_) add(link, standing_.step, chunk, actions);
 }
 
-void Adversary::hold_ready(LinkId link, const wire::Message& message) {
-    held_ready_ = HeldReady{.link = link,
-                            .step = message.step,
-                            .ready = std::get<wire::Ready>(message.body),
-                            .due = heartbeats_ + kLateHeartbeats};
+/// Sends one of the chunks that are held back.
+void Adversary::trickle(LinkId link, Actions& actions) {
+    auto& chunks = links_.at(link).chunks;
+    if (chunks.empty() || heartbeats_ % kHeartbeatsOfTrickle != 0) return;
+    auto [step, chunk] = std::move(chunks.front());
+    chunks.pop_front();
+    add(link, step, std::move(chunk), actions);
 }
 
-void Adversary::release_ready(LinkId link, Actions& actions) {
-    if (!held_ready_ || held_ready_->link != link || heartbeats_ < held_ready_->due) return;
-    add(link, held_ready_->step, held_ready_->ready, actions);
-    held_ready_.reset();
+void Adversary::hold(LinkId link, const wire::Message& message, std::uint64_t heartbeats) {
+    held_ = Held{
+        .link = link, .step = message.step, .body = message.body, .due = heartbeats_ + heartbeats};
+}
+
+void Adversary::release(LinkId link, Actions& actions) {
+    if (!held_ || held_->link != link || heartbeats_ < held_->due) return;
+    add(link, held_->step, std::move(held_->body), actions);
+    held_.reset();
 }
 
 /// Remembers what the other end can be asked for.
@@ -257,6 +271,10 @@ void Adversary::react(LinkId link, const wire::Message& message, Actions& action
 
 void Adversary::react_to_plan(LinkId link, StepIndex step, const wire::Plan& plan,
                               Actions& actions) {
+    if (!plan_ || plan_step_ != step) ++rounds_;
+    if (!plan_ || wire::sum_id_of(*plan_) != wire::sum_id_of(plan)) {
+        for (auto& [id, other] : links_) other.chunks.clear();
+    }
     plan_ = plan;
     plan_step_ = step;
     coordinator_ = link;

@@ -49,27 +49,51 @@ enum class Misbehaviour : std::uint8_t {
     kNegativeGradient,    ///< contributes −10 times its gradient
     kGhostSamples,        ///< contributes zeros, as the gradient of nearly all samples that its
                           ///< ticket allows
+    kPulse,               ///< in one round of four, sends no chunk
+    kTrickle,             ///< in one round of four, sends each peer one chunk in three seconds
+    kLateJoin,            ///< joins nine seconds after it is called
+    kNoShow,              ///< does not join one round of four to which it is called
 };
 /// Number of misbehaviours.
-inline constexpr std::size_t kMisbehaviours = 30;
+inline constexpr std::size_t kMisbehaviours = 34;
 
 /// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
-    "forged-promise",    "forged-head",
-    "overclaim-join",    "overclaim-heartbeat",
-    "dial-storm",        "nan",
-    "exponent",          "silent-after-join",
-    "garbage-average",   "slander",
-    "whisper",           "never-ready",
-    "late-ready",        "repeated-queries",
-    "closed-window",     "split-average",
-    "lone-ready",        "drip",
-    "nan-average",       "purge",
-    "hello-storm",       "false-votes",
-    "slow-claim",        "false-proposal",
-    "early-flood",       "heartbeat-storm",
-    "key-squat",         "equivocation",
-    "negative-gradient", "ghost-samples"};
+    "forged-promise",
+    "forged-head",
+    "overclaim-join",
+    "overclaim-heartbeat",
+    "dial-storm",
+    "nan",
+    "exponent",
+    "silent-after-join",
+    "garbage-average",
+    "slander",
+    "whisper",
+    "never-ready",
+    "late-ready",
+    "repeated-queries",
+    "closed-window",
+    "split-average",
+    "lone-ready",
+    "drip",
+    "nan-average",
+    "purge",
+    "hello-storm",
+    "false-votes",
+    "slow-claim",
+    "false-proposal",
+    "early-flood",
+    "heartbeat-storm",
+    "key-squat",
+    "equivocation",
+    "negative-gradient",
+    "ghost-samples",
+    "pulse",
+    "trickle",
+    "late-join",
+    "no-show",
+};
 
 /// The name of one.
 inline const char* name_of(Misbehaviour misbehaviour) {

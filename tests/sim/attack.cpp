@@ -70,7 +70,7 @@ void add_hosts(World& world, const Attack& attack, std::size_t honest, std::size
 
 WorldOptions options_of(std::uint64_t seed, const Attack& attack) {
     RoundRules rules;
-    rules.elements = attack.is_purge() ? 20'000 : 2'000;
+    rules.elements = attack.has_many_chunks() ? 20'000 : 2'000;
     rules.target_batch = Samples{1'920};
     rules.last_step = StepIndex{10'000};
     WorldOptions options = options_for(seed, rules);
@@ -181,10 +181,12 @@ Outcome sound_outcome_of(std::uint64_t seed, const Attack& attack, std::size_t l
 }
 
 const Outcome& without_liars(std::uint64_t seed, const Attack& attack, std::size_t liars) {
-    using Name = std::tuple<std::uint64_t, std::size_t, bool, bool, std::size_t, Duration>;
+    using Name = std::tuple<std::uint64_t, std::size_t, bool, bool, bool, std::size_t, Duration>;
     static std::map<Name, Outcome> known;
     const std::size_t honest = attack.honest_trainers(liars);
-    const Name name{seed, attack.voters, attack.is_purge(), attack.is_crowd(), honest, attack.end};
+    const Name name{
+        seed,   attack.voters, attack.is_purge(), attack.has_many_chunks(), attack.is_crowd(),
+        honest, attack.end};
     const auto found = known.find(name);
     if (found != known.end()) return found->second;
     return known.emplace(name, outcome_with(seed, attack, honest, 0, true)).first->second;

@@ -30,6 +30,10 @@ struct Attack {
     /// Complaints are judged after a second, so the rounds of kPurge are longer. Two liars are most
     /// of the reducers where others cannot be dialled.
     bool is_purge() const { return misbehaviour == hostile::Misbehaviour::kPurge; }
+    /// A part of many chunks, so that they can be sent one after another.
+    bool has_many_chunks() const {
+        return is_purge() || misbehaviour == hostile::Misbehaviour::kTrickle;
+    }
     /// A liar is a user with more keys than half of the seats, so that only two of them matter.
     bool is_crowd() const { return misbehaviour == hostile::Misbehaviour::kKeySquat; }
     /// Trainers that do not lie, of sixteen.

@@ -62,6 +62,20 @@ TEST_CASE("a member that is ready alone decides nothing", "[averaging][sim]") {
 TEST_CASE("a member that only keeps its link alive stops no round", "[averaging][sim]") {
     require_defeated({.misbehaviour = Misbehaviour::kDrip});
 }
+TEST_CASE("a member that sends nothing in one round of four is soon not called",
+          "[averaging][sim]") {
+    require_defeated({.misbehaviour = Misbehaviour::kPulse});
+}
+TEST_CASE("a member that sends just often enough to be no stall stops no round",
+          "[averaging][sim]") {
+    require_defeated({.misbehaviour = Misbehaviour::kTrickle});
+}
+TEST_CASE("a member that joins late is not waited for", "[averaging][sim]") {
+    require_defeated({.misbehaviour = Misbehaviour::kLateJoin});
+}
+TEST_CASE("a member that does not join one round of four is soon not called", "[averaging][sim]") {
+    require_defeated({.misbehaviour = Misbehaviour::kNoShow});
+}
 TEST_CASE("averages that are not finite skip no update", "[averaging][sim]") {
     require_defeated({.misbehaviour = Misbehaviour::kNanAverage});
 }

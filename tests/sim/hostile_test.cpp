@@ -41,7 +41,8 @@ constexpr std::array kDecisive{
     Misbehaviour::kSlowClaim,          Misbehaviour::kNanAverage,      Misbehaviour::kPurge,
     Misbehaviour::kHelloStorm,         Misbehaviour::kFalseVotes,      Misbehaviour::kEarlyFlood,
     Misbehaviour::kHeartbeatStorm,     Misbehaviour::kKeySquat,        Misbehaviour::kWhisper,
-    Misbehaviour::kNeverReady};
+    Misbehaviour::kNeverReady,         Misbehaviour::kPulse,           Misbehaviour::kTrickle,
+    Misbehaviour::kLateJoin,           Misbehaviour::kNoShow};
 /// Misbehaviours that it does not stop yet: they cost time and what is learnt, but the history is
 /// one.
 constexpr std::array kUndefended{Misbehaviour::kGarbageAverage, Misbehaviour::kEquivocation,
