@@ -45,11 +45,10 @@ struct RoundRules {
     /// A member that expects chunks complains to the coordinator (Stalled) after this long without
     /// one, plus a multiple of the pause that the plan puts between chunks.
     Duration stall_timeout = std::chrono::seconds{5};
-    /// Longest time from Plan to the last Ready if the planner knows no link.
+    /// Longest time from Plan to the last Ready, or `round_timeout_factor` times the duration that
+    /// the planner expects, whichever is longer.
     Duration round_timeout = std::chrono::seconds{60};
-    /// If it does: so many times the duration that it expects, and two stall timeouts. Members that
-    /// send slowly enough to be no stall delay no round for longer.
-    double round_timeout_factor = 4;
+    double round_timeout_factor = 8;
     /// Training speed above which a trainer's claims are refused, if its ticket names no limit.
     std::uint64_t max_samples_per_second = 100'000;
     /// Longest time that a leaving peer takes to finish its sends (event::LeaveRequested).
@@ -66,9 +65,8 @@ struct RoundRules {
 
     /// Longest time from Plan to the last Ready of a round for which the planner expects this time.
     Duration longest_round(Duration expected) const {
-        if (expected == Duration{}) return round_timeout;
-        const auto factor = expected * round_timeout_factor;
-        return 2 * stall_timeout + std::chrono::duration_cast<Duration>(factor);
+        const auto limit = std::chrono::duration_cast<Duration>(expected * round_timeout_factor);
+        return std::max(round_timeout, limit);
     }
     /// Bytes of a whole state: parameters and the optimizer's moments.
     std::uint64_t state_bytes() const { return state_vectors * sizeof(float) * elements; }

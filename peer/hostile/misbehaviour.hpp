@@ -50,7 +50,8 @@ enum class Misbehaviour : std::uint8_t {
     kGhostSamples,        ///< contributes zeros, as the gradient of nearly all samples that its
                           ///< ticket allows
     kPulse,               ///< in one round of four, sends no chunk
-    kTrickle,             ///< in one round of four, sends each peer one chunk in three seconds
+    kTrickle,             ///< in one round of four, sends each peer one chunk in three seconds; in
+                          ///< one of eight all but the coordinator
     kLateJoin,            ///< joins nine seconds after it is called
     kNoShow,              ///< does not join one round of four to which it is called
 };

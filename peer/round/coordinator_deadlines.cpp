@@ -12,6 +12,7 @@
 #include <chrono>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "peer/round/coordinator.hpp"
 
@@ -86,21 +87,18 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
         }
     } else {
         // Others may have finished it, or say so. What counts is what is missing here. If that is
-        // most of the round, the link that fails is ours; a reducer that has not averaged its part
-        // misses others itself.
+        // most of the round, the link that fails is ours. If contributions are missing, they are
+        // the reason why averages are; a reducer that has not averaged its part misses others too.
         auto [late, reducers] = own_.missing();
-        const std::size_t all = std::max(late.size(), reducers.size());
+        const std::size_t all = late.empty() ? reducers.size() : late.size();
         const bool is_ours = 2 * all >= seats_.size() || expected_ == Duration{};
-        std::erase_if(reducers, [&](const PeerKey& peer) { return !reduced_.contains(peer); });
-        late.merge(reducers);
-        if (late.empty() || is_ours) return cancel("it was not finished here in time", out);
-        for (const PeerKey& peer : late) {
-            const auto seat = seats_.find(peer);
-            if (seat == seats_.end() || seat->second.is_lost) continue;
-            ++disturbances_;
-            exclude(peer, "has not sent in time", out, now - published_at_);
-            seat->second.is_lost = true;
+        if (late.empty()) {
+            std::erase_if(reducers, [&](const PeerKey& peer) { return !reduced_.contains(peer); });
+            late = std::move(reducers);
         }
+        if (late.empty() || is_ours) return cancel("it was not finished here in time", out);
+        disturbances_ += late.size();
+        for (const PeerKey& peer : late) drop(peer, "has not sent in time", out);
         is_amend_due_ = true;
     }
     deadline_ = now + config_.rules.round_timeout;

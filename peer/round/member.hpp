@@ -219,9 +219,9 @@ class Member {
     bool has_state() const {
         return config_.receives && phase_ != Phase::kIdle && phase_ != Phase::kApplying;
     }
-    /// What the round still waits for here; both are empty if it waits for nothing.
+    /// What the round waits for here; both are empty if it waits for nothing.
     struct Missing {
-        std::set<PeerKey> senders{};   ///< members whose slices for our part have not come
+        std::set<PeerKey> senders{};   ///< for whose slices the others wait
         std::set<PeerKey> reducers{};  ///< members whose averages have not
     };
     Missing missing() const;
@@ -293,6 +293,7 @@ class Member {
     void note_slice(TimePoint now, const PeerKey& from);
     void complain(TimePoint now, Outbox& out);
     Duration stall_timeout_of(std::uint32_t part) const;
+    TimePoint near_end() const;
 
     const PeerConfig& config_;
     const PeerKey self_;

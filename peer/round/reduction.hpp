@@ -144,6 +144,8 @@ class Reduction {
     /// are a window ahead are not missing yet.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;
+    /// Those of missing_senders() for whose slices the others' windows wait.
+    std::vector<std::uint32_t> slowest_senders() const;
     /// Plan indices of members whose slices were refused here.
     std::vector<std::uint32_t> refused_senders() const;
     /// Plan indices, ascending, of members whose averages of this sum were refused here.
@@ -170,6 +172,7 @@ class Reduction {
         std::unordered_map<std::uint32_t, wire::Elements> chunks;
     };
 
+    std::vector<std::uint32_t> senders_without(std::size_t chunks) const;
     void count_slices();
     void forget_chunks();
     void forget_sums();

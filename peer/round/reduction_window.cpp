@@ -81,11 +81,20 @@ void Reduction::open_window(std::uint32_t chunk) {
 }
 
 std::vector<std::uint32_t> Reduction::missing_senders() const {
+    return senders_without(window_);
+}
+
+std::vector<std::uint32_t> Reduction::slowest_senders() const {
+    return senders_without(1);
+}
+
+/// Contributors of which a slice of the next so many chunks is not here.
+std::vector<std::uint32_t> Reduction::senders_without(std::size_t chunks) const {
     std::vector<std::uint32_t> missing;
     if (!plan_ || unreduced_ == 0) return missing;
     std::vector<std::uint32_t> wanted;
     for (const std::uint32_t c : parts_[own_index_]) {
-        if (wanted.size() == window_) break;
+        if (wanted.size() == chunks) break;
         if (!has_average_[c]) wanted.push_back(c);
     }
     for (const std::uint32_t k : contributors_) {
