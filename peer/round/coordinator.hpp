@@ -186,8 +186,8 @@ class Coordinator {
     void judge_stalls(Outbox& out);
     void judge_pairs(const std::vector<Pair>& pairs, bool are_senders, Outbox& out);
     void drop(const PeerKey& peer, const std::string& why, Outbox& out);
-    void blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, bool is_sender,
-               Outbox& out);
+    void blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, std::size_t all,
+               bool is_sender, Outbox& out);
     void part_from_trusted(const PeerKey& witness, const PeerKey& peer, bool is_sender,
                            Outbox& out);
     void charge(const PeerKey& peer, std::uint32_t charges = 1);

@@ -201,51 +201,61 @@ void Coordinator::drop(const PeerKey& peer, const std::string& why, Outbox& out)
     seat->second.is_lost = true;
 }
 
-/// Each pair is a witness and a member that it misses. A member that is apart from more accounts
-/// than each of those with which it is in a pair now, and from two or more, explains all of its
-/// pairs: it has failed, or lies. Of any other pair either may be the cause.
+/// Each pair is a witness and a member that it misses. A member that is in pairs with more
+/// accounts, now or of late, than each of those with which it is in a pair now, and with two or
+/// more, explains all of its pairs: it has failed, or lies. Of any other pair either may be the
+/// cause.
 void Coordinator::judge_pairs(const std::vector<Pair>& pairs, bool are_senders, Outbox& out) {
-    std::map<PeerKey, std::size_t> most;  // largest count of those that a member is in pairs with
+    constexpr std::size_t kRemembered = 16;  // one with more pairs explains them at once
+    std::map<PeerKey, std::set<PeerKey>> others;
+    std::set<PeerKey> witnesses;
     for (const auto& [witness, peer] : pairs) {
         if (is_trusted(witness) || is_trusted(peer)) continue;
+        witnesses.insert(witness);
+        others[witness].insert(peer);
+        others[peer].insert(witness);
+        if (others[witness].size() > kRemembered) continue;
         complaints_.part(account_of(witness), account_of(peer));
     }
+    const auto apart = complaints_.count_apart();
     const auto count = [&](const PeerKey& peer) {
-        return complaints_.count_apart(account_of(peer));
+        const auto remembered = apart.find(account_of(peer));
+        return std::max(others.at(peer).size(),
+                        remembered == apart.end() ? std::size_t{0} : remembered->second);
     };
-    for (const auto& [witness, peer] : pairs) {
-        if (is_trusted(witness) || is_trusted(peer)) continue;
-        most[witness] = std::max(most[witness], count(peer));
-        most[peer] = std::max(most[peer], count(witness));
+    std::set<PeerKey> guilty;
+    for (const auto& [peer, partners] : others) {
+        const std::size_t all = count(peer);
+        const bool is_worst = std::ranges::all_of(
+            partners, [&](const PeerKey& partner) { return all > count(partner); });
+        if (all < 2 || !is_worst) continue;
+        guilty.insert(peer);
+        if (witnesses.contains(peer)) {
+            charge(peer, Complaints::kBelieved);
+            leave_out(peer, "alone misses several members", out);
+        } else {
+            blame(peer, partners, all, are_senders, out);
+        }
     }
-    const auto explains = [&](const PeerKey& peer) {
-        return most.contains(peer) && count(peer) > std::max<std::size_t>(most.at(peer), 1);
-    };
     for (const auto& [witness, peer] : pairs) {
         if (is_trusted(witness) || is_trusted(peer)) {
             part_from_trusted(witness, peer, are_senders, out);
-        } else if (explains(witness)) {
-            charge(witness, Complaints::kBelieved);
-            leave_out(witness, "alone misses several members", out);
-        } else if (explains(peer)) {
-            blame(peer, {witness}, are_senders, out);
-        } else {
+        } else if (!guilty.contains(witness) && !guilty.contains(peer)) {
             charge(witness);
             take_part(are_senders ? witness : peer, "is cut off from a member", out);
         }
     }
 }
 
-/// Several members have missed it, which miss no others.
-void Coordinator::blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, bool is_sender,
-                        Outbox& out) {
+/// So many members have missed it, some of them now, and they miss fewer others.
+void Coordinator::blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, std::size_t all,
+                        bool is_sender, Outbox& out) {
     constexpr std::size_t kSeveral = 3;
     const char* const why = "is missed by several members";
     if (!is_sender) {
         charge(peer, Complaints::kBelieved);
         take_part(peer, why, out);
-    } else if (complaints_.count_apart(account_of(peer)) < kSeveral ||
-               is_contradicted(peer, witnesses)) {
+    } else if (all < kSeveral || is_contradicted(peer, witnesses)) {
         leave_out(peer, why, out);
     } else {
         drop(peer, why, out);
