@@ -68,6 +68,12 @@ struct RoundRules {
         const auto limit = std::chrono::duration_cast<Duration>(expected * round_timeout_factor);
         return std::max(round_timeout, limit);
     }
+    /// How long the coordinator waits: if the planner knows links, members complain of the slowest
+    /// ones after longest_round(), and the coordinator hears them first.
+    Duration coordinator_timeout(Duration expected) const {
+        const bool is_known = expected > Duration{};
+        return longest_round(expected) + (is_known ? stall_timeout : Duration{});
+    }
     /// Bytes of a whole state: parameters and the optimizer's moments.
     std::uint64_t state_bytes() const { return state_vectors * sizeof(float) * elements; }
 };

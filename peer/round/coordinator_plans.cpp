@@ -60,7 +60,7 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
     tell_at_ = now_;
     // A complaint before that is a lie: clocks and latencies differ by less than a quarter.
     heed_at_ = now_ + config_.rules.stall_timeout * 3 / 4;
-    deadline_ = now_ + config_.rules.longest_round(expected_);
+    deadline_ = now_ + config_.rules.coordinator_timeout(expected_);
 }
 
 /// Sends the next batch of copies. Deadlines count from the last one.
@@ -75,7 +75,7 @@ void Coordinator::tell_some(Outbox& out) {
     published_at_ = now_;
     const std::chrono::duration<double> time{static_cast<double>(count) * seconds};
     tell_at_ = now_ + std::chrono::duration_cast<Duration>(time);
-    deadline_ = tell_at_ + config_.rules.longest_round(expected_);
+    deadline_ = tell_at_ + config_.rules.coordinator_timeout(expected_);
     if (untold_.empty()) tell_at_ += config_.rules.heartbeat;
     heed_at_ = now_ + config_.rules.stall_timeout;
 }

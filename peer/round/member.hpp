@@ -293,7 +293,7 @@ class Member {
     void note_slice(TimePoint now, const PeerKey& from);
     void complain(TimePoint now, Outbox& out);
     Duration stall_timeout_of(std::uint32_t part) const;
-    TimePoint near_end() const;
+    TimePoint latest_end() const;
 
     const PeerConfig& config_;
     const PeerKey self_;

@@ -2,8 +2,8 @@
 //
 // Stalled   A member that has placed no missing chunk for a while. A chunk that is of no use here
 //           is no progress.
-// Too slow  A member that sends one missing chunk after another, but not all of them before the
-//           coordinator's deadline is near. The coordinator itself may miss none of its chunks.
+// Too slow  A member that sends one missing chunk after another, and the round gets too
+//           long. The coordinator itself may miss none of its chunks.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -28,15 +28,15 @@ Duration Member::stall_timeout_of(std::uint32_t part) const {
     return config_.rules.stall_timeout + kSlowness * plan_.expected / chunks;
 }
 
-/// When the coordinator's deadline is near, if the planner knows any link.
-TimePoint Member::near_end() const {
+/// When the round is too long, if the planner knows any link.
+TimePoint Member::latest_end() const {
     if (plan_.expected == Duration{}) return kNever;
-    return planned_at_ + config_.rules.longest_round(plan_.expected) - config_.rules.stall_timeout;
+    return planned_at_ + config_.rules.longest_round(plan_.expected);
 }
 
 void Member::complain(TimePoint now, Outbox& out) {
     stall_at_ = now + kBetweenComplaints;
-    const bool is_near_end = now >= near_end();
+    const bool is_too_long = now >= latest_end();
     const std::uint32_t own = wire::index_of(plan_, self_);
     const auto late_of = [&](const std::vector<std::uint32_t>& missing, wire::Phase phase) {
         std::vector<std::uint32_t> late;
@@ -45,7 +45,7 @@ void Member::complain(TimePoint now, Outbox& out) {
             const TimePoint since =
                 placed == last_placed_.end() ? planned_at_ : std::max(planned_at_, placed->second);
             const std::uint32_t part = phase == wire::Phase::kScatter ? own : k;
-            if (is_near_end || now >= since + stall_timeout_of(part)) late.push_back(k);
+            if (is_too_long || now >= since + stall_timeout_of(part)) late.push_back(k);
         }
         return late;
     };
@@ -53,7 +53,7 @@ void Member::complain(TimePoint now, Outbox& out) {
         .term = plan_.term,
         .attempt = plan_.attempt,
         .senders =
-            late_of(is_near_end ? reduction_->slowest_senders() : reduction_->missing_senders(),
+            late_of(is_too_long ? reduction_->slowest_senders() : reduction_->missing_senders(),
                     wire::Phase::kScatter),
         .reducers = late_of(reduction_->missing_reducers(), wire::Phase::kGather)};
     if (stalled.senders.empty() && stalled.reducers.empty()) return;
@@ -66,7 +66,7 @@ bool Member::is_sent_by(TimePoint now, const PeerKey& peer) const {
     const Duration stall = stall_timeout_of(wire::index_of(plan_, self_));
     const auto placed = last_placed_.find(peer);
     return placed != last_placed_.end() && placed->second >= planned_at_ &&
-           now < std::min(placed->second + stall, near_end());
+           now < std::min(placed->second + stall, latest_end());
 }
 
 Member::Missing Member::missing() const {

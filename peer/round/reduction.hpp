@@ -144,7 +144,7 @@ class Reduction {
     /// are a window ahead are not missing yet.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;
-    /// Those of missing_senders() for whose slices the others' windows wait.
+    /// Those of missing_senders() for whose slices the windows of most contributors wait.
     std::vector<std::uint32_t> slowest_senders() const;
     /// Plan indices of members whose slices were refused here.
     std::vector<std::uint32_t> refused_senders() const;

@@ -85,7 +85,9 @@ std::vector<std::uint32_t> Reduction::missing_senders() const {
 }
 
 std::vector<std::uint32_t> Reduction::slowest_senders() const {
-    return senders_without(1);
+    // If most lack some slices of the window, all are about equally slow.
+    const bool are_most = 2 * missing_senders().size() > contributors_.size();
+    return are_most ? std::vector<std::uint32_t>{} : senders_without(1);
 }
 
 /// Contributors of which a slice of the next so many chunks is not here.

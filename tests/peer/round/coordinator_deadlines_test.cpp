@@ -10,6 +10,9 @@ using namespace dedloc::round;
 
 namespace {
 
+/// How long a coordinator waits that knows links.
+const Duration kTimeout = RoundRules{}.coordinator_timeout(1ms);
+
 /// A bench whose members claim what bandwidth they like.
 struct LinksBench : CoordinatorBench {
     void join(const PeerKey& peer, std::optional<Bandwidth> link) {
@@ -30,7 +33,7 @@ struct LinksBench : CoordinatorBench {
 TEST_CASE("a round in which no member is ready by the deadline is called off", "[round]") {
     Planned round;
     const TimePoint deadline = round.coordinator.next_deadline();
-    CHECK(deadline == round.now + round.config.rules.round_timeout);
+    CHECK(deadline == round.now + kTimeout);
     round.advance(deadline - round.now - 1ms);
     CHECK(round.said<wire::Cancel>().empty());
     round.advance(1ms);
@@ -49,7 +52,7 @@ TEST_CASE("a member that is late while the others are ready is not waited for", 
     Planned round;
     for (const std::uint8_t n : Numbers{1, 11, 12}) round.be_ready(key_of(n));
     CHECK(round.said<wire::Propose>().empty());
-    round.advance(round.config.rules.round_timeout);
+    round.advance(kTimeout);
     CHECK(round.said<wire::Cancel>().empty());
     // The others hold the average with its samples, so there is nothing to amend.
     CHECK_FALSE(round.amended());
@@ -61,7 +64,7 @@ TEST_CASE("only the coordinator's own average is proposed, and not before it is 
     const Digest own = blake2b({});
     Planned round;
     for (const std::uint8_t n : Numbers{11, 12, 13}) round.be_ready(key_of(n));
-    round.advance(round.config.rules.round_timeout - 1ms);
+    round.advance(kTimeout - 1ms);
     CHECK(round.said<wire::Propose>().empty());
     round.be_ready(round.self(), own);
     REQUIRE(round.said<wire::Propose>().size() == 1);
@@ -71,7 +74,7 @@ TEST_CASE("only the coordinator's own average is proposed, and not before it is 
 TEST_CASE("members that say they are ready keep no round that is not finished here", "[round]") {
     Planned round;
     for (const std::uint8_t n : Numbers{11, 12, 13}) round.be_ready(key_of(n));
-    round.advance(round.config.rules.round_timeout);
+    round.advance(kTimeout);
     CHECK(round.said<wire::Propose>().empty());
     CHECK(round.said<wire::Cancel>().size() == 1);
 }

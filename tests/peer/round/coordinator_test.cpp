@@ -155,7 +155,7 @@ TEST_CASE("a join over the allowance of its device is refused, and its user not 
     REQUIRE(bench.said<wire::Plan>().size() == 1);
     CHECK(members_of(bench.last_plan) == sorted({bench.self(), honest, sibling}));
     // Called off; the next call is without both devices of the user.
-    bench.advance(bench.config.rules.round_timeout);
+    bench.advance(bench.config.rules.coordinator_timeout(1ms));
     REQUIRE(bench.said<wire::Cancel>().size() == 1);
     bench.out = {};
     bench.hear(bench.end(11), 96);
@@ -222,7 +222,7 @@ TEST_CASE("a cancelled round is called again after a heartbeat", "[round]") {
     Bench bench;
     bench.add(11, 96);
     bench.plan(96);
-    bench.advance(bench.config.rules.round_timeout);  // no member is ready
+    bench.advance(bench.config.rules.coordinator_timeout(1ms));  // no member is ready
     REQUIRE(bench.said<wire::Cancel>().size() == 1);
     bench.out = {};
     bench.hear(bench.end(11), 96);  // it holds its contribution

@@ -89,6 +89,7 @@ TEST_CASE("a slow contributor makes a reducer keep a window of each other one", 
             if (reducer.is_reduced()) continue;
             // The others wait for it: they are not to blame.
             CHECK(reducer.missing_senders() == std::vector{kSlow});
+            CHECK(reducer.slowest_senders() == std::vector{kSlow});
             const std::uint32_t slow = round.slices[{kSlow, to}];
             for (std::uint32_t from = 0; from < kMembers; ++from) {
                 if (from == to || from == kSlow) continue;
@@ -105,6 +106,19 @@ TEST_CASE("a slow contributor makes a reducer keep a window of each other one", 
     }
     CHECK(turns == kChunks);
     for (const auto& member : round.members) member->check_invariants();
+}
+
+TEST_CASE("of contributors that are equally slow none is the slowest", "[averaging]") {
+    constexpr std::uint32_t kWindow = 16;
+    Round round{kWindow * kChunkBytes};
+    const Reduction& reducer = *round.members[kFirst];
+    for (int turn = 0; turn < 4; ++turn) {
+        for (std::uint32_t from = 1; from < kMembers; ++from) REQUIRE(round.send(from, kFirst));
+        CHECK(reducer.slowest_senders().empty());
+    }
+    // One that stops is the slowest as soon as most others have filled its window.
+    round.send_all();
+    CHECK(reducer.slowest_senders() == std::vector{kSlow});
 }
 
 TEST_CASE("a reducer whose averages do not come does not delay the slices for the others",
