@@ -162,7 +162,7 @@ TEST_CASE("a cancelled round is called again with the same contributions", "[ave
         profile.measures_bandwidth = false;  // plans go on promising a short round
         const auto trainers = world.add_trainers(4, profile);
         require_all_at(world, StepIndex{2}, 60s);
-        for (const World::Id id : trainers) world.scale_bandwidth(id, 0.02);
+        for (const World::Id id : trainers) world.scale_bandwidth(id, 0.005);
         require_within(world, 60s, "a cancelled round", [&] { return was_cancelled(world); });
         for (const World::Id id : trainers) world.scale_bandwidth(id, 1);
         require_all_at(world, StepIndex{8}, 60s);
