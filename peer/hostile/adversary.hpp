@@ -38,6 +38,9 @@ struct AdversarySettings {
     std::uint64_t max_samples_per_second = 0;
     std::uint64_t elements = 1;     ///< length of the run's vector
     std::uint64_t random_seed = 0;  ///< the same seed forges the same bodies
+    /// So many times as often it repeats what it sends after each heartbeat, and so many times as
+    /// many frames of a flood it keeps queued at a link.
+    std::uint32_t intensity = 1;
     /// A flood's frames on each link at most; by default more than a peer may send.
     std::size_t flood_per_second = 5'000;
 };

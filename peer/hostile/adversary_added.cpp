@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kHeartbeatsBetweenDials = 5;
 constexpr std::uint64_t kHeartbeatsOfTrickle = 3;
-constexpr int kRepetitions = 20;            // every query so often, each second on each link
+constexpr std::uint32_t kRepetitions = 20;  // every query so often, each second on each link
 constexpr std::uint32_t kLeavesAsked = 16;  // as many as a donor queues
 // A flood: so many frames are queued at a link at any time.
 constexpr std::size_t kQueuedChunks = 8;
@@ -85,7 +85,7 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
             return introduce_again(link, actions);
         case Misbehaviour::kFalseVotes:
             if (!plan_) return;
-            for (int i = 0; i < kRepetitions; ++i) {
+            for (std::uint32_t i = 0; i < kRepetitions * settings_.intensity; ++i) {
                 add(link, step.next(), forger_.false_votes(standing_, plan_->term.coordinator),
                     actions);
             }
@@ -100,7 +100,7 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
 
 /// Twenty times as another process.
 void Adversary::introduce_again(LinkId link, Actions& actions) {
-    for (int i = 0; i < kRepetitions; ++i) {
+    for (std::uint32_t i = 0; i < kRepetitions * settings_.intensity; ++i) {
         add(link, standing_.step,
             wire::Hello{.oldest_protocol = wire::kOldestProtocol,
                         .newest_protocol = wire::kNewestProtocol,
@@ -121,7 +121,8 @@ void Adversary::flood(LinkId link, Actions& actions) {
     const auto found = links_.find(link);
     if (found == links_.end() || !(sends_chunks || sends_heartbeats)) return;
     Link& to = found->second;
-    const std::size_t queued = sends_chunks ? kQueuedChunks : kQueuedHeartbeats;
+    const std::size_t queued =
+        (sends_chunks ? kQueuedChunks : kQueuedHeartbeats) * settings_.intensity;
     while (to.is_greeted && to.added < queued && to.stormed < settings_.flood_per_second) {
         ++to.stormed;
         if (sends_chunks) {
@@ -216,7 +217,7 @@ void Adversary::note_roots(LinkId link, const wire::Message& message) {
 void Adversary::query_everything(LinkId link, Actions& actions) {
     const StepIndex step = standing_.step;
     const StepIndex before{step.value() - std::min<std::uint64_t>(step.value(), 1)};
-    for (int i = 0; i < kRepetitions; ++i) {
+    for (std::uint32_t i = 0; i < kRepetitions * settings_.intensity; ++i) {
         add(link, step, wire::StateQuery{.has_state = false}, actions);
         add(link, before, wire::StateQuery{.has_state = true}, actions);
         add(link, StepIndex{0}, wire::CommitQuery{}, actions);

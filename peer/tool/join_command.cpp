@@ -12,6 +12,7 @@ namespace dedloc::tool {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{100};
+constexpr int kMaxIntensity = 1'000;
 
 struct JoinArguments {
     MemberArguments member;
@@ -67,6 +68,12 @@ void add_join_command(CLI::App& app, platform::StopSignals& signals) {
                      "For tests: break the protocol in this way")
         ->check(CLI::IsMember(misbehaviours()))
         ->excludes(backbone);
+    command
+        ->add_option("--intensity", member.intensity,
+                     "With --misbehave: floods send so many times as much")
+        ->check(CLI::Range(1, kMaxIntensity))
+        ->capture_default_str()
+        ->needs("--misbehave");
     add_member_options(*command, member);
     command->callback([arguments, &signals] { join(*arguments, signals); });
 }

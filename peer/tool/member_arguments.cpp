@@ -125,7 +125,8 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const form
                         .memory = arguments.memory,
                         .is_quiet = arguments.is_quiet,
                         .ticket = {},
-                        .misbehaviour = hostile::misbehaviour_named(arguments.misbehaviour)};
+                        .misbehaviour = hostile::misbehaviour_named(arguments.misbehaviour),
+                        .intensity = arguments.intensity};
     if (!arguments.ticket.empty()) options.ticket = read_ticket(arguments.ticket);
     if (arguments.is_outbound_only) return options;
     const std::string usual = usual_host(options, run);

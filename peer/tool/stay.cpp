@@ -112,7 +112,8 @@ std::unique_ptr<SharedAdversary> Stay::adversary() const {
         .misbehaviour = *options_.misbehaviour,
         .max_samples_per_second = figure != 0 ? figure : RoundRules{}.max_samples_per_second,
         .elements = formats::element_count(run_),
-        .random_seed = unpredictable_seed()};
+        .random_seed = unpredictable_seed(),
+        .intensity = options_.intensity};
     return std::make_unique<SharedAdversary>(settings, options_.key);
 }
 

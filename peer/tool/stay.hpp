@@ -44,6 +44,7 @@ struct StayOptions {
     bool is_quiet = false;                ///< prints no line for each step
     std::optional<formats::SignedTicket> ticket;          ///< nothing: links prove nothing
     std::optional<hostile::Misbehaviour> misbehaviour{};  ///< nothing: honest; not for a backbone
+    std::uint32_t intensity = 1;                          ///< AdversarySettings::intensity
 };
 
 /// Waits for a short time; returns true when the stay should end.
