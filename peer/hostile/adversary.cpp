@@ -237,8 +237,8 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
         case Misbehaviour::kPulse:
             return is_pulse() ? Verdict::kDrop : Verdict::kKeep;
         case Misbehaviour::kTrickle:
-            // In every second one of these rounds the coordinator gets all chunks.
             if (!is_pulse()) return Verdict::kKeep;
+            // Every second such round spares the coordinator.
             if (rounds_ % (2 * kRoundsOfPulse) == 0 && coordinator_ == link) return Verdict::kKeep;
             links_.at(link).chunks.emplace_back(message.step, chunk);
             return Verdict::kDrop;

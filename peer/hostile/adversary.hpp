@@ -38,8 +38,8 @@ struct AdversarySettings {
     std::uint64_t max_samples_per_second = 0;
     std::uint64_t elements = 1;     ///< length of the run's vector
     std::uint64_t random_seed = 0;  ///< the same seed forges the same bodies
-    /// So many times as often it repeats what it sends after each heartbeat, and so many times as
-    /// many frames of a flood it keeps queued at a link.
+    /// Multiplies what it repeats after each heartbeat, and the frames of a flood that it keeps
+    /// queued at a link.
     std::uint32_t intensity = 1;
     /// A flood's frames on each link at most; by default more than a peer may send.
     std::size_t flood_per_second = 5'000;
@@ -99,6 +99,7 @@ class Adversary final {
     Samples claimed(TimePoint now) const;
     Verdict change_chunk(LinkId link, const wire::Message& message, wire::Chunk& chunk);
     void add_after_heartbeat(LinkId link, Actions& actions);
+    std::uint32_t repetitions() const;
     void introduce_again(LinkId link, Actions& actions);
     void flood(LinkId link, Actions& actions);
     void react(LinkId link, const wire::Message& message, Actions& actions);
@@ -131,7 +132,7 @@ class Adversary final {
     TimePoint step_since_ = TimePoint::min();  ///< when standing_.step began
     std::uint64_t heartbeats_ = 0;             ///< number of the peer's heartbeats, not of copies
     std::uint64_t last_heartbeat_ = 0;         ///< the peer's sequence number of the last one
-    std::uint64_t joins_ = 0;                  ///< number of joins that are changed, or could be
+    std::uint64_t joins_ = 0;                  ///< number of joins, of the kinds that change some
     std::uint64_t changed_chunks_ = 0;
     std::optional<wire::Chunk> sample_;         ///< the first chunk that the peer has made
     std::optional<wire::Heartbeat> heartbeat_;  ///< the peer's last one

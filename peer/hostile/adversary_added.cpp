@@ -85,7 +85,7 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
             return introduce_again(link, actions);
         case Misbehaviour::kFalseVotes:
             if (!plan_) return;
-            for (std::uint32_t i = 0; i < kRepetitions * settings_.intensity; ++i) {
+            for (std::uint32_t i = 0; i < repetitions(); ++i) {
                 add(link, step.next(), forger_.false_votes(standing_, plan_->term.coordinator),
                     actions);
             }
@@ -98,9 +98,13 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
     }
 }
 
-/// Twenty times as another process.
+std::uint32_t Adversary::repetitions() const {
+    return kRepetitions * settings_.intensity;
+}
+
+/// Sends many Hellos, each as another process.
 void Adversary::introduce_again(LinkId link, Actions& actions) {
-    for (std::uint32_t i = 0; i < kRepetitions * settings_.intensity; ++i) {
+    for (std::uint32_t i = 0; i < repetitions(); ++i) {
         add(link, standing_.step,
             wire::Hello{.oldest_protocol = wire::kOldestProtocol,
                         .newest_protocol = wire::kNewestProtocol,
@@ -217,7 +221,7 @@ void Adversary::note_roots(LinkId link, const wire::Message& message) {
 void Adversary::query_everything(LinkId link, Actions& actions) {
     const StepIndex step = standing_.step;
     const StepIndex before{step.value() - std::min<std::uint64_t>(step.value(), 1)};
-    for (std::uint32_t i = 0; i < kRepetitions * settings_.intensity; ++i) {
+    for (std::uint32_t i = 0; i < repetitions(); ++i) {
         add(link, step, wire::StateQuery{.has_state = false}, actions);
         add(link, before, wire::StateQuery{.has_state = true}, actions);
         add(link, StepIndex{0}, wire::CommitQuery{}, actions);

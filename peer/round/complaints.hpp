@@ -1,8 +1,8 @@
 // What the coordinator remembers of complaints about members that do not send.
 //
 // A member that complains alone is believed at first: the two are a pair, and get plans in which
-// neither reduces for the other. Each such complaint is charged to the account that makes it. One
-// that is in pairs with more accounts than they are has caused them. An account with
+// neither reduces for the other. Each such complaint is charged to the account that makes it. A
+// member that is in more pairs than each of its partners is the cause of its pairs. An account with
 // kBelieved charges is doubted: its complaints are not heard, it reduces nothing, and no round
 // waits until it has the average. So an account costs the swarm at most kBelieved attempts, then
 // one more after kRounds decided rounds, after 2 · kRounds, after 4 · kRounds and so on. A member

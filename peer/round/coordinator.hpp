@@ -130,7 +130,7 @@ class Coordinator {
   private:
     enum class Phase : std::uint8_t { kGathering, kCalled, kPlanned, kProposed };
 
-    /// No member is slow that needs less than this for one vector, and each is given it.
+    /// A member that needs no longer than this for one vector is not slow, and is waited for.
     static constexpr Duration kAlwaysGiven = std::chrono::seconds{120};
 
     bool is_eligible(const PeerKey& peer, const membership::Known& known) const;
@@ -191,6 +191,7 @@ class Coordinator {
     void part_from_trusted(const PeerKey& witness, const PeerKey& peer, bool is_sender,
                            Outbox& out);
     void charge(const PeerKey& peer, std::uint32_t charges = 1);
+    Seat* present(const PeerKey& peer);
     void leave_out(const PeerKey& peer, const std::string& why, Outbox& out);
     void take_part(const PeerKey& reducer, const std::string& why, Outbox& out);
     bool is_trusted(const PeerKey& peer) const;

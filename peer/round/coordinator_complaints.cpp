@@ -147,11 +147,18 @@ bool Coordinator::is_missed_by_most(const PeerKey& peer, const std::set<PeerKey>
     return 2 * missing.size() > able.size();
 }
 
-void Coordinator::leave_out(const PeerKey& peer, const std::string& why, Outbox& out) {
+/// The seat of another member that is not lost; null if it has none.
+Seat* Coordinator::present(const PeerKey& peer) {
     const auto seat = seats_.find(peer);
-    if (seat == seats_.end() || seat->second.is_lost || peer == self_) return;
+    const bool is_there = seat != seats_.end() && !seat->second.is_lost && peer != self_;
+    return is_there ? &seat->second : nullptr;
+}
+
+void Coordinator::leave_out(const PeerKey& peer, const std::string& why, Outbox& out) {
+    Seat* const seat = present(peer);
+    if (seat == nullptr) return;
     out.accuse(peer, peer.brief() + " " + why + ": left out");
-    seat->second.is_lost = true;
+    seat->is_lost = true;
 }
 
 void Coordinator::take_part(const PeerKey& reducer, const std::string& why, Outbox& out) {
@@ -195,10 +202,10 @@ void Coordinator::judge_stalls(Outbox& out) {
 
 /// Excludes a member that does not send.
 void Coordinator::drop(const PeerKey& peer, const std::string& why, Outbox& out) {
-    const auto seat = seats_.find(peer);
-    if (seat == seats_.end() || seat->second.is_lost || peer == self_) return;
+    Seat* const seat = present(peer);
+    if (seat == nullptr) return;
     exclude(peer, why, out, now_ - published_at_);
-    seat->second.is_lost = true;
+    seat->is_lost = true;
 }
 
 /// Each pair is a witness and a member that it misses. A member that is in pairs with more

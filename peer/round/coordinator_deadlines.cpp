@@ -48,9 +48,9 @@ std::size_t Coordinator::count_outside() const {
 }
 
 /// Once most voters and three quarters of the receivers have the average, the others get half as
-/// long again, and at least half as long again as the planner expects, if it knows any link. If not
-/// fewer peers wait outside the round than in it for the average, what the planner expects does not
-/// count: it may follow from the claim of the one that is missing.
+/// long again, and at least half as long again as the planner expects, if it knows any link. Before
+/// that, if as many peers wait outside the round as receivers lack the average, what the planner
+/// expects does not count: it may follow from the claim of a receiver.
 void Coordinator::hurry(TimePoint now) {
     if (expected_ == Duration{} || !untold_.empty() || !do_voters_agree()) return;
     std::size_t receivers = 0;
@@ -61,8 +61,8 @@ void Coordinator::hurry(TimePoint now) {
         ready += ready_.contains(peer) ? 1 : 0;
     }
     if (4 * ready < 3 * receivers) {
-        if (receivers - ready > count_outside()) return;
-        deadline_ = std::min(deadline_, std::max(published_at_ + kAlwaysGiven, now + kGrace));
+        const TimePoint given = std::max(published_at_ + kAlwaysGiven, now + kGrace);
+        if (given < deadline_ && receivers - ready <= count_outside()) deadline_ = given;
         return;
     }
     const Duration taken = std::max(now - published_at_, expected_);

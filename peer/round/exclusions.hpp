@@ -21,7 +21,7 @@ namespace dedloc::round {
 /// Backoff list of misbehaving accounts, at most 4,096. Belongs to the coordinator.
 class Exclusions {
   public:
-    /// Longest exclusion, in turns of about one round.
+    /// Longest exclusion, in turns.
     static constexpr std::uint32_t kMaxTurns = 64;
     /// Decided rounds since the last offence that halve the next exclusion.
     static constexpr std::uint32_t kGoodRounds = 16;
@@ -38,8 +38,8 @@ class Exclusions {
         return user != 0 ? Account{.user = user, .peer = {}} : Account{.user = 0, .peer = peer};
     }
 
-    /// Excludes the account for one `turn`, about the time of a round, then for twice as many turns
-    /// each time. If the list is full, the exclusion that ends first is dropped.
+    /// Excludes the account for one `turn`, then for twice as many turns each time. If the list is
+    /// full, the exclusion that ends first is dropped.
     /// Returns  the length of this exclusion
     Duration exclude(const Account& account, TimePoint now, Duration turn) {
         if (records_.size() >= kMaxRecords && !records_.contains(account)) forget_least();

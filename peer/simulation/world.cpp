@@ -109,8 +109,8 @@ World::~World() = default;
 World::Id World::add(Role role, const Profile& profile) {
     DEDLOC_CHECK(!nodes_.empty() || role == Role::kBackbone, "the first host is a backbone");
     const std::size_t number = nodes_.size();
-    const Endpoint endpoint{fmt::format("10.{}.{}.1", number >> 8 & 255, number & 255),
-                            4'000};  // a network of its own
+    // Each host is in a /24 of its own.
+    const Endpoint endpoint{fmt::format("10.{}.{}.1", number >> 8 & 255, number & 255), 4'000};
     const Id id = network_.add_node(profile.connection, endpoint);
     nodes_.push_back(std::make_unique<Node>(
         Node{.key = key_of(seed_, 1 + number), .role = role, .profile = profile}));

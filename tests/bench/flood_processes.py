@@ -133,7 +133,7 @@ class Flood:
 
 @dataclasses.dataclass
 class Usage:
-    """What a process used since watch()."""
+    """What a process used since Watch()."""
     cpu_seconds: float
     peak_megabytes: float
 
