@@ -228,6 +228,8 @@ class World final : private NetworkSink {
     Codec codec() const { return options_.rules.codec; }
     /// All action::Settled of all peers, in order.
     const std::vector<action::Settled>& settled() const { return settled_; }
+    /// The seed of all that is random in it.
+    std::uint64_t seed() const { return seed_; }
     /// Hash of the history so far.
     std::uint64_t trace_hash() const { return trace_.hash(); }
     /// The trace so far.

@@ -35,7 +35,9 @@ RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 160);
 /// A codec for this seed: each is as likely as the others.
 Codec drawn_codec(std::uint64_t seed);
 
-/// While an object of this class exists, a failed DEDLOC_CHECK prints the world before it aborts.
+/// While an object of this class exists, a failed DEDLOC_CHECK prints the world and aborts. If
+/// DEDLOC_HASHES is set, its end prints the world's seed and the hash of its trace: two builds that
+/// print the same do the same.
 class Watch {
   public:
     explicit Watch(const simulation::World& world);
