@@ -285,7 +285,7 @@ class World final : private NetworkSink {
     void check_leaving(Id id, std::uint64_t life);
     bool is_damage_noticed(Id id) const;
 
-    const SignatureCache signatures_;  ///< verifying is nine tenths of a run's time without it
+    const SimulatedSignatures signatures_;  ///< real ones take most of a run's time
     const WorldOptions options_;
     const std::uint64_t seed_;
     const kernels::ThisThread workers_;

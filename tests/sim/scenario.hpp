@@ -28,8 +28,8 @@ std::string replay_command(std::uint64_t seed);
 /// trace.
 simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules);
 
-/// Rules of a small run with a few seconds per step. Signatures take most of the time, and each
-/// chunk has one, so the vector has only ten chunks: enough for four reducers.
+/// Rules of a small run with a few seconds per step. Each message takes its time, so the vector has
+/// only ten chunks: enough for four reducers.
 RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 160);
 
 /// A codec for this seed: each is as likely as the others.
