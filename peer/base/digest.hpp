@@ -86,8 +86,8 @@ class KeyPair {
                           const Signature& signature);
 
 /// Speeds up simulations, of which signing and verifying take the most time. While an object of
-/// this class exists, what this thread signs is a hash keyed with the secret, which only this thread
-/// can verify, and only so long. Signatures from elsewhere are verified as always, and none can be
+/// this class exists, what this thread signs is a hash keyed with the secret. Only this thread can
+/// verify it, and only so long. Signatures from elsewhere are verified as always, and none can be
 /// forged.
 /// Memory  100 bytes for each key that has signed
 class SimulatedSignatures final {
