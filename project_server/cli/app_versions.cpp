@@ -11,8 +11,6 @@
 namespace dedloc::cli {
 namespace {
 
-using server::PageData;
-
 std::string version_text(std::int64_t number) {
     return fmt::format("{}.{}", number / 100, number % 100);
 }
@@ -52,8 +50,8 @@ std::string select_versions(const char* conditions) {
         conditions);
 }
 
-PageData facts_of(const server::Row& row) {
-    PageData data;
+json::Value facts_of(const server::Row& row) {
+    json::Value data;
     data.set("app", row.text("app"))
         .set("version", version_text(row.integer("version_num")))
         .set("platform", row.text("platform"))
@@ -92,10 +90,10 @@ int client_number(const std::string& text) {
     return major * 10'000 + minor * 100 + release;
 }
 
-PageData app_versions(server::Database& database) {
-    PageData::List versions;
+json::Value app_versions(server::Database& database) {
+    json::Value::List versions;
     for (const auto& row : database.query(select_versions("true"))) {
-        PageData data = facts_of(row);
+        json::Value data = facts_of(row);
         const Files files = files_in(row.text("xml_doc"));
         data.set("hosts", row.integer("hosts"))
             .set("files", files.count)
@@ -104,13 +102,13 @@ PageData app_versions(server::Database& database) {
             .set("created_at", row.integer("create_time"));
         versions.push_back(std::move(data));
     }
-    PageData data;
+    json::Value data;
     data.set("versions", std::move(versions));
     return data;
 }
 
-PageData change_versions(server::Database& database, const ChosenVersions& choice,
-                         const VersionChange& change) {
+json::Value change_versions(server::Database& database, const ChosenVersions& choice,
+                            const VersionChange& change) {
     static const std::string chosen = select_versions(
         "a.name = ? and v.version_num = ? and (? = '' or p.name = ?) and (? or v.plan_class = ?)");
     const auto select = [&] {
@@ -139,7 +137,7 @@ PageData change_versions(server::Database& database, const ChosenVersions& choic
                                  {*change.min_client, id});
             }
         }
-        PageData::List versions;
+        json::Value::List versions;
         for (const auto& row : select()) versions.push_back(facts_of(row));
         if (versions.empty()) {
             throw InputError(fmt::format("there is no such version {} of {}; see dedloc app list",
@@ -149,7 +147,7 @@ PageData change_versions(server::Database& database, const ChosenVersions& choic
             "select count(*) as offered from app_version v join app a on a.id = v.appid "
             "where a.name = ? and v.deprecated = 0",
             {choice.app});
-        PageData data;
+        json::Value data;
         data.set("versions", std::move(versions)).set("offered", offered->integer("offered"));
         return data;
     });

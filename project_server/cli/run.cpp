@@ -261,8 +261,8 @@ std::int64_t run_number(server::Database& database, const std::string& name) {
     return run_row(database, name).integer("id");
 }
 
-server::PageData run_list(server::Database& database) {
-    server::PageData::List runs;
+json::Value run_list(server::Database& database) {
+    json::Value::List runs;
     for (const auto& row : database.query(
              "select d.name, d.state, d.steps, d.target_batch, d.credit_per_sample, "
              "d.credit_per_gigabyte_reduced, d.created, "
@@ -273,7 +273,7 @@ server::PageData run_list(server::Database& database) {
              "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as rate "
              "from dedloc_run d left join dedloc_step s on s.runid = d.id and s.step = "
              "(select max(m.step) from dedloc_step m where m.runid = d.id) order by d.id")) {
-        server::PageData run;
+        json::Value run;
         run.set("name", row.text("name"))
             .set("state", row.text("state"))
             .set("step", row.integer("step"))
@@ -288,7 +288,7 @@ server::PageData run_list(server::Database& database) {
             .set("recorded_at", row.real("recorded"));
         runs.push_back(std::move(run));
     }
-    server::PageData data;
+    json::Value data;
     data.set("runs", std::move(runs));
     return data;
 }

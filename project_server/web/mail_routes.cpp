@@ -23,7 +23,7 @@ constexpr const char* kUndeliverable =
     "administrator for a new password.";
 
 Page page_of(Site& site, const char* title) {
-    PageData data;
+    json::Value data;
     data.set("has_mail", site.mailer.is_on());
     return {.title = title, .data = std::move(data)};
 }
