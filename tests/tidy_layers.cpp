@@ -279,10 +279,10 @@ Layers project_layers() {
         tokenizer_layer(),
         // Files of Hugging Face: formats only, no project and no database.
         {"project_server/huggingface/",
-         joined(
-             {Names{"project_server/huggingface/", "peer/formats/", "peer/platform/", "peer/base/",
-                    "kernels/arithmetic.hpp", "sodium.h", "archive.h", "archive_entry.h"},
-              kJson, kText}),
+         joined({Names{"project_server/huggingface/", "project_server/json/", "peer/formats/",
+                       "peer/platform/", "peer/base/", "kernels/arithmetic.hpp", "sodium.h",
+                       "archive.h", "archive_entry.h"},
+                 kJson, kText}),
          {"random"},
          kNoChance},
         // Measures models, so it computes with them as the app does.
@@ -295,8 +295,8 @@ Layers project_layers() {
          kNoChance},
         // The control plane: messages and their sockets, which alone know ZeroMQ.
         {"project_server/control/",
-         joined({Names{"project_server/control/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "sodium.h", "zmq.h"},
+         joined({Names{"project_server/control/", "project_server/json/", "peer/formats/",
+                       "peer/wire/", "peer/platform/", "peer/base/", "sodium.h", "zmq.h"},
                  kSystem, kJson, kText}),
          {"random"},
          kNoChance},
