@@ -19,9 +19,9 @@
 #include "project_server/gateway/refusal_log.hpp"
 #include "project_server/gateway/replies.hpp"
 #include "project_server/gateway/run_signer.hpp"
-#include "project_server/web/database_pool.hpp"
-#include "project_server/web/http_setup.hpp"
-#include "project_server/web/request_head.hpp"
+#include "project_server/http/database_pool.hpp"
+#include "project_server/http/http_setup.hpp"
+#include "project_server/http/request_head.hpp"
 
 namespace dedloc::gateway {
 namespace {

@@ -12,10 +12,10 @@
 #include "project_server/accounts/stored_account.hpp"
 #include "project_server/database/account_keys.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/people.hpp"
 #include "project_server/web/data/tasks.hpp"
-#include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {

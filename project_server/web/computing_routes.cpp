@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "project_server/accounts/preference_changes.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {

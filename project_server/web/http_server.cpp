@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "project_server/http/http_setup.hpp"
+#include "project_server/http/request_head.hpp"
 #include "project_server/transfer/upload_limits.hpp"
-#include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
-#include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/stock_addresses.hpp"
 

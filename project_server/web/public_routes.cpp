@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/data/feeds.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/news_list.hpp"
 #include "project_server/web/data/people.hpp"
 #include "project_server/web/data/runs.hpp"
 #include "project_server/web/data/server_status.hpp"
-#include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_runs.hpp"
 #include "project_server/web/metrics.hpp"
 #include "project_server/web/routes.hpp"

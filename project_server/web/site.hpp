@@ -14,11 +14,11 @@
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/throttle.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/http/database_pool.hpp"
+#include "project_server/http/form.hpp"
 #include "project_server/json/value.hpp"
 #include "project_server/web/answer_cache.hpp"
 #include "project_server/web/data/run_history.hpp"
-#include "project_server/web/database_pool.hpp"
-#include "project_server/web/form.hpp"
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/metrics.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/accounts/teams.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {

@@ -16,7 +16,7 @@
 #include "peer/tool/checkup.hpp"
 #include "peer/tool/gateway_link.hpp"
 #include "project_server/gateway/link_transfers.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 
 namespace dedloc::gateway {
 namespace {

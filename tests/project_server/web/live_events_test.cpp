@@ -14,7 +14,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
 #include "tests/project_server/control/backbone_end.hpp"
 #include "tests/project_server/control/samples.hpp"

@@ -1,4 +1,4 @@
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 
 #include <fmt/format.h>
 #include <httplib.h>
