@@ -9,6 +9,7 @@
 
 #include "project_server/accounts/teams.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/json/value.hpp"
 #include "project_server/publishing/keys.hpp"
 
@@ -57,9 +58,9 @@ void clean_tasks(Database& database, std::int64_t user) {
         {user});
     database.execute("update dedloc_ticket set network = '' where userid = ?", {user});
     database.execute(
-        "update result set stderr_out = '', userid = if(server_state = 5, 0, userid), "
-        "hostid = if(server_state = 5, 0, hostid) where userid = ?",
-        {user});
+        "update result set stderr_out = '', userid = if(server_state = ?, 0, userid), "
+        "hostid = if(server_state = ?, 0, hostid) where userid = ?",
+        {ServerState::kOver, ServerState::kOver, user});
 }
 
 }  // namespace

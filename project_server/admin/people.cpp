@@ -1,6 +1,5 @@
 #include "project_server/admin/people.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <string_view>
@@ -10,7 +9,7 @@
 #include "project_server/database/job_states.hpp"
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/database/revocations.hpp"
-#include "project_server/database/task_state.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/database/text_columns.hpp"
 
 namespace dedloc::admin {
@@ -52,13 +51,13 @@ json::Value::List bans_of(Database& database, std::int64_t user, std::int64_t ho
 }
 
 json::Value job_counts(Database& database, const Owner& owner) {
-    const auto row = database.query_one(
-        fmt::format("select {} from result where {} = ?", server::job_state_counts(), owner.column),
-        {owner.id});
+    using enum server::JobState;
+    const server::JobCounts jobs =
+        server::count_jobs(database, std::string{owner.column} + " = ?", {owner.id});
     json::Value data;
-    for (const char* const name :
-         {"in_progress", "succeeded", "waiting", "failed", "refused", "timed_out", "given_up"}) {
-        data.set(name, row->integer(name));
+    for (const auto state :
+         {kInProgress, kSucceeded, kWaiting, kFailed, kRefused, kTimedOut, kGivenUp}) {
+        data.set(name_of(state), jobs.of(state));
     }
     return data;
 }
@@ -71,14 +70,14 @@ json::Value::List work_by_run(Database& database, const Owner& owner) {
                  "sum(w.reduced_bytes) as reduced_bytes, "
                  "sum(w.credit) as credit, sum(w.pending) as pending, sum(w.withheld) as withheld "
                  "from (select c.runid, 1 as contributions, c.samples, c.reduced_bytes, c.credit, "
-                 "if(c.credit_state = 0, c.samples, 0) as pending, "
-                 "if(c.credit_state = 2, c.samples, 0) as withheld "
+                 "if(c.credit_state = ?, c.samples, 0) as pending, "
+                 "if(c.credit_state = ?, c.samples, 0) as withheld "
                  "from dedloc_ticket t join dedloc_contribution c on c.runid = t.runid and "
                  "c.peer_key = t.peer_key where t.{0} = ? union all select runid, contributions, "
                  "samples, reduced_bytes, credit, 0, 0 from dedloc_daily_credit where {0} = ?) w "
                  "join dedloc_run d on d.id = w.runid group by d.id order by d.id",
                  owner.column),
-             {owner.id, owner.id})) {
+             {server::CreditState::kPending, server::CreditState::kWithheld, owner.id, owner.id})) {
         json::Value run;
         run.set("run", row.text("name"))
             .set("contributions", row.integer("contributions"))

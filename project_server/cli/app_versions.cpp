@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::cli {
@@ -37,12 +38,13 @@ std::string client_text(std::int64_t number) {
     return fmt::format("{}.{}.{}", number / 10'000, number / 100 % 100, number % 100);
 }
 
-/// All versions of all apps; `conditions` follow "where".
+/// All versions of all apps; `conditions` follow "where". The first parameter is
+/// ServerState::kInProgress.
 std::string select_versions(const char* conditions) {
     return fmt::format(
         "select v.id, a.name as app, v.version_num, p.name as platform, v.plan_class, "
         "v.deprecated, v.min_core_version, v.create_time, v.xml_doc, "
-        "(select count(*) from result r where r.appid = v.appid and r.server_state = 4 and "
+        "(select count(*) from result r where r.appid = v.appid and r.server_state = ? and "
         "r.app_version_id = v.id) as jobs, (select count(*) from host_app_version h where "
         "h.app_version_id = v.id) as hosts "
         "from app_version v join app a on a.id = v.appid join platform p on p.id = v.platformid "
@@ -92,7 +94,8 @@ int client_number(const std::string& text) {
 
 json::Value app_versions(server::Database& database) {
     json::Value::List versions;
-    for (const auto& row : database.query(select_versions("true"))) {
+    for (const auto& row :
+         database.query(select_versions("true"), {server::ServerState::kInProgress})) {
         json::Value data = facts_of(row);
         const Files files = files_in(row.text("xml_doc"));
         data.set("hosts", row.integer("hosts"))
@@ -113,8 +116,9 @@ json::Value change_versions(server::Database& database, const ChosenVersions& ch
         "a.name = ? and v.version_num = ? and (? = '' or p.name = ?) and (? or v.plan_class = ?)");
     const auto select = [&] {
         const std::string plan_class = choice.plan_class.value_or("");
-        return database.query(chosen, {choice.app, choice.version, choice.platform, choice.platform,
-                                       choice.plan_class ? 0 : 1, plan_class});
+        return database.query(
+            chosen, {server::ServerState::kInProgress, choice.app, choice.version, choice.platform,
+                     choice.platform, choice.plan_class ? 0 : 1, plan_class});
     };
     return server::in_transaction(database, [&] {
         for (const auto& row : select()) {

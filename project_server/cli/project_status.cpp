@@ -16,6 +16,7 @@
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/run_control.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/job_states.hpp"
 #include "project_server/official/daemons.hpp"
@@ -76,15 +77,15 @@ std::unique_ptr<server::Database> connect(const server::ProjectConfig& config) {
 json::Value jobs_in(server::Database* database) {
     json::Value jobs;
     if (database == nullptr) return jobs;
-    const auto row = database->query_one(
-        "select " + server::job_state_counts() +
-        " from result where appid in (select id from app where name in ('dedloc_train', "
-        "'dedloc_aggregate'))");
-    for (const char* const state : {"unsent", "in_progress", "waiting", "succeeded"}) {
-        jobs.set(state, row->integer(state));
+    using enum server::JobState;
+    const auto counts = server::count_jobs(
+        *database,
+        fmt::format("appid in (select id from app where name in {})", server::kAppsInSql));
+    for (const auto state : {kUnsent, kInProgress, kWaiting, kSucceeded}) {
+        jobs.set(name_of(state), counts.of(state));
     }
-    jobs.set("failed", row->integer("failed") + row->integer("timed_out") +
-                           row->integer("refused") + row->integer("given_up"));
+    jobs.set("failed",
+             counts.of(kFailed) + counts.of(kTimedOut) + counts.of(kRefused) + counts.of(kGivenUp));
     return jobs;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "peer/base/markup.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/web/data/safe_link.hpp"
 
@@ -75,15 +76,18 @@ json::Value job_counts(Database& database, double now) {
         "select min(transition_time) as first from workunit where transition_time < ?", {now});
     const double hours = backlog->is_null("first") ? 0 : (now - backlog->real("first")) / kHour;
     json::Value data;
-    data.set("results_ready_to_send", count(database, "result where server_state = 2"))
-        .set("results_in_progress", count(database, "result where server_state = 4"))
+    data.set("results_ready_to_send",
+             count(database, "result where server_state = ?", {ServerState::kUnsent}))
+        .set("results_in_progress",
+             count(database, "result where server_state = ?", {ServerState::kInProgress}))
         .set("workunits_waiting_for_validation",
              count(database, "workunit where need_validate = 1"))
         .set("workunits_waiting_for_assimilation",
-             count(database, "workunit where assimilate_state = 1"))
+             count(database, "workunit where assimilate_state = ?", {AssimilateState::kReady}))
         .set("workunits_waiting_for_deletion",
-             count(database, "workunit where file_delete_state = 1"))
-        .set("results_waiting_for_deletion", count(database, "result where file_delete_state = 1"))
+             count(database, "workunit where file_delete_state = ?", {FileDeleteState::kReady}))
+        .set("results_waiting_for_deletion",
+             count(database, "result where file_delete_state = ?", {FileDeleteState::kReady}))
         .set("transitioner_backlog_hours", hours);
     return data;
 }
@@ -121,16 +125,17 @@ json::Value::List apps(Database& database, double now) {
         const auto recent = database.query_one(
             "select count(distinct userid) as users, coalesce(avg(elapsed_time), 0) / 3600 as "
             "mean, coalesce(min(elapsed_time), 0) / 3600 as least, coalesce(max(elapsed_time), 0) "
-            "/ 3600 as most from result where appid = ? and server_state = 5 and outcome = 1 and "
+            "/ 3600 as most from result where appid = ? and server_state = ? and outcome = ? and "
             "received_time > ?",
-            {id, now - kDay});
+            {id, ServerState::kOver, ResultOutcome::kSuccess, now - kDay});
         json::Value data;
         data.set("id", id)
             .set("short_name", app.text("name"))
             .set("name", app.text("user_friendly_name"))
-            .set("unsent", count(database, "result where appid = ? and server_state = 2", {id}))
-            .set("in_progress",
-                 count(database, "result where appid = ? and server_state = 4", {id}))
+            .set("unsent", count(database, "result where appid = ? and server_state = ?",
+                                 {id, ServerState::kUnsent}))
+            .set("in_progress", count(database, "result where appid = ? and server_state = ?",
+                                      {id, ServerState::kInProgress}))
             .set("avg_runtime", recent->real("mean"))
             .set("min_runtime", recent->real("least"))
             .set("max_runtime", recent->real("most"))

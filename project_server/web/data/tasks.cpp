@@ -1,6 +1,6 @@
 #include "project_server/web/data/tasks.hpp"
 
-#include "project_server/database/task_state.hpp"
+#include "project_server/database/job_states.hpp"
 
 namespace dedloc::server {
 namespace {
