@@ -1,7 +1,5 @@
 #include "project_server/official/manifest.hpp"
 
-#include <rapidjson/document.h>
-
 #include <span>
 #include <utility>
 
@@ -83,7 +81,7 @@ void write_manifest(const std::filesystem::path& project, const Manifest& manife
         .set("empty_elements", std::move(empty_elements))
         .set("written", std::move(written))
         .set("schema", optional_text(manifest.schema));
-    platform::replace_file(manifest_file(project), std::string(buffer.GetString()) + "\n");
+    platform::replace_file(manifest_file(project), json::write_pretty(data) + "\n");
 }
 
 }  // namespace dedloc::official
