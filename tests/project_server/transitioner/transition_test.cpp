@@ -1,5 +1,7 @@
 #include "project_server/transitioner/transition.hpp"
 
+#include <boinc_db_types.h>
+
 #include <catch2/catch.hpp>
 
 namespace dedloc::server {
