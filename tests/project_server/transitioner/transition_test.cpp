@@ -124,7 +124,7 @@ TEST_CASE("no combination of three results creates more than the limit", "[serve
         if (kind == 0) return unsent(id);
         if (kind == 1) return sent(id, kNow - 1);
         if (kind == 2) return sent(id, kNow + 9);
-        return over(id, kind - 2, (kind + static_cast<int>(id)) % 3);
+        return over(id, ResultOutcome{kind - 2}, ValidateState{(kind + static_cast<int>(id)) % 3});
     };
     for (int code = 0; code < 1000; ++code) {
         const std::vector results{make(code % 10, 0), make(code / 10 % 10, 1), make(code / 100, 2)};
