@@ -69,6 +69,10 @@ TEST_CASE("includes go in one direction and the core uses no clock, thread or ad
     CHECK(describe(in_the_whole_tree(check_layers)) == "");
 }
 
+TEST_CASE("each README says what its folder may include, as the row of the folder does", "[tidy]") {
+    CHECK(describe(in_the_whole_tree(check_may_include)) == "");
+}
+
 TEST_CASE("lines, functions and files keep their limits", "[tidy]") {
     CHECK(describe(in_the_whole_tree(check_limits)) == "");
 }
@@ -134,6 +138,39 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
     CHECK_FALSE(layers_object("project_server/backbone/x.cpp", "#include \"peer/net/x.hpp\"\n"));
     CHECK(layers_object("validators/x.cpp", "#include \"peer/peer.hpp\"\n"));
     CHECK_FALSE(layers_object("tests/x.cpp", "#include <torch/torch.h>\n#include <thread>\n"));
+}
+
+TEST_CASE("each part of the server may include only what its row allows", "[tidy]") {
+    CHECK_FALSE(layers_object("project_server/gateway/x.cpp",
+                              "#include \"project_server/http/form.hpp\"\n"));
+    CHECK(layers_object("project_server/gateway/x.cpp",
+                        "#include \"project_server/web/site.hpp\"\n"));
+    CHECK(layers_object("project_server/admin/x.cpp",
+                        "#include \"project_server/web/data/tasks.hpp\"\n"));
+    CHECK(layers_object("project_server/json/x.cpp",
+                        "#include \"project_server/database/database.hpp\"\n"));
+    CHECK(layers_object("project_server/database/x.cpp",
+                        "#include \"project_server/accounts/accounts.hpp\"\n"));
+    CHECK(layers_object("project_server/work/x.cpp", "#include <rapidjson/writer.h>\n"));
+    CHECK(layers_object("project_server/settings.cpp",
+                        "#include \"project_server/database/database.hpp\"\n"));
+    CHECK(layers_object("project_server/new_room/x.cpp",
+                        "#include \"project_server/new_room/y.hpp\"\n"));
+}
+
+TEST_CASE("a README that says something else than the row of its folder is found", "[tidy]") {
+    const auto objections = [](const std::string& text) {
+        return check_may_include({"project_server/admin/README.md", text}).size();
+    };
+    const std::string right = "May include `accounts/`, `database/`,\n`json/` and `peer/base/`";
+    CHECK(objections("# admin\n\n" + right + ". More of `it`.\n") == 0);
+    CHECK(objections("# admin\n\n" + right + "; `web/` only in jest.\n") == 0);
+    CHECK(objections("# admin\n") == 1);
+    CHECK(objections(right + ", `web/`.\n") == 1);
+    CHECK(objections("May include `accounts/`, `database/` and `json/`.\n") == 1);
+    CHECK(objections(right + " and system headers.\n") == 1);
+    CHECK(check_may_include({"project_server/web/pages/README.md", "# pages\n"}).empty());
+    CHECK(check_may_include({"tests/README.md", "# tests\n"}).empty());
 }
 
 TEST_CASE("banned constructions are found in comments, messages and Markdown only", "[tidy]") {

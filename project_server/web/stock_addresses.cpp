@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 
 namespace dedloc::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "project_server/web/database_pool.hpp"
+#include "project_server/http/database_pool.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>

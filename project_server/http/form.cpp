@@ -1,4 +1,4 @@
-#include "project_server/web/form.hpp"
+#include "project_server/http/form.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "project_server/web/request_head.hpp"
+#include "project_server/http/request_head.hpp"
 
 #include <httplib.h>
 

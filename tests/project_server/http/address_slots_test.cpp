@@ -1,4 +1,4 @@
-#include "project_server/web/address_slots.hpp"
+#include "project_server/http/address_slots.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstddef>

@@ -18,14 +18,15 @@ namespace dedloc::server {
 /// httplib observes it only for bodies that say how long they are (request_head.hpp).
 void set_up(httplib::Server& server, std::size_t threads, std::size_t largest);
 
-/// Binds to a port (0: any) and returns it. Errors: IoError if it is taken.
-std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16_t port);
-
-/// Runs a bound server until stop().
+/// Binds a server that is set up, and runs it until stop().
 class HttpRun {
   public:
     /// `server` must outlive this object.
     explicit HttpRun(httplib::Server& server) : server_(server) {}
+    /// Binds to a port; 0: any. Errors: IoError if it is taken.
+    void bind(const std::string& host, std::uint16_t port);
+    /// The port that it is bound to.
+    std::uint16_t port() const { return port_; }
     /// Serves until stop(). Thread: one, not the one that calls stop().
     void run();
     /// Ends run(), also one that is about to begin; requests in progress are finished. Call it
@@ -34,6 +35,7 @@ class HttpRun {
 
   private:
     httplib::Server& server_;
+    std::uint16_t port_ = 0;
     std::promise<void> has_ended_;
 };
 

@@ -1,4 +1,4 @@
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 
 #include <fmt/format.h>
 #include <httplib.h>
@@ -39,16 +39,16 @@ void set_up(httplib::Server& server, std::size_t threads, std::size_t largest) {
     });
 }
 
-std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16_t port) {
+void HttpRun::bind(const std::string& host, std::uint16_t port) {
     // httplib's default, SO_REUSEPORT, would let two servers share a port.
     const auto listening = std::make_shared<socket_t>(-1);
-    server.set_socket_options([listening](socket_t socket) {
+    server_.set_socket_options([listening](socket_t socket) {
         const int yes = 1;
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
         *listening = socket;
     });
     const int bound =
-        port == 0 ? server.bind_to_any_port(host) : (server.bind_to_port(host, port) ? port : -1);
+        port == 0 ? server_.bind_to_any_port(host) : (server_.bind_to_port(host, port) ? port : -1);
     if (bound < 0) {
         throw IoError(fmt::format(
             "Cannot listen on {}:{}: it is in use or not an address of this machine.", host, port));
@@ -56,7 +56,7 @@ std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16
     // httplib lets five connections wait to be accepted; the system drops more of them, and their
     // clients try again after a second.
     ::listen(*listening, kBacklog);
-    return static_cast<std::uint16_t>(bound);
+    port_ = static_cast<std::uint16_t>(bound);
 }
 
 void HttpRun::run() {
