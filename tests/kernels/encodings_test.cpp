@@ -1,5 +1,6 @@
-// The arithmetic of fp16, bf16 and int8: the lanes decode all codes exactly and round to the nearest
-// one, by the slow codec. half_lanes_test.cpp and short_lanes_test.cpp have lengths and addresses.
+// The arithmetic of fp16, bf16 and int8: the lanes decode all codes exactly and round to the
+// nearest one, as the slow codec does. half_lanes_test.cpp and short_lanes_test.cpp try lengths and
+// addresses.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>

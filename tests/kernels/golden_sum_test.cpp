@@ -1,6 +1,6 @@
-// Adds a hundred gradients to one sum, of each width; takes the norms of gradient and sum after each
-// and clips the sum after every fourth. Linked, like golden_test.cpp, into one program per compiler
-// and set of flags.
+// Adds a hundred gradients to one sum, of each width; takes the norms of gradient and sum after
+// each and clips the sum after every fourth. Linked, like golden_test.cpp, into one program per
+// compiler and set of flags.
 #include <array>
 #include <bit>
 #include <catch2/catch.hpp>

@@ -1,5 +1,6 @@
-// A ledger in memory, by which tests verify what the codec and a backbone have written: all decisions
-// of a run from its genesis. It needs only the run, the project's key and the backbone's key:
+// A ledger in memory, by which tests verify what the codec and a backbone have written: all
+// decisions of a run from its genesis. It needs only the run, the project's key and the backbone's
+// key:
 //
 //   every record chains to the one before by digest and carries the signatures of a majority of
 //   its generation's voters; the project has signed their list (generation 0: the backbone alone).
