@@ -42,7 +42,7 @@ constexpr std::array kDecisive{
     Misbehaviour::kHelloStorm,         Misbehaviour::kFalseVotes,      Misbehaviour::kEarlyFlood,
     Misbehaviour::kHeartbeatStorm,     Misbehaviour::kKeySquat,        Misbehaviour::kWhisper,
     Misbehaviour::kNeverReady,         Misbehaviour::kPulse,           Misbehaviour::kTrickle,
-    Misbehaviour::kLateJoin,           Misbehaviour::kNoShow};
+    Misbehaviour::kLateJoin,           Misbehaviour::kNoShow,          Misbehaviour::kHangUp};
 /// Misbehaviours that it does not stop yet: they cost time and what is learnt, but the history is
 /// one.
 constexpr std::array kUndefended{Misbehaviour::kGarbageAverage, Misbehaviour::kEquivocation,
