@@ -104,7 +104,7 @@ Layers core_layers() {
         core("peer/round/",
              {"peer/config.hpp", "peer/events.hpp", "peer/outbox.hpp", "peer/membership/",
               "peer/planning/", "peer/progress/", "peer/state/", "kernels/"}),
-        core("peer/ledger/", {"peer/membership/quorum.hpp", "peer/formats/"}),
+        core("peer/ledger/", {"peer/membership/quorum.hpp"}),
         core("peer/core/",
              {"peer/peer.hpp", "peer/config.hpp", "peer/events.hpp", "peer/outbox.hpp",
               "peer/membership/", "peer/progress/", "peer/round/", "peer/state/", "kernels/"}),

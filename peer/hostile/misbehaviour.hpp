@@ -105,7 +105,5 @@ inline const char* name_of(Misbehaviour misbehaviour) {
 }
 /// The misbehaviour with this name; nothing if there is none.
 std::optional<Misbehaviour> misbehaviour_named(std::string_view name);
-/// All names for a help text: "forged-promise, forged-head, …".
-std::string misbehaviour_names();
 
 }  // namespace dedloc::hostile

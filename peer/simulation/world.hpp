@@ -234,8 +234,6 @@ class World final : private NetworkSink {
     std::uint64_t trace_hash() const { return trace_.hash(); }
     /// The trace so far.
     const Trace& trace() const { return trace_; }
-    /// Number of events scheduled so far.
-    std::uint64_t event_count() const { return timeline_.scheduled(); }
     /// Seed, time, hosts, how to replay, and the last lines of the trace.
     std::string describe() const;
 

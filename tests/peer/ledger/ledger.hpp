@@ -1,6 +1,6 @@
-// All decisions of a run from its genesis: the proof of how many samples each peer contributed. A
-// reader that knows the run, the project's key and the backbone's key can verify a ledger from any
-// source:
+// A ledger in memory, by which tests verify what the codec and a backbone have written: all
+// decisions of a run from its genesis. It needs only the run, the project's key and the backbone's
+// key:
 //
 //   every record chains to the one before by digest and carries the signatures of a majority of
 //   its generation's voters; the project has signed their list (generation 0: the backbone alone).

@@ -3,7 +3,7 @@
 // records void. append() and begin() check proofs before anything changes: certificates with
 // membership::is_certified() against the head before the record, generations with is_signed().
 // decode() checks the same, and drops the whole ledger at the first failure.
-#include "peer/ledger/ledger.hpp"
+#include "tests/peer/ledger/ledger.hpp"
 
 #include <algorithm>
 #include <string_view>
