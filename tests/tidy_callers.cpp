@@ -91,7 +91,7 @@ Tokens::Tokens(std::string_view text) {
 // --- declarations and uses ---------------------------------------------------
 
 /// The names of one file.
-struct Names {
+struct FileNames {
     std::map<std::string_view, std::size_t> functions;  ///< that need a caller, with their lines
     std::map<std::string_view, std::size_t> classes;    ///< that are defined here
     std::set<std::string_view> declared;                ///< functions and classes
@@ -106,7 +106,7 @@ class Reader {
         names_.used = tokens.directives;
     }
 
-    Names read() {
+    FileNames read() {
         for (; at_ < tokens_.size(); ++at_) {
             const Token& token = tokens_[at_];
             if (is_name(token.text)) {
@@ -267,7 +267,7 @@ class Reader {
 
     const std::vector<Token>& tokens_;
     const std::set<std::string_view>& members_of_;
-    Names names_;
+    FileNames names_;
     std::size_t at_ = 0;
     std::size_t begin_ = 0;       ///< where the statement begins
     std::string_view qualifier_;  ///< last name before a "::" in the statement
@@ -299,7 +299,7 @@ std::vector<std::string> included_by(const std::string& text) {
 struct ReadFile {
     const SourceFile* file;
     std::string code;  ///< names point into it
-    Names names;
+    FileNames names;
     std::set<std::size_t> seen;  ///< itself, and all that it includes, directly or not
 };
 
