@@ -293,10 +293,10 @@ Layers project_layers() {
                  kJson, kText}),
          {"random"},
          kNoChance},
-        // The control plane: messages and their sockets, which alone know ZeroMQ.
+        // The control plane: messages and their sockets, which alone know nng.
         {"project_server/control/",
          joined({Names{"project_server/control/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "sodium.h", "zmq.h"},
+                       "peer/base/", "nng/"},
                  kSystem, kJson, kText}),
          {"random"},
          kNoChance},

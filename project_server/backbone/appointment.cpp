@@ -11,7 +11,6 @@
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/wire/limits.hpp"
-#include "project_server/backbone/voters_file.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -39,14 +38,6 @@ void write_settings(Writer& writer, const VoterSettings& settings) {
     for (const std::string& seed : settings.seeds) writer.String(seed.c_str());
     writer.EndArray();
     if (!settings.backbone.empty()) write_member(writer, "backbone", settings.backbone);
-    if (settings.control) {
-        writer.Key("control");
-        writer.StartObject();
-        writer.Key("port");
-        writer.Uint(settings.control->port);
-        write_member(writer, "client", settings.control->client.hex());
-        writer.EndObject();
-    }
     writer.EndObject();
 }
 
@@ -65,13 +56,6 @@ VoterSettings read_settings(formats::JsonFields fields, const std::string& docum
         settings.seeds.emplace_back(seed.GetString(), seed.GetStringLength());
     }
     if (fields.has("backbone")) settings.backbone = fields.text("backbone", kMaxAddressBytes);
-    if (fields.has("control")) {
-        formats::JsonFields control = fields.object("control");
-        auto& read = settings.control.emplace();
-        read.port = static_cast<std::uint16_t>(control.integer("port", 1, kMaxControlPort));
-        control.hex("client", read.client.bytes);
-        control.finish();
-    }
     fields.finish();
     return settings;
 }
