@@ -102,7 +102,9 @@ bool Tunnel::is_up() {
     if (!ssh_ && Clock::now() >= start_at_) start();
     if (!ssh_) return false;
     if (platform::poll_child(*ssh_)) {
-        ended(platform::failure_in(folder_ / kLog));
+        std::string why = platform::failure_in(folder_ / kLog);
+        while (why.ends_with('\r')) why.pop_back();  // ssh ends its lines as terminals do
+        ended(why);
         return false;
     }
     std::error_code absent;
