@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr auto kSilence = 2500ms;
 constexpr std::chrono::milliseconds kAskEvery{250};
 constexpr std::chrono::milliseconds kLastRedial{500};  ///< between two attempts to connect
-constexpr std::chrono::milliseconds kLastRemoteRedial{10'000};
+constexpr std::chrono::milliseconds kLastRemoteRedial{5'000};
 constexpr auto kSnapshotLimit = 1000ms;
 constexpr auto kReturnEvery = 2000ms;
 

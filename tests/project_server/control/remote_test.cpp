@@ -86,7 +86,7 @@ Happening step(std::uint64_t number) {
 }
 
 bool reaches(Subscriber& subscriber, const Snapshot& picture,
-             std::chrono::seconds limit = std::chrono::seconds{20}) {
+             std::chrono::seconds limit = std::chrono::seconds{60}) {
     const auto until = Clock::now() + limit;
     while (Clock::now() < until) {
         (void)subscriber.wait(50ms);
@@ -152,7 +152,7 @@ TEST_CASE("a voter on another machine is reached with the account's key and the 
     fs::path here;
     {
         Tunnel tunnel{elsewhere.voter()};
-        REQUIRE(tunnel.wait(20s));
+        REQUIRE(tunnel.wait(60s));
         here = tunnel.folder();
         CHECK((fs::status(here).permissions() & fs::perms::all) == fs::perms::owner_all);
         CHECK((fs::status(here / kCommandsSocket).permissions() & fs::perms::all) ==
@@ -222,7 +222,7 @@ TEST_CASE("a voter on another machine is followed again once its SSH server is b
     REQUIRE(reaches(subscriber, end.picture()));
 
     elsewhere.server.stop();
-    const auto until = Clock::now() + 20s;
+    const auto until = Clock::now() + 60s;
     bool is_away = false;
     while (!is_away && Clock::now() < until) is_away = subscriber.wait(50ms) == Change::kAway;
     CHECK(is_away);
@@ -231,7 +231,7 @@ TEST_CASE("a voter on another machine is followed again once its SSH server is b
     CHECK_FALSE(reaches(subscriber, end.picture(), 1s));
 
     elsewhere.server.start();
-    CHECK(reaches(subscriber, end.picture(), 40s));
+    CHECK(reaches(subscriber, end.picture()));
     end.happen(step(3));
     CHECK(reaches(subscriber, end.picture()));
 }
@@ -265,7 +265,7 @@ TEST_CASE("processes that speak nonsense to the sockets, or nothing, harm no oth
     const auto began = Clock::now();
     double slowest = 0;
     auto left = static_cast<std::ptrdiff_t>(strangers.size());
-    for (std::size_t sent = 0; left > 0 && Clock::now() < began + 30s; ++sent) {
+    for (std::size_t sent = 0; left > 0 && Clock::now() < began + 120s; ++sent) {
         const auto asked = Clock::now();
         CHECK(answers());
         slowest = std::max(slowest, std::chrono::duration<double>(Clock::now() - asked).count());
