@@ -53,6 +53,12 @@ function(dedloc_test name)
     add_dependencies(tests_${A_LABEL} ${name})
 endfunction()
 
+# uses_ssh_server(name): a test that starts an SSH server (tests/ssh_server.hpp).
+function(uses_ssh_server name)
+    target_compile_definitions(${name} PRIVATE
+        DEDLOC_SSH_SERVER="${PROJECT_SOURCE_DIR}/tests/ssh_server.sh")
+endfunction()
+
 # dedloc_bench(name SOURCES ... LINKS ...): a program that prints measurements, for tests/run bench.
 function(dedloc_bench name)
     dedloc_program(${name} ${ARGN})

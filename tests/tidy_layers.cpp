@@ -261,9 +261,9 @@ Layers server_ground() {
         posix_server("corpus/", {"huggingface/", "tokenizer/"},
                      {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
                       "sentencepiece_trainer.h", "unicode/"}),
-        // The control plane: messages and their sockets, which alone know ZeroMQ.
+        // The control plane: messages and their sockets, which alone know nng.
         posix_server("control/", {"json/"},
-                     {"peer/formats/", "peer/wire/", "peer/platform/", "sodium.h", "zmq.h"}),
+                     {"peer/formats/", "peer/wire/", "peer/platform/", "nng/"}),
         posix_server("database/", {"xml/xml_text.hpp"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "boinc_db.h", "config.h",
                       "md5_file.h", "mysql.h", "mysqld_error.h", "sched_config.h", "sodium.h"}),

@@ -10,7 +10,6 @@
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/wire/limits.hpp"
-#include "project_server/backbone/voters_file.hpp"
 #include "project_server/json/value.hpp"
 
 namespace dedloc::backbone {
@@ -28,11 +27,6 @@ json::Value data_of(const VoterSettings& settings) {
         .set("generation", settings.generation)
         .set("seeds", json::Value::List(settings.seeds.begin(), settings.seeds.end()));
     if (!settings.backbone.empty()) data.set("backbone", settings.backbone);
-    if (settings.control) {
-        json::Value control;
-        control.set("port", settings.control->port).set("client", settings.control->client.hex());
-        data.set("control", std::move(control));
-    }
     return data;
 }
 
@@ -51,13 +45,7 @@ VoterSettings read_settings(formats::JsonFields fields, const std::string& docum
         settings.seeds.emplace_back(seed.GetString(), seed.GetStringLength());
     }
     if (fields.has("backbone")) settings.backbone = fields.text("backbone", kMaxAddressBytes);
-    if (fields.has("control")) {
-        formats::JsonFields control = fields.object("control");
-        auto& read = settings.control.emplace();
-        read.port = static_cast<std::uint16_t>(control.integer("port", 1, kMaxControlPort));
-        control.hex("client", read.client.bytes);
-        control.finish();
-    }
+    if (fields.has("control")) (void)fields.object("control");  // ports of a former release
     fields.finish();
     return settings;
 }

@@ -2,16 +2,13 @@
 // `dedloc-backbone --voter` reads. It holds a secret key and must be used only once.
 //
 //     {"format": "dedloc voter 1", "run_file": "<run.json as text>", "key": "<secret, 64 hex>",
-//      "voter": {"ticket": "<hex>", "generation": 0, "seeds": ["HOST:PORT"], "backbone": "",
-//                "control": {"port": 4100, "client": "<64 hex>"}}}
+//      "voter": {"ticket": "<hex>", "generation": 0, "seeds": ["HOST:PORT"], "backbone": ""}}
 //
-// Without `control` the voter's control plane is on its own machine only. The member `voter`
-// becomes the file voter.json in the voter's folder.
+// The member `voter` becomes the file voter.json in the voter's folder.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,13 +19,6 @@
 
 namespace dedloc::backbone {
 
-/// How the project reaches the control plane of a voter on another machine.
-struct ControlSettings {
-    std::uint16_t port = 0;  ///< the port of commands; the next one has the events
-    PeerKey client;          ///< the project's key for the control plane
-    bool operator==(const ControlSettings&) const = default;
-};
-
 /// The part of an appointment that the voter reads at every start.
 struct VoterSettings {
     formats::SignedTicket ticket;  ///< for the voter's key in this run
@@ -36,7 +26,6 @@ struct VoterSettings {
         0;  ///< the current one when this was written; it votes in later ones
     std::vector<std::string> seeds;  ///< DHT seeds, HOST:PORT
     std::string backbone;            ///< HOST:PORT of the run's own backbone; may be empty
-    std::optional<ControlSettings> control{};  ///< nothing: not offered to other machines
     bool operator==(const VoterSettings&) const = default;
 };
 

@@ -161,20 +161,6 @@ std::optional<Endpoint> backbone_of(const RunFolder& run) {
     return net::resolve_endpoint(run.settings->backbone);
 }
 
-/// What a voter offers to the project's machine.
-std::optional<control::RemoteAccess> remote_access(const RunFolder& run,
-                                                   const BackboneOptions& options) {
-    if (!run.settings || !run.settings->control) return std::nullopt;
-    const ControlSettings& control = *run.settings->control;
-    const Endpoint listen =
-        options.control_listen.value_or(Endpoint{options.listen.host, control.port});
-    if (listen.port == 0 || listen.port > kMaxControlPort) {
-        throw InputError("the control plane needs a port and the next one.");
-    }
-    return control::RemoteAccess{
-        .listen = {listen.host, listen.port}, .own = run.key, .client = control.client};
-}
-
 }  // namespace
 
 /// Members are in the order in which they depend on one another.
@@ -224,18 +210,12 @@ class Backbone::Impl {
         if (run_.settings) warn_if_ending(run_.settings->ticket.ticket);
         if (recorder_) recorder_->pause_changed(is_paused(live_.pause()));
         poll();
-        const auto access = remote_access(run_, options_);
-        live_.open(sockets_.path(control::kEventsSocket), access);
+        live_.open(sockets_.path(control::kEventsSocket));
         commands_ = std::make_unique<control::Replier>(
             sockets_.path(control::kCommandsSocket), kCommandThreads,
             [handlers = handlers()](const std::string& request) {
                 return answer(request, handlers);
-            },
-            access);
-        if (access) {
-            log_info("the project's machine reaches the control plane at {} and the next port",
-                     access->listen.text());
-        }
+            });
     }
     ~Impl() { stop(); }
 

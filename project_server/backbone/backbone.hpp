@@ -21,9 +21,6 @@ struct BackboneOptions {
     Endpoint listen;                     ///< TCP, where members dial
     std::optional<Endpoint> dht_listen;  ///< UDP address of the DHT seed; absent: runs no seed
     std::string public_host{};  ///< numeric, where members dial if `listen` is a wildcard address
-    /// TCP, where the project reaches the control plane of a voter that is appointed with one;
-    /// absent: the host of `listen` and the port of the appointment.
-    std::optional<Endpoint> control_listen{};
     std::optional<server::DatabaseSettings> database;  ///< absent: no rows are written
     std::uint64_t checkpoint_every = 1;                ///< steps between two checkpoints
     std::size_t keep_checkpoints = 3;                  ///< as in CheckpointStore

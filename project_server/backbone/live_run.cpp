@@ -55,10 +55,9 @@ void LiveRun::happen_locked(control::Happening what) {
     changed_.notify_all();
 }
 
-void LiveRun::open(const std::string& path, const std::optional<control::RemoteAccess>& access) {
+void LiveRun::open(const std::string& path) {
     const std::lock_guard lock{mutex_};
     socket_.emplace(control::Socket::Kind::kPublish).listen(path);
-    if (access) socket_->listen(*access, control::Channel::kEvents);
 }
 
 void LiveRun::take(const LedgerRecord& record) {

@@ -28,9 +28,8 @@ class LiveRun {
 
     /// A record of the ledger, in order: at first the old ones, then each new one.
     void take(const LedgerRecord& record);
-    /// Listens at this path, and for another machine: from now on events are published.
-    /// Errors: IoError.
-    void open(const std::string& path, const std::optional<control::RemoteAccess>& access);
+    /// Listens at this path: from now on events are published. Errors: IoError.
+    void open(const std::string& path);
 
     // Thread: the network thread.
     void settled(const action::Settled& settled);

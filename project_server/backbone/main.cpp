@@ -35,7 +35,6 @@ struct Arguments {
     std::filesystem::path voter;
     std::string listen;
     std::string dht;
-    std::string control_listen;
     bool no_database = false;
     std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
@@ -167,9 +166,6 @@ void serve(const Arguments& arguments) {
         .max_links = max_links(arguments),
         .threads = arguments.threads,
         .on_failure = [&failure](const std::string& sentence) { failure.set(sentence); }};
-    if (!arguments.control_listen.empty()) {
-        options.control_listen = endpoint_of(arguments.control_listen, "--control-listen");
-    }
     if (!arguments.no_database && arguments.folder.empty()) {
         options.database = server::load_project_config(arguments.project).database;
     }
@@ -205,11 +201,6 @@ int main(int argc, char** argv) {
     app.add_option("--dht", arguments.dht,
                    "HOST:PORT of the DHT seed (UDP); default: as in run.json, with --folder no "
                    "seed");
-    app.add_option("--control-listen", arguments.control_listen,
-                   "HOST:PORT where the project's machine dials this voter's control plane (TCP, "
-                   "this port and the next one); default: the host of --listen and the port given "
-                   "to dedloc run appoint --control")
-        ->needs(folder);
     app.add_flag("--no-database", arguments.no_database, "Do not write to the database");
     app.add_option("--checkpoint-every", arguments.checkpoint_every, "Steps between checkpoints")
         ->check(CLI::PositiveNumber)

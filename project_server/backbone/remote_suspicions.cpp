@@ -19,10 +19,6 @@ namespace {
 /// How long a thread waits at once.
 constexpr std::chrono::milliseconds kWait{200};
 
-bool is_same(const control::RemoteEnd& a, const control::RemoteEnd& b) {
-    return a.voter == b.voter && a.address == b.address;
-}
-
 }  // namespace
 
 /// Follows one voter.
@@ -54,7 +50,7 @@ class RemoteSuspicions::Follower {
                 }
             }
         } catch (const Error& error) {
-            log_warning("the suspicions of the voter {} are not collected: {}", end_.voter.brief(),
+            log_warning("the suspicions of the voter at {} are not collected: {}", end_.text(),
                         error.what());
         }
     }
@@ -80,12 +76,11 @@ void RemoteSuspicions::poll() {
         return;  // VotersWatch logs it
     }
     std::erase_if(followers_, [&](const auto& follower) {
-        return std::ranges::none_of(wanted,
-                                    [&](const auto& end) { return is_same(end, follower->end()); });
+        return std::ranges::find(wanted, follower->end()) == wanted.end();
     });
     for (const control::RemoteEnd& end : wanted) {
         const bool is_followed = std::ranges::any_of(
-            followers_, [&](const auto& follower) { return is_same(end, follower->end()); });
+            followers_, [&](const auto& follower) { return follower->end() == end; });
         if (!is_followed) followers_.push_back(std::make_unique<Follower>(end, sink_));
     }
 }

@@ -8,11 +8,7 @@
 
 namespace dedloc::backbone {
 
-/// The project's key for the control plane, in the folder that has `runs`. It is made when it is
-/// needed first.
-std::filesystem::path control_key_file(const std::filesystem::path& run_folder);
-
-/// Those of the voters.json in PROJECT/runs/NAME. Empty in a folder that is not a project's.
+/// Those of the voters.json in a run's folder. Empty if there is no such file.
 /// Errors: InputError (damaged), IoError.
 std::vector<control::RemoteEnd> remote_voters(const std::filesystem::path& run_folder);
 

@@ -11,8 +11,8 @@
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/control/place.hpp"
 #include "project_server/json/value.hpp"
-#include "project_server/settings.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -32,22 +32,15 @@ WantedVoter read_voter(const rapidjson::Value& value, std::size_t number,
         std::chrono::seconds{fields.integer("ticket_expires", 0, wire::kMaxUtcSeconds)}};
     if (fields.has("control")) {
         voter.control = fields.text("control", kMaxAddressBytes);
-        (void)parse_control(voter.control, document);
+        // A former release had HOST:PORT, where no voter listens any more: appoint it again.
+        if (!voter.control.starts_with("ssh://")) voter.control.clear();
+        if (!voter.control.empty()) (void)control::parse_remote_end(voter.control, document);
     }
     fields.finish();
     return voter;
 }
 
 }  // namespace
-
-platform::ListenAddress parse_control(const std::string& text, const std::string& what) {
-    auto address = platform::parse_listen_address(text, what);
-    if (address.port == 0 || address.port > kMaxControlPort) {
-        throw InputError(fmt::format("{}: a control plane needs two ports, so its port is 1 to {}",
-                                     what, kMaxControlPort));
-    }
-    return address;
-}
 
 std::vector<PeerKey> keys_of(const WantedVoters& wanted) {
     std::vector<PeerKey> keys;

@@ -2,7 +2,7 @@
 // the project's key checks it every two seconds. Absent: no change is wanted.
 //
 //     {"min_generation": 0, "voters": [{"key": "<64 hex digits>", "ticket_expires": 1800000000,
-//                                       "control": "voter.example.org:4100"}]}
+//                                       "control": "ssh://dedloc@voter.example.org/srv/voter"}]}
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,16 @@
 
 #include "peer/base/digest.hpp"
 #include "peer/formats/ticket.hpp"
-#include "peer/platform/ports.hpp"
 
 namespace dedloc::backbone {
-
-/// Highest port of commands: the next one is that of events.
-inline constexpr std::uint16_t kMaxControlPort = 65'534;
-/// Parses HOST:PORT of a control plane. Errors: InputError, which begins with `what`.
-platform::ListenAddress parse_control(const std::string& text, const std::string& what);
 
 /// One line of the file.
 struct WantedVoter {
     PeerKey key;  ///< the voter's key
     /// When the ticket of its appointment expires; 0: it has none.
     formats::UtcSeconds ticket_expires{};
-    /// HOST:PORT of its control plane, if that is on another machine; empty: not offered.
+    /// Where its control plane is reached (control::RemoteEnd::text()), if that is on another
+    /// machine; empty: it is not.
     std::string control{};
     bool operator==(const WantedVoter&) const = default;
 };

@@ -74,9 +74,9 @@ std::size_t tell_voters(const fs::path& run_folder, const control::Request& requ
         if (answer.outcome == Outcome::kAbsent) continue;
         if (answer.outcome == Outcome::kUnknown) {
             fault = fmt::format("the voter at {} does not answer: repeat the command",
-                                voters[i].address.text());
+                                voters[i].text());
         } else if (!answer.reply.is_done) {
-            fault = fmt::format("the voter at {}: {}", voters[i].address.text(), answer.reply.note);
+            fault = fmt::format("the voter at {}: {}", voters[i].text(), answer.reply.note);
         } else {
             ++count;
         }

@@ -120,9 +120,9 @@ void add_voter_commands(CLI::App& run) {
     appointing
         ->add_option(
             "--control", options->control,
-            "HOST:PORT at which this machine will reach the new voter's control plane (TCP, "
-            "PORT and the next one): then status, pause and bans work through it while the "
-            "run's own backbone does not")
+            "ssh://USER@HOST[:PORT]/FOLDER: the new voter's account, machine and --folder, which "
+            "this user's ssh reaches without a question: then status, pause and bans work "
+            "through it while the run's own backbone does not")
         ->needs(file);
     appointing->callback([options] { print_appointment(*options); });
 

@@ -20,10 +20,10 @@
 #include "peer/wire/limits.hpp"
 #include "project_server/backbone/appointment.hpp"
 #include "project_server/backbone/ledger.hpp"
-#include "project_server/backbone/remote_voters.hpp"
 #include "project_server/backbone/voters_file.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/run_control.hpp"
+#include "project_server/control/place.hpp"
 #include "project_server/database/revocations.hpp"
 
 namespace dedloc::cli {
@@ -109,11 +109,7 @@ backbone::Appointment make_appointment(const AppointOptions& options, const Run&
     settings.backbone = options.backbone;
     for (const auto& seed : settings.seeds) check_address(seed, "--seed");
     if (!settings.backbone.empty()) check_address(settings.backbone, "--backbone");
-    if (!options.control.empty()) {
-        const KeyPair own = platform::read_or_create_key(backbone::control_key_file(run.folder));
-        settings.control = {.port = backbone::parse_control(options.control, "--control").port,
-                            .client = own.public_key()};
-    }
+    if (!options.control.empty()) (void)control::parse_remote_end(options.control, "--control");
     if (settings.seeds.empty()) {
         for (const Endpoint& seed : run.file.dht_seeds) settings.seeds.push_back(seed.text());
     }

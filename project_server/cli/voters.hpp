@@ -19,8 +19,7 @@ struct AppointOptions {
     std::string key;                 ///< key of an existing peer, 64 hex digits
     std::vector<std::string> seeds;  ///< HOST:PORT of DHT seeds for the voter; empty: the run's
     std::string backbone;            ///< HOST:PORT at which the voter reaches the run's backbone
-    std::string control{};  ///< HOST:PORT at which this machine reaches the voter's control plane;
-                            ///< empty: not at all
+    std::string control{};  ///< control::RemoteEnd::text() of the voter; empty: not reached
 };
 
 /// Result of appoint() and dismiss().
@@ -50,7 +49,7 @@ struct VoterLine {
     bool votes = false;                    ///< votes in the ledger's generation
     bool is_wanted = false;                ///< voters.json lists it
     formats::UtcSeconds ticket_expires{};  ///< 0: the project gave no ticket
-    std::string control{};                 ///< HOST:PORT of its control plane; empty: not offered
+    std::string control{};                 ///< control::RemoteEnd::text(); empty: not reached
 };
 /// The voters of a run.
 struct VotersView {

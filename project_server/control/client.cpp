@@ -7,6 +7,7 @@
 
 #include "peer/base/error.hpp"
 #include "project_server/control/picture.hpp"
+#include "project_server/control/tunnel.hpp"
 
 namespace dedloc::control {
 namespace {
@@ -15,21 +16,26 @@ using namespace std::chrono_literals;
 
 /// A backbone publishes its progress about once a second.
 constexpr auto kSilence = 2500ms;
-constexpr auto kAskEvery = 250ms;
+constexpr std::chrono::milliseconds kAskEvery{250};
+constexpr std::chrono::milliseconds kLastRedial{500};  ///< between two attempts to connect
+constexpr std::chrono::milliseconds kLastRemoteRedial{5'000};
 constexpr auto kSnapshotLimit = 1000ms;
 constexpr auto kReturnEvery = 2000ms;
 
-}  // namespace
+/// How long a backbone has to take a connection, and what has become of the request if it does not.
+struct Reach {
+    std::chrono::milliseconds limit;
+    Outcome if_silent;
+};
 
-Answer ask(const Place& place, const Request& request, std::chrono::milliseconds limit) {
+/// Asks the backbone whose sockets are in the folder.
+Answer ask_in(const std::filesystem::path& place, const Request& request, const Reach& reach,
+              std::chrono::milliseconds limit) {
+    const SocketFolder folder{place};
     Socket socket{Socket::Kind::kRequest};
-    std::optional<SocketFolder> folder;
-    if (const auto* const end = std::get_if<RemoteEnd>(&place)) {
-        if (!socket.dial(*end, Channel::kCommands, std::min(limit, kReachLimit))) return {};
-    } else {
-        folder.emplace(std::get<std::filesystem::path>(place));
-        if (!socket.dial(folder->path(kCommandsSocket), limit)) return {};
-    }
+    const auto dialled = socket.dial(folder.path(kCommandsSocket), reach.limit);
+    if (dialled == Socket::Dialled::kAbsent) return {};
+    if (dialled == Socket::Dialled::kSilent) return {.outcome = reach.if_silent};
     if (!socket.send(write(request), limit)) return {.outcome = Outcome::kUnknown};
     const auto text = socket.receive(limit);
     if (!text) return {.outcome = Outcome::kUnknown};
@@ -40,6 +46,34 @@ Answer ask(const Place& place, const Request& request, std::chrono::milliseconds
     }
 }
 
+/// ssh takes every connection, so a voter that is silent is as absent as one behind a dead link.
+Answer ask_through(const Tunnel& tunnel, const Request& request, std::chrono::milliseconds limit) {
+    return ask_in(tunnel.folder(), request,
+                  {.limit = std::min(limit, kReachLimit), .if_silent = Outcome::kAbsent}, limit);
+}
+
+}  // namespace
+
+Answer ask(const Place& place, const Request& request, std::chrono::milliseconds limit) {
+    if (const auto* const end = std::get_if<RemoteEnd>(&place)) {
+        Tunnel tunnel{*end};
+        if (!tunnel.wait(kConnectLimit)) return {};
+        return ask_through(tunnel, request, limit);
+    }
+    return ask_in(std::get<std::filesystem::path>(place), request,
+                  {.limit = limit, .if_silent = Outcome::kUnknown}, limit);
+}
+
+/// A voter on another machine. While its machine works and the voter does not, its SSH server logs
+/// each attempt, so attempts become rarer.
+struct Subscriber::Remote {
+    explicit Remote(const RemoteEnd& end) : tunnel(end) {}
+    Tunnel tunnel;
+    Clock::time_point ask_at{};  ///< not before
+    std::chrono::milliseconds backoff = kAskEvery;
+    bool has_failed = false;  ///< since its last snapshot
+};
+
 Subscriber::Subscriber(const std::filesystem::path& run_folder)
     : Subscriber(Places{[run_folder] { return std::vector<Place>{run_folder}; }}) {}
 
@@ -47,21 +81,66 @@ Subscriber::Subscriber(Places places) : places_(std::move(places)), list_(places
     follow(0);
 }
 
+Subscriber::~Subscriber() = default;
+
 void Subscriber::follow(std::size_t number) {
     followed_ = number;
     return_at_ = Clock::now() + kReturnEvery;
+    dials_anew_ = false;
     socket_.emplace(Socket::Kind::kSubscribe);
+    drop_other_remotes();
     if (const auto* const end = std::get_if<RemoteEnd>(&list_[number])) {
-        return socket_->keep_dialling(*end, Channel::kEvents);
+        folder_.emplace(remote_at(*end).tunnel.folder());
+        return socket_->keep_dialling(folder_->path(kEventsSocket), kLastRemoteRedial);
     }
     folder_.emplace(std::get<std::filesystem::path>(list_[number]));
-    socket_->keep_dialling(folder_->path(kEventsSocket));
+    socket_->keep_dialling(folder_->path(kEventsSocket), kLastRedial);
+}
+
+/// Keeps only the place that is followed, if it is on another machine.
+void Subscriber::drop_other_remotes() {
+    const auto* const end = std::get_if<RemoteEnd>(&list_[followed_]);
+    std::erase_if(remotes_, [end](const auto& remote) {
+        return end == nullptr || remote.first != end->text();
+    });
+}
+
+Subscriber::Remote& Subscriber::remote_at(const RemoteEnd& end) {
+    auto& remote = remotes_[end.text()];
+    if (remote == nullptr) remote = std::make_unique<Remote>(end);
+    return *remote;
+}
+
+/// Does not wait for ssh: it is asked again soon.
+std::optional<Snapshot> Subscriber::ask_remote(const RemoteEnd& end) {
+    Remote& remote = remote_at(end);
+    Answer answer;
+    if (remote.tunnel.is_up()) {
+        if (Clock::now() < remote.ask_at) return std::nullopt;
+        answer = ask_through(remote.tunnel, {.command = Command::kSnapshot}, kSnapshotLimit);
+        remote.ask_at = Clock::now() + remote.backoff;
+        remote.backoff = std::min(2 * remote.backoff, kLastRemoteRedial);
+    }
+    if (answer.outcome != Outcome::kAnswered || !answer.reply.snapshot) {
+        remote.has_failed = true;
+        return std::nullopt;
+    }
+    remote.backoff = kAskEvery;
+    remote.ask_at = {};
+    dials_anew_ = std::exchange(remote.has_failed, false);
+    return std::move(answer.reply.snapshot);
 }
 
 bool Subscriber::get_snapshot(const Place& place) {
-    const Answer answer = ask(place, {.command = Command::kSnapshot}, kSnapshotLimit);
-    if (answer.outcome != Outcome::kAnswered || !answer.reply.snapshot) return false;
-    picture_ = *answer.reply.snapshot;
+    std::optional<Snapshot> snapshot;
+    if (const auto* const end = std::get_if<RemoteEnd>(&place)) {
+        snapshot = ask_remote(*end);
+    } else {
+        const Answer answer = ask(place, {.command = Command::kSnapshot}, kSnapshotLimit);
+        if (answer.outcome == Outcome::kAnswered) snapshot = answer.reply.snapshot;
+    }
+    if (!snapshot) return false;
+    picture_ = std::move(*snapshot);
     heard_at_ = Clock::now();
     is_live_ = true;
     is_away_told_ = false;
@@ -71,11 +150,16 @@ bool Subscriber::get_snapshot(const Place& place) {
 /// Asks one place after the other, the present one first.
 bool Subscriber::get_snapshot() {
     ask_at_ = Clock::now() + kAskEvery;
-    if (get_snapshot(list_[followed_])) return true;
+    if (get_snapshot(list_[followed_])) {
+        if (dials_anew_) follow(followed_);
+        drop_other_remotes();
+        return true;
+    }
     list_ = places_();
     for (std::size_t number = 0; number < list_.size(); ++number) {
         if (!get_snapshot(list_[number])) continue;
         if (number != 0 || followed_ != 0) follow(number);
+        drop_other_remotes();
         return true;
     }
     if (followed_ != 0) follow(0);

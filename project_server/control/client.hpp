@@ -4,7 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "project_server/control/messages.hpp"
@@ -24,11 +27,13 @@ struct Answer {
     Reply reply{};                       ///< if kAnswered
 };
 
-/// How long the connection to another machine may take.
+/// How long ssh may take to connect to another machine.
+inline constexpr std::chrono::milliseconds kConnectLimit{5'000};
+/// How long a voter on another machine may take to answer a connection.
 inline constexpr std::chrono::milliseconds kReachLimit{1'500};
 
-/// Asks the backbone that works there. Repeating a request does no harm.
-/// Errors: InputError (no such folder), IoError.
+/// Asks the backbone that works there. Repeating a request does no harm. With another machine it
+/// takes up to kConnectLimit longer. Errors: InputError (no such folder), IoError.
 Answer ask(const Place& place, const Request& request,
            std::chrono::milliseconds limit = std::chrono::seconds{5});
 
@@ -50,9 +55,12 @@ class Subscriber {
     /// Several places, at least one: they are listed anew when the present one is silent.
     /// Errors: as above.
     explicit Subscriber(Places places);
+    ~Subscriber();
+    Subscriber(const Subscriber&) = delete;
+    Subscriber& operator=(const Subscriber&) = delete;
 
-    /// Waits for a change. While a voter on another machine cannot be reached it may take longer,
-    /// by kReachLimit for each of them.
+    /// Waits for a change. While voters on other machines are silent it may take longer, by
+    /// kReachLimit for each of them.
     Change wait(std::chrono::milliseconds limit);
 
     /// The picture as of the last change; of no use before the first kSnapshot.
@@ -64,19 +72,25 @@ class Subscriber {
 
   private:
     using Clock = std::chrono::steady_clock;
+    struct Remote;
 
     bool get_snapshot();
     bool get_snapshot(const Place& place);
+    std::optional<Snapshot> ask_remote(const RemoteEnd& end);
+    Remote& remote_at(const RemoteEnd& end);
+    void drop_other_remotes();
     void follow(std::size_t number);
     bool take(const std::string& text);
 
     const Places places_;
     std::vector<Place> list_;
-    std::size_t followed_ = 0;            ///< the place in list_ that socket_ dials
-    std::optional<SocketFolder> folder_;  ///< if that is on this machine
+    std::map<std::string, std::unique_ptr<Remote>> remotes_;  ///< by RemoteEnd::text()
+    std::size_t followed_ = 0;  ///< the place in list_ that socket_ dials
+    std::optional<SocketFolder> folder_;
     std::optional<Socket> socket_;
     Snapshot picture_;
     Event event_;
+    bool dials_anew_ = false;  ///< the last snapshot came after a failure to get one
     bool is_live_ = false;
     bool is_away_told_ = false;
     Clock::time_point heard_at_{};   ///< when the last message came

@@ -1,36 +1,31 @@
-// The address of a backbone's control plane: in its folder on this machine, or over TCP on
-// another machine.
-//
-// A connection between machines is authenticated and encrypted by ZeroMQ's CURVE: each end knows
-// the other end's key, and shows its own. The voter shows the key by which the swarm knows it, the
-// project shows its key for the control plane (PROJECT/keys/control.key). CURVE uses Curve25519, so
-// these Ed25519 keys are converted as libsodium does it.
+// The address of a backbone's control plane: its folder on this machine, or a folder on another
+// machine, which is reached over SSH (tunnel.hpp).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "peer/base/digest.hpp"
-#include "peer/platform/ports.hpp"
-
 namespace dedloc::control {
 
-/// What a backbone offers to other machines: commands at this port, events at the next one.
-struct RemoteAccess {
-    platform::ListenAddress listen;  ///< numeric host; the port is not 0
-    KeyPair own;                     ///< the voter's
-    PeerKey client;                  ///< the only one that is let in: the project's
+/// The folder of a voter on another machine, as the project reaches it.
+struct RemoteEnd {
+    std::string user;        ///< the account that the voter runs under
+    std::string host;        ///< name or address, without brackets
+    std::uint16_t port = 0;  ///< of the SSH server; 0: ssh's default
+    std::string folder;      ///< absolute; the voter's --folder
+    /// "ssh://USER@HOST[:PORT]/FOLDER", an IPv6 address in brackets.
+    std::string text() const;
+    bool operator==(const RemoteEnd&) const = default;
 };
 
-/// A voter on another machine, as the project reaches it.
-struct RemoteEnd {
-    platform::ListenAddress address;  ///< name or numeric host; port of its RemoteAccess
-    PeerKey voter;                    ///< the only one that is believed
-    KeyPair own;                      ///< the project's
-};
+/// Parses RemoteEnd::text(). Nothing in it can be an option of ssh or more than one word of it. The
+/// sockets in the folder must have paths of at most 107 bytes. Errors: InputError, which begins
+/// with `what`.
+RemoteEnd parse_remote_end(const std::string& text, const std::string& what);
 
 /// A folder that a backbone works in, or a voter on another machine.
 using Place = std::variant<std::filesystem::path, RemoteEnd>;

@@ -1,30 +1,27 @@
+// A reply is written to its connection by the thread that sends it, unless the connection's buffer
+// (some 200 KB) is full. So a Replier that ends has sent its replies, except for the end of a long
+// one: its client then knows as little as if the process had been killed, and asks again.
 #include "project_server/control/sockets.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+#include <nng/nng.h>
+#include <nng/protocol/pubsub0/pub.h>
+#include <nng/protocol/pubsub0/sub.h>
+#include <nng/protocol/reqrep0/rep.h>
+#include <nng/protocol/reqrep0/req.h>
 #include <unistd.h>
-#include <zmq.h>
 
-#include <array>
-#include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
-#include <deque>
-#include <initializer_list>
-#include <mutex>
-#include <string_view>
+#include <future>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/signals_blocked.hpp"
-#include "project_server/control/curve.hpp"
-#include "project_server/control/zmq_sockets.hpp"
+#include "project_server/control/nng_handles.hpp"
 
 namespace dedloc::control {
 namespace {
@@ -33,120 +30,32 @@ using std::chrono::milliseconds;
 
 /// Events that wait at each end of a subscription; a subscriber that is further behind loses some.
 constexpr int kQueuedEvents = 128;
-/// Messages that wait at each end of another connection.
-constexpr int kQueuedMessages = 16;
-constexpr std::size_t kQueuedRequests = 64;
-constexpr int kLastReplies =
-    1'000;  ///< ms that replies may be on their way after the end of a Replier
-constexpr int kBacklog = 64;
-/// How long the end of a socket waits for ZeroMQ's thread at most.
-constexpr milliseconds kLongestClose{2'000};
-/// The events after which there is no connection.
-constexpr int kFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                        ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_CONNECT_RETRIED |
-                        ZMQ_EVENT_DISCONNECTED;
-std::string address_of(const std::string& path) {
-    return "ipc://" + path;
+constexpr std::size_t kRequestHeader = 4;  ///< nng's number of a request
+constexpr milliseconds kFirstRedial{50};   ///< between two attempts to connect
+/// How long a reply waits for a client that has not read the one before.
+constexpr milliseconds kReplyLimit{1'000};
+
+nng_duration duration(milliseconds time) {
+    return static_cast<nng_duration>(time.count());
 }
 
-/// A Unix socket that is closed unless it is given away.
-class LocalSocket {
-  public:
-    explicit LocalSocket(const std::string& what)
-        : number_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-        if (number_ < 0) fail(what, std::strerror(errno));
+SocketKind kind_of(Socket::Kind kind) {
+    switch (kind) {
+        case Socket::Kind::kPublish:
+            return {.open = nng_pub0_open, .queued = kQueuedEvents};
+        case Socket::Kind::kSubscribe:
+            return {.open = nng_sub0_open, .queued = kQueuedEvents};
+        case Socket::Kind::kRequest:
+            return {.open = nng_req0_open, .queued = 1, .header_bytes = kRequestHeader};
     }
-    ~LocalSocket() {
-        if (number_ >= 0) ::close(number_);
-    }
-    LocalSocket(const LocalSocket&) = delete;
-    LocalSocket& operator=(const LocalSocket&) = delete;
-    int number() const { return number_; }
-    void give_away() { number_ = -1; }
-
-  private:
-    int number_;
-};
-
-/// ZeroMQ would take the path from a living process, and accept every user's processes.
-void listen_at(SocketHandle& socket, const std::string& path) {
-    const std::string what = fmt::format("listen at {}", path);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) fail(what, "the path is too long");
-    std::memcpy(address.sun_path, path.data(), path.size());
-    const auto* const place = reinterpret_cast<const sockaddr*>(&address);
-    {
-        const LocalSocket probe{what};
-        // EAGAIN: another process listens, and its backlog is full.
-        if (::connect(probe.number(), place, sizeof address) == 0 || errno == EAGAIN) {
-            fail(what, std::strerror(EADDRINUSE));
-        }
-    }
-    LocalSocket listener{what};
-    (void)::unlink(path.c_str());
-    if (::fchmod(listener.number(), S_IRUSR | S_IWUSR) != 0 ||  // the mode of the file to come
-        ::bind(listener.number(), place, sizeof address) != 0 ||
-        ::listen(listener.number(), kBacklog) != 0) {
-        fail(what, std::strerror(errno));
-    }
-    set(socket.get(), ZMQ_USE_FD, listener.number());
-    check(zmq_bind(socket.get(), address_of(path).c_str()) == 0, what);
-    listener.give_away();
-    set(socket.get(), ZMQ_USE_FD, -1);  // the next zmq_bind() makes its own
-    socket.get_deleter().is_listening = true;
+    throw IoError("cannot open a socket: there is no such kind");
 }
 
-/// The TCP address of one of the two channels, which have consecutive ports.
-std::string address_of(const platform::ListenAddress& commands, Channel channel) {
-    platform::ListenAddress address = commands;
-    if (channel == Channel::kEvents) ++address.port;
-    return "tcp://" + address.text();
-}
-
-void listen_at(SocketHandle& socket, const RemoteAccess& access, Channel channel) {
-    const std::string address = address_of(access.listen, channel);
-    serve_curve(socket.get(), access);
-    check(zmq_bind(socket.get(), address.c_str()) == 0,
-          fmt::format("listen at {} for the control plane", address));
-}
-
-/// Tells what happens to the connections of a socket.
-class Monitor {
-  public:
-    Monitor(void* socket, int events) : socket_(socket), events_(open(ZMQ_PAIR, kQueuedMessages)) {
-        static std::atomic<std::uint64_t> count = 0;
-        const std::string address = fmt::format("inproc://monitor-{}", ++count);
-        check(zmq_socket_monitor(socket_, address.c_str(), events) == 0, "open a socket");
-        check(zmq_connect(events_.get(), address.c_str()) == 0, "open a socket");
-    }
-    ~Monitor() { (void)zmq_socket_monitor(socket_, nullptr, 0); }
-    Monitor(const Monitor&) = delete;
-    Monitor& operator=(const Monitor&) = delete;
-
-    /// Waits for the next event; 0 if there is none within the limit.
-    int next(milliseconds limit) {
-        if (!can_receive(events_.get(), limit)) return 0;
-        // The first frame begins with the event's number.
-        const auto frames = receive_frames(events_.get());
-        std::uint16_t event = 0;
-        if (!frames || frames->front().size() < sizeof event) return 0;
-        std::memcpy(&event, frames->front().data(), sizeof event);
-        return event;
-    }
-
-  private:
-    void* socket_;
-    SocketHandle events_;
-};
-
-/// ZeroMQ closes sockets later, on a thread of its own.
-void stop_listening(void* socket) {
-    std::array<char, sizeof(sockaddr_un) + 16> address{};
-    std::size_t size = address.size();
-    if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, address.data(), &size) != 0) return;
-    Monitor monitor{socket, ZMQ_EVENT_CLOSED};
-    if (zmq_unbind(socket, address.data()) == 0) (void)monitor.next(kLongestClose);
+nng_dialer dialer_to(const SocketHandle& socket, const std::string& path) {
+    nng_dialer dialer{};
+    check(nng_dialer_create(&dialer, socket.get(), ("ipc://" + path).c_str()),
+          fmt::format("connect to {}", path));
+    return dialer;
 }
 
 }  // namespace
@@ -167,168 +76,125 @@ std::string SocketFolder::path(const std::string& name) const {
     return fmt::format("/proc/self/fd/{}/{}", descriptor_, name);
 }
 
-void CloseSocket::operator()(void* socket) const {
-    if (is_listening) stop_listening(socket);
-    (void)zmq_close(socket);
-}
-
-Socket::Socket(Kind kind) {
-    switch (kind) {
-        case Kind::kPublish:
-            handle_ = open(ZMQ_PUB, kQueuedEvents);
-            break;
-        case Kind::kSubscribe:
-            handle_ = open(ZMQ_SUB, kQueuedEvents);
-            check(zmq_setsockopt(handle_.get(), ZMQ_SUBSCRIBE, "", 0) == 0, "subscribe");
-            break;
-        case Kind::kRequest:
-            handle_ = open(ZMQ_REQ, kQueuedMessages);
-            break;
+Socket::Socket(Kind kind) : handle_(std::make_unique<SocketHandle>(kind_of(kind))) {
+    if (kind == Kind::kSubscribe)
+        check(nng_sub0_socket_subscribe(handle_->get(), "", 0), "subscribe");
+    // A request is sent once: who asks repeats it.
+    if (kind == Kind::kRequest) {
+        handle_->set_milliseconds(NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
     }
 }
 
+Socket::~Socket() = default;
+
 void Socket::listen(const std::string& path) {
-    listen_at(handle_, path);
+    handle_->listen(path);
 }
 
-void Socket::listen(const RemoteAccess& access, Channel channel) {
-    listen_at(handle_, access, channel);
+// nng_dialer_start() may take 10 s, and has no limit of its own: to close the dialer ends it.
+Socket::Dialled Socket::dial(const std::string& path, milliseconds limit) {
+    const nng_dialer dialer = dialer_to(*handle_, path);
+    const platform::SignalsBlocked blocked;
+    auto started = std::async(std::launch::async, [dialer] { return nng_dialer_start(dialer, 0); });
+    if (started.wait_for(limit) != std::future_status::ready) {
+        (void)nng_dialer_close(dialer);
+        started.wait();
+        return Dialled::kSilent;
+    }
+    return started.get() == 0 ? Dialled::kConnected : Dialled::kAbsent;
 }
 
-bool Socket::dial(const std::string& path, milliseconds limit) {
-    Monitor monitor{handle_.get(), ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFailed};
-    keep_dialling(path);
-    return (monitor.next(limit) & kFailed) == 0;
-}
-
-bool Socket::dial(const RemoteEnd& end, Channel channel, milliseconds limit) {
-    Monitor monitor{handle_.get(), ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFailed};
-    keep_dialling(end, channel);
-    return monitor.next(limit) == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
-}
-
-void Socket::keep_dialling(const std::string& path) {
-    check(zmq_connect(handle_.get(), address_of(path).c_str()) == 0,
+void Socket::keep_dialling(const std::string& path, milliseconds last_backoff) {
+    handle_->set_milliseconds(NNG_OPT_RECONNMINT, duration(kFirstRedial));
+    handle_->set_milliseconds(NNG_OPT_RECONNMAXT, duration(last_backoff));
+    check(nng_dialer_start(dialer_to(*handle_, path), NNG_FLAG_NONBLOCK),
           fmt::format("connect to {}", path));
 }
 
-void Socket::keep_dialling(const RemoteEnd& end, Channel channel) {
-    const std::string address = address_of(end.address, channel);
-    use_curve(handle_.get(), end);
-    check(zmq_connect(handle_.get(), address.c_str()) == 0, fmt::format("connect to {}", address));
-}
-
 void Socket::publish(const std::string& text) {
-    send_frames(handle_.get(), {text}, ZMQ_DONTWAIT);
+    Message message{text};
+    if (nng_sendmsg(handle_->get(), message.get(), NNG_FLAG_NONBLOCK) == 0) message.sent();
 }
 
 bool Socket::send(const std::string& text, milliseconds limit) {
-    set(handle_.get(), ZMQ_SNDTIMEO, static_cast<int>(limit.count()));
-    return zmq_send(handle_.get(), text.data(), text.size(), 0) >= 0;
+    handle_->set_milliseconds(NNG_OPT_SENDTIMEO, duration(limit));
+    Message message{text};
+    if (nng_sendmsg(handle_->get(), message.get(), 0) != 0) return false;
+    message.sent();
+    return true;
 }
 
 std::optional<std::string> Socket::receive(milliseconds limit) {
-    if (!can_receive(handle_.get(), limit)) return std::nullopt;
-    auto frames = receive_frames(handle_.get());
-    if (!frames) return std::nullopt;
-    // A message of several frames is none of ours, and reads as an invalid one.
-    return frames->size() == 1 ? std::move(frames->front()) : std::string{};
+    handle_->set_milliseconds(NNG_OPT_RECVTIMEO, duration(limit));
+    nng_msg* received = nullptr;
+    if (nng_recvmsg(handle_->get(), &received, 0) != 0) return std::nullopt;
+    return Message{received}.text();
 }
 
-/// One thread moves messages between the clients' socket and the queue; others answer.
+/// Each thread has a context of the socket, which receives a request and sends its reply.
 class Replier::Threads {
   public:
-    Threads(const std::string& path, const std::optional<RemoteAccess>& access, std::size_t threads,
+    Threads(const std::string& path, std::size_t threads,
             std::function<std::string(const std::string&)> handle)
-        : handle_(std::move(handle)), clients_(open(ZMQ_ROUTER, kQueuedMessages)) {
-        static std::atomic<std::uint64_t> count = 0;
-        replies_address_ = fmt::format("inproc://replies-{}", ++count);
-        check(zmq_bind(replies_.get(), replies_address_.c_str()) == 0, "open a socket");
-        set(clients_.get(), ZMQ_LINGER, kLastReplies);
-        listen_at(clients_, path);
-        if (access) listen_at(clients_, *access, Channel::kCommands);
+        : handle_(std::move(handle)) {
+        socket_.set_milliseconds(NNG_OPT_SENDTIMEO, duration(kReplyLimit));
+        for (std::size_t i = 0; i < threads; ++i) {
+            workers_.push_back(std::make_unique<Worker>(socket_.get()));
+        }
+        socket_.listen(path);
         const platform::SignalsBlocked blocked;
-        for (std::size_t i = 0; i < threads; ++i) workers_.emplace_back([this] { answer(); });
-        mover_ = std::thread{[this, threads] { move_messages(threads); }};
+        for (const auto& worker : workers_) {
+            worker->thread = std::thread{[this, &worker = *worker] { answer(worker); }};
+        }
     }
     ~Threads() {
-        {
-            const std::lock_guard lock{mutex_};
-            is_stopping_ = true;
-        }
-        changed_.notify_all();
-        for (std::thread& worker : workers_) worker.join();
-        mover_.join();
+        for (const auto& worker : workers_) nng_aio_stop(worker->receiving);
+        for (const auto& worker : workers_) worker->thread.join();
     }
     Threads(const Threads&) = delete;
     Threads& operator=(const Threads&) = delete;
 
   private:
-    struct Request {
-        std::string client;
-        std::string text;
+    struct Worker {
+        explicit Worker(nng_socket socket) {
+            check(nng_aio_alloc(&receiving, nullptr, nullptr), "open a socket");
+            const int code = nng_ctx_open(&context, socket);
+            if (code != 0) nng_aio_free(receiving);
+            check(code, "open a socket");
+        }
+        ~Worker() {
+            (void)nng_ctx_close(context);
+            nng_aio_free(receiving);
+        }
+        Worker(const Worker&) = delete;
+        Worker& operator=(const Worker&) = delete;
+
+        nng_ctx context{};
+        nng_aio* receiving = nullptr;  ///< once stopped it receives nothing any more
+        std::thread thread{};
     };
 
-    /// Ends once every worker has sent its last frame.
-    void move_messages(std::size_t workers) {
-        while (workers > 0) {
-            std::array<zmq_pollitem_t, 2> items{
-                {{.socket = clients_.get(), .fd = 0, .events = ZMQ_POLLIN, .revents = 0},
-                 {.socket = replies_.get(), .fd = 0, .events = ZMQ_POLLIN, .revents = 0}}};
-            (void)zmq_poll(items.data(), static_cast<int>(items.size()), -1);
-            while (const auto reply = receive_frames(replies_.get())) {
-                if (reply->size() != 2) {
-                    --workers;
-                } else {
-                    // A client that has gone is no failure.
-                    send_frames(clients_.get(), {reply->at(0), "", reply->at(1)}, ZMQ_DONTWAIT);
-                }
-            }
-            if (const auto message = receive_frames(clients_.get())) take(*message);
+    void answer(Worker& worker) {
+        for (;;) {
+            nng_ctx_recv(worker.context, worker.receiving);
+            nng_aio_wait(worker.receiving);
+            if (nng_aio_result(worker.receiving) != 0) return;
+            Message request{nng_aio_get_msg(worker.receiving)};
+            nng_aio_set_msg(worker.receiving, nullptr);
+            Message reply{handle_(request.text())};
+            // A client that has gone is no failure.
+            if (nng_ctx_sendmsg(worker.context, reply.get(), 0) == 0) reply.sent();
         }
-    }
-    void take(const Frames& message) {
-        if (message.size() != 3 || !message[1].empty()) return;
-        const std::lock_guard lock{mutex_};
-        if (queue_.size() >= kQueuedRequests) return;
-        queue_.push_back({.client = message[0], .text = message[2]});
-        changed_.notify_one();
-    }
-
-    std::optional<Request> next() {
-        std::unique_lock lock{mutex_};
-        changed_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
-        if (is_stopping_) return std::nullopt;
-        Request request = std::move(queue_.front());
-        queue_.pop_front();
-        return request;
-    }
-    void answer() {
-        const SocketHandle replies = open(ZMQ_PUSH, kQueuedMessages);
-        check(zmq_connect(replies.get(), replies_address_.c_str()) == 0, "open a socket");
-        while (const auto request = next()) {
-            const std::string text = handle_(request->text);
-            send_frames(replies.get(), {request->client, text}, 0);
-        }
-        send_frames(replies.get(), {""}, 0);
     }
 
     const std::function<std::string(const std::string&)> handle_;
-    SocketHandle clients_;  ///< only the mover's, once it runs
-    const SocketHandle replies_ = open(ZMQ_PULL, kQueuedMessages);
-    std::string replies_address_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<Request> queue_;  ///< guarded by mutex_
-    bool is_stopping_ = false;   ///< guarded by mutex_
-    std::vector<std::thread> workers_;
-    std::thread mover_;
+    SocketHandle socket_{{.open = nng_rep0_open, .queued = 1, .header_bytes = kRequestHeader}};
+    std::vector<std::unique_ptr<Worker>> workers_;
 };
 
 Replier::Replier(const std::string& path, std::size_t threads,
-                 std::function<std::string(const std::string&)> handle,
-                 const std::optional<RemoteAccess>& access)
-    : threads_(std::make_unique<Threads>(path, access, threads, std::move(handle))) {}
+                 std::function<std::string(const std::string&)> handle)
+    : threads_(std::make_unique<Threads>(path, threads, std::move(handle))) {}
 
 Replier::~Replier() = default;
 

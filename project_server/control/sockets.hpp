@@ -1,6 +1,5 @@
-// ZeroMQ sockets of the control plane: on paths of this machine (ipc) and, at voters that the
-// project reaches on other machines, on TCP ports as well (curve.hpp). They carry one message at a
-// time and no bulk. ZeroMQ's own threads move bytes only; they call nothing of ours.
+// nng's sockets of the control plane, on paths of this machine (ipc). They carry one message at a
+// time and no bulk. nng's own threads move bytes only; they call nothing of ours.
 //
 // The sockets lie in a folder, and are opened through its descriptor: the path of a Unix socket has
 // at most 107 bytes, and folders of projects may have longer ones. Only the owner can connect. A
@@ -16,18 +15,10 @@
 #include <optional>
 #include <string>
 
-#include "project_server/control/place.hpp"
-
 namespace dedloc::control {
 
 inline constexpr const char* kEventsSocket = "events.socket";      ///< pub/sub, in a run's folder
 inline constexpr const char* kCommandsSocket = "commands.socket";  ///< req/rep, in a run's folder
-
-/// The two sockets of a backbone.
-enum class Channel : std::uint8_t {
-    kCommands,  ///< req/rep
-    kEvents     ///< pub/sub
-};
 
 /// A folder that sockets lie in.
 class SocketFolder {
@@ -45,58 +36,54 @@ class SocketFolder {
     int descriptor_ = -1;
 };
 
-/// Closes a ZeroMQ socket. Messages that are on their way may be lost.
-struct CloseSocket {
-    void operator()(void* socket) const;
-    bool is_listening = false;  ///< then the path is free at once
-};
-/// A ZeroMQ socket.
-using SocketHandle = std::unique_ptr<void, CloseSocket>;
+class SocketHandle;
 
 /// An open socket. Thread: one at a time.
 class Socket {
   public:
     /// What the socket is for.
     enum class Kind : std::uint8_t { kPublish, kSubscribe, kRequest };
+    /// What has become of dial().
+    enum class Dialled : std::uint8_t {
+        kConnected,  ///< the connection is there
+        kAbsent,     ///< nothing listens at the path
+        kSilent      ///< what listens there has not said within the limit what it is
+    };
     /// Opens it. Errors: IoError.
     explicit Socket(Kind kind);
+    ~Socket();
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
 
     /// Accepts connections of the owner's processes at the path. A socket that an ended process
     /// has left there is replaced. Errors: IoError (in use by a living process).
     void listen(const std::string& path);
-    /// Accepts the client of another machine, too. After listen(path), whose clients show no key.
-    /// Errors: IoError (port in use), InputError (a key that is none).
-    void listen(const RemoteAccess& access, Channel channel);
-    /// Connects; waits for it within this time. False if nothing listens there.
-    bool dial(const std::string& path, std::chrono::milliseconds limit);
-    /// The same for another machine, whose voter must show its key.
-    bool dial(const RemoteEnd& end, Channel channel, std::chrono::milliseconds limit);
-    /// Connects as soon as something listens there, and again whenever the connection is lost.
-    void keep_dialling(const std::string& path);
-    void keep_dialling(const RemoteEnd& end, Channel channel);
+    /// Connects within this time. Errors: IoError.
+    Dialled dial(const std::string& path, std::chrono::milliseconds limit);
+    /// Connects as soon as something listens there, and again whenever the connection is lost: at
+    /// first every 50 ms, at last every `last_backoff`. Errors: IoError.
+    void keep_dialling(const std::string& path, std::chrono::milliseconds last_backoff);
 
-    /// Sends to every subscriber. Never waits: each has a buffer of its own, and loses what does
-    /// not fit. Only kPublish.
+    /// Sends to every subscriber. Never waits: each has a buffer of its own, and loses the oldest
+    /// messages in it when it is full. Only kPublish.
     void publish(const std::string& text);
     /// Sends within this time. False if that is not possible.
     bool send(const std::string& text, std::chrono::milliseconds limit);
-    /// Receives within this time. Nothing if no message came, or a signal did.
+    /// Receives within this time. Nothing if no message came.
     std::optional<std::string> receive(std::chrono::milliseconds limit);
 
   private:
-    SocketHandle handle_;
+    std::unique_ptr<SocketHandle> handle_;
 };
 
 /// Answers requests on threads of its own.
 class Replier {
   public:
     /// Answers each request with handle(request), on one of `threads` threads. `handle` must not
-    /// throw, and must outlive this object. Requests wait while all threads are busy; beyond 64
-    /// that wait, the newest are dropped. With `access` also those of another machine.
-    /// Errors: IoError (in use by a living process).
+    /// throw, and must outlive this object. While all threads are busy each connection has one
+    /// request that waits, and no more of it is read. Errors: IoError (in use by a living process).
     Replier(const std::string& path, std::size_t threads,
-            std::function<std::string(const std::string&)> handle,
-            const std::optional<RemoteAccess>& access = {});
+            std::function<std::string(const std::string&)> handle);
     /// Waits for requests that are being answered.
     ~Replier();
     Replier(const Replier&) = delete;

@@ -12,6 +12,17 @@ project=$folder/project
 log=$project/log/dedloc-backbone-first.log
 output=$log # which a failure prints
 
+# The SSH server of the voter's machine, and this user's way to it.
+port=$((20000 + RANDOM % 12000))
+while ss -Htln | grep -q "127.0.0.1:$port "; do port=$((port + 1)); done
+mkdir "$folder/ssh"
+"$(dirname "${BASH_SOURCE[0]}")/../ssh_server.sh" "$folder/ssh" "$port" 2>"$folder/ssh.log" &
+ssh_server=$!
+at_end 'kill "$ssh_server"; wait "$ssh_server"'
+export PATH="$folder/ssh/bin:$PATH"
+ssh_listens() { ss -Htln | grep -q "127.0.0.1:$port "; }
+await 20 "the SSH server" ssh_listens
+
 for word in {1..400}; do
     echo "It was day $word. The people of town $((word % 7)) went home."
 done >"$folder/text"
@@ -127,12 +138,9 @@ timed 60 "export, with the database" always \
     "$dedloc" run export --project "$project" --name first "$folder/model-1"
 
 echo "voters come and go"
-# The voter's control plane has two consecutive ports.
-port=$((20000 + RANDOM % 12000))
-while ss -Htln | grep -q "127.0.0.1:\($port\|$((port + 1))\) "; do port=$((port + 2)); done
 start_voter() {
     "$dedloc" run appoint --project "$project" --name first --file "$folder/voter" \
-        --control "127.0.0.1:$port"
+        --control "ssh://$(id -un)@127.0.0.1:$port$folder/voter-2"
     "$programs/dedloc-backbone" --voter "$folder/voter" --folder "$folder/voter-2" \
         --listen 127.0.0.1:0 2>"$folder/voter-2.log" &
     voter=$!

@@ -4,13 +4,11 @@
 #include <thread>
 #include <vector>
 
-#include "peer/platform/key_file.hpp"
 #include "project_server/backbone/remote_suspicions.hpp"
-#include "project_server/backbone/remote_voters.hpp"
 #include "project_server/backbone/voters_file.hpp"
 #include "tests/project_server/control/backbone_end.hpp"
 #include "tests/project_server/control/samples.hpp"
-#include "tests/project_server/control/two_ports.hpp"
+#include "tests/ssh_server.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
@@ -22,13 +20,8 @@ TEST_CASE("suspicions of voters on other machines are collected, also of one tha
     const TemporaryDirectory project;
     const auto run = project.path() / "runs/first";
     std::filesystem::create_directories(run);
-    std::filesystem::create_directories(project.path() / "keys");
-    const KeyPair own = KeyPair::generate();
-    const KeyPair voter = KeyPair::generate();
-    platform::write_key(control_key_file(run), own);
-    const control::RemoteAccess access{.listen = {"127.0.0.1", control::free_pair_of_ports()},
-                                       .own = voter,
-                                       .client = own.public_key()};
+    const SshServer server;
+    const TemporaryDirectory elsewhere;
 
     std::mutex mutex;
     std::vector<control::Suspicion> seen;
@@ -37,11 +30,10 @@ TEST_CASE("suspicions of voters on other machines are collected, also of one tha
                                    seen.push_back(suspicion);
                                }};
     collected.poll();  // no voters.json
-    write_voters(run / "voters.json",
-                 {.voters = {{.key = voter.public_key(), .control = access.listen.text()}}});
+    write_voters(run / "voters.json", {.voters = {{.key = KeyPair::generate().public_key(),
+                                                   .control = server.url(elsewhere.path())}}});
     collected.poll();  // the voter does not work yet
-    const TemporaryDirectory elsewhere;
-    control::BackboneEnd end{elsewhere.path(), 5, access};
+    control::BackboneEnd end{elsewhere.path()};
     const control::Suspicion suspicion{
         .key = control::key(7), .what = "does not send", .step = 3, .text = "7 does not send"};
     // What happens before the connection is made is not collected.

@@ -1,17 +1,15 @@
 // Voters on other machines, as the project reaches them while the run's own backbone is dead.
 #include <algorithm>
-#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
 #include <vector>
 
-#include "peer/platform/key_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/pending_revocations.hpp"
 #include "project_server/backbone/remote_voters.hpp"
 #include "tests/project_server/backbone/voter_processes.hpp"
-#include "tests/project_server/control/two_ports.hpp"
+#include "tests/ssh_server.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -31,13 +29,12 @@ struct RemoteWorld {
         second.start();
         third.start();
         WantedVoters wanted{.voters = {{.key = world.run().backbone_key}}};
-        for (std::size_t i = 0; i < 2; ++i) {
-            wanted.voters.push_back({.key = (i == 0 ? second : third).key.public_key(),
-                                     .control = "127.0.0.1:" + std::to_string(ports.at(i))});
+        for (const Voter* const voter : {&second, &third}) {
+            wanted.voters.push_back(
+                {.key = voter->key.public_key(), .control = server.url(voter->folder)});
         }
         std::ranges::sort(wanted.voters, {}, &WantedVoter::key);
         write_voters(world.run_folder() / "voters.json", wanted);
-        platform::write_key(control_key_file(world.run_folder()), project);
         remote = remote_voters(world.run_folder());
     }
     /// Whether all three voters vote, and both members are linked to both remote ones.
@@ -74,11 +71,9 @@ struct RemoteWorld {
     }
 
     World world{1'000'000, {}, "http://127.0.0.1:9/"};
-    const KeyPair project = KeyPair::generate();  ///< for the control plane
-    const std::array<std::uint16_t, 2> ports{control::free_pair_of_ports(),
-                                             control::free_pair_of_ports()};
-    Voter second{world, 2, ControlSettings{.port = ports[0], .client = project.public_key()}};
-    Voter third{world, 3, ControlSettings{.port = ports[1], .client = project.public_key()}};
+    const SshServer server;  ///< of both machines
+    Voter second{world, 2};
+    Voter third{world, 3};
     Member one{world.run(), &world.project(), 1};
     Member two{world.run(), &world.project(), 2};
     std::vector<control::RemoteEnd> remote;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,7 +19,7 @@ namespace dedloc::backbone {
 
 /// A voter on another machine.
 struct Voter {
-    Voter(const World& world, int number, std::optional<ControlSettings> control = {})
+    Voter(const World& world, int number)
         : folder(world.root() / ("voter" + std::to_string(number))),
           file(world.root() / ("appointment" + std::to_string(number))),
           process(world.root() / ("log" + std::to_string(number))) {
@@ -35,8 +34,7 @@ struct Voter {
                                       .settings = {.ticket = formats::sign(ticket, world.project()),
                                                    .generation = 0,
                                                    .seeds = {world.run().dht_seeds.front().text()},
-                                                   .backbone = {},
-                                                   .control = control}};
+                                                   .backbone = {}}};
         platform::replace_file(file, write_appointment(appointment), 0600);
     }
     void start() {

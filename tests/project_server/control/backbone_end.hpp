@@ -18,20 +18,15 @@ namespace dedloc::control {
 /// A backbone's end: publishes events, and answers every command with the picture.
 class BackboneEnd {
   public:
-    explicit BackboneEnd(const std::filesystem::path& folder, std::uint64_t session = 5,
-                         const std::optional<RemoteAccess>& access = {})
+    explicit BackboneEnd(const std::filesystem::path& folder, std::uint64_t session = 5)
         : folder_(folder) {
         picture_.session = session;
         picture_.run = "first";
         publisher_.listen(folder_.path(kEventsSocket));
-        if (access) publisher_.listen(*access, Channel::kEvents);
-        replier_.emplace(
-            folder_.path(kCommandsSocket), 2,
-            [this](const std::string& text) {
-                ++asked_;
-                return answer(text);
-            },
-            access);
+        replier_.emplace(folder_.path(kCommandsSocket), 2, [this](const std::string& text) {
+            ++asked_;
+            return answer(text);
+        });
     }
     void happen(Happening what) {
         const Event event{.session = picture_.session,

@@ -97,7 +97,7 @@ TEST_CASE("messages that cannot be read change nothing", "[server][net]") {
     // And a request that cannot be read gets a reply.
     const SocketFolder sockets{folder.path()};
     Socket socket{Socket::Kind::kRequest};
-    REQUIRE(socket.dial(sockets.path(kCommandsSocket), 5s));
+    REQUIRE(socket.dial(sockets.path(kCommandsSocket), 5s) == Socket::Dialled::kConnected);
     REQUIRE(socket.send("{\"command\":\"pause\"}", 5s));
     const auto reply = socket.receive(5s);
     REQUIRE(reply);
@@ -146,7 +146,7 @@ TEST_CASE("requests are answered side by side, and each client gets its own repl
                           }};
     const auto dialled = [&] {
         auto socket = std::make_unique<Socket>(Socket::Kind::kRequest);
-        REQUIRE(socket->dial(sockets.path(kCommandsSocket), 5s));
+        REQUIRE(socket->dial(sockets.path(kCommandsSocket), 5s) == Socket::Dialled::kConnected);
         return socket;
     };
     const auto slow = dialled();
