@@ -20,6 +20,11 @@ namespace {
 constexpr std::size_t kMaxFileBytes = 64 * 1024;
 constexpr std::size_t kMaxAddressBytes = 300;
 
+/// HOST:PORT of a former release, where no voter listens any more. Appointed again, it is reached.
+bool is_former_address(const std::string& text) {
+    return text.find("://") == std::string::npos && text.find(':') != std::string::npos;
+}
+
 WantedVoter read_voter(const rapidjson::Value& value, std::size_t number,
                        const std::string& document) {
     if (!value.IsObject()) {
@@ -32,9 +37,11 @@ WantedVoter read_voter(const rapidjson::Value& value, std::size_t number,
         std::chrono::seconds{fields.integer("ticket_expires", 0, wire::kMaxUtcSeconds)}};
     if (fields.has("control")) {
         voter.control = fields.text("control", kMaxAddressBytes);
-        // A former release had HOST:PORT, where no voter listens any more: appoint it again.
-        if (!voter.control.starts_with("ssh://")) voter.control.clear();
-        if (!voter.control.empty()) (void)control::parse_remote_end(voter.control, document);
+        if (is_former_address(voter.control)) {
+            voter.control.clear();
+        } else {
+            (void)control::parse_remote_end(voter.control, document);
+        }
     }
     fields.finish();
     return voter;

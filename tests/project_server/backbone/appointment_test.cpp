@@ -32,6 +32,10 @@ TEST_CASE("an appointment is read as it was written", "[server]") {
     CHECK(read.settings == appointment.settings);
     const std::string settings = write_voter_settings(appointment.settings);
     CHECK(read_voter_settings(settings, "file") == appointment.settings);
+    // A former release had ports for its control plane here.
+    const std::string former = replaced(
+        settings, "\"seeds\":", "\"control\":{\"port\":4100,\"client\":\"00\"},\"seeds\":");
+    CHECK(read_voter_settings(former, "file") == appointment.settings);
 }
 
 TEST_CASE("a damaged or foreign appointment is refused in one sentence", "[server]") {
@@ -78,13 +82,17 @@ TEST_CASE("wanted voters are read as they were written, or refused as a whole", 
     std::ranges::sort(wanted.voters, {}, &WantedVoter::key);
     write_voters(file, wanted);
     CHECK(read_voters(file) == wanted);
-    for (const char* const address :
-         {"nowhere", "host:4100", "ssh://host/voter", "ssh://dedloc@host:0/voter"}) {
+    for (const char* const address : {"nowhere", "ssh://host/voter", "ssh://dedloc@host:0/voter"}) {
         WantedVoters other = wanted;
         other.voters[0].control = address;
         write_voters(file, other);
         CHECK_THROWS_WITH(read_voters(file), Catch::Contains("voters.json"));
     }
+    WantedVoters former = wanted;
+    former.voters[1].control = "198.51.100.7:4100";
+    write_voters(file, former);
+    former.voters[1].control.clear();
+    CHECK(read_voters(file) == former);
     write_voters(file, wanted);
     const std::string text = platform::read_text(file);
     for (std::size_t size = 0; size + 2 < text.size(); ++size) {
