@@ -140,11 +140,6 @@ SharedBytes read_vectors(const platform::DurableFile& file, std::uint64_t offset
 
 }  // namespace
 
-std::uint64_t max_state_file_bytes(const formats::RunFile& run) {
-    return kFixedBytes + 2 * kMaxRecordBytes + kSealBytes + formats::kCheckpointHeadBytes +
-           formats::state_bytes(run);
-}
-
 void write_state_file(const std::filesystem::path& path, const RunId& run, const StatePlace& place,
                       const StateToSave& state) {
     DEDLOC_CHECK(place.step() == state.head.step, "a decision leads to the state that is saved",

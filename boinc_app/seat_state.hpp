@@ -51,12 +51,9 @@ struct SavedState {
     CopiedState state;  ///< the bytes have the digest of their head; no voter has signed that one
 };
 
-/// Bytes of the largest file of a run. While it is replaced there are two of them.
-std::uint64_t max_state_file_bytes(const formats::RunFile& run);
-
-/// Replaces the file as platform::replace_file does, in pieces of 2 MiB: after a crash at any
-/// moment `path` holds the former contents or all new ones. Requires place.step() ==
-/// state.head.step.
+/// Replaces the file as platform::replace_file does, in pieces of 2 MiB; meanwhile there are two of
+/// them. After a crash at any moment `path` holds the former contents or all new ones. Requires
+/// place.step() == state.head.step.
 /// Errors  IoError (disk full, …): the former contents remain
 void write_state_file(const std::filesystem::path& path, const RunId& run, const StatePlace& place,
                       const StateToSave& state);

@@ -24,9 +24,9 @@ enum class Addend {
     kOwed,  ///< the rounding errors of earlier vectors
 };
 
-/// kWrites: writes the encoded values. kKeeps: writes the rounding errors, over `owed` if they are
-/// the same array. Returns how many x are not finite.
-template <Addend kAddend, bool kWrites, bool kKeeps>
+/// kKeeps: writes the rounding errors instead of the encoded values, over `owed` if they are the
+/// same array. Returns how many x are not finite.
+template <Addend kAddend, bool kKeeps>
 struct Shorten {
     DEDLOC_LOOP std::uint32_t run(const float* values, const float* owed, Bfloat16* out,
                                   float* error, std::size_t count) {
@@ -37,8 +37,11 @@ struct Shorten {
             if constexpr (kAddend == Addend::kZero) x = x + 0.0F;
             if constexpr (kAddend == Addend::kOwed) x = x + owed[i];
             const Bfloat16 rounded = to_bfloat16(x);
-            if constexpr (kWrites) out[i].bits = rounded.bits;
-            if constexpr (kKeeps) error[i] = x - to_float(rounded);
+            if constexpr (kKeeps) {
+                error[i] = x - to_float(rounded);
+            } else {
+                out[i].bits = rounded.bits;
+            }
             bad += is_finite(x) ? 0u : 1u;
         }
         return bad;
@@ -60,25 +63,23 @@ std::uint32_t shorten_to_bfloats(InstructionSet set, const float* values, Bfloat
                                  std::size_t count) {
     const float* const owed = nullptr;
     float* const error = nullptr;
-    return run_for<Shorten<Addend::kNothing, true, false>>(set, values, owed, out, error, count);
+    return run_for<Shorten<Addend::kNothing, false>>(set, values, owed, out, error, count);
 }
 
 std::uint32_t shorten_to_bfloats(InstructionSet set, const float* values, const float* owed,
                                  Bfloat16* out, std::size_t count) {
     float* const error = nullptr;
     if (owed == nullptr) {
-        return run_for<Shorten<Addend::kZero, true, false>>(set, values, owed, out, error, count);
+        return run_for<Shorten<Addend::kZero, false>>(set, values, owed, out, error, count);
     }
-    return run_for<Shorten<Addend::kOwed, true, false>>(set, values, owed, out, error, count);
+    return run_for<Shorten<Addend::kOwed, false>>(set, values, owed, out, error, count);
 }
 
-std::uint32_t shorten_keeping_errors(InstructionSet set, const float* values, float* error,
-                                     Bfloat16* out, std::size_t count) {
+std::uint32_t keep_bfloat_errors(InstructionSet set, const float* values, float* error,
+                                 std::size_t count) {
     const float* const owed = error;
-    if (out == nullptr) {
-        return run_for<Shorten<Addend::kOwed, false, true>>(set, values, owed, out, error, count);
-    }
-    return run_for<Shorten<Addend::kOwed, true, true>>(set, values, owed, out, error, count);
+    Bfloat16* const out = nullptr;
+    return run_for<Shorten<Addend::kOwed, true>>(set, values, owed, out, error, count);
 }
 
 }  // namespace dedloc::kernels

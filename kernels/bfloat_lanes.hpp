@@ -1,6 +1,5 @@
-// bfloat16 in the lanes of a vector: the loops that quantize.hpp, dequantize.hpp and the round's
-// codec share. Every bit is the same with any instruction set, with one exception: the sum of two
-// NaNs is either of them.
+// bfloat16 in the lanes of a vector. Every bit is the same with any instruction set, with one
+// exception: the sum of two NaNs is either of them.
 //
 // Each function is one pass over its data. The caller holds an ExactArithmetic, and its spans are
 // long enough and do not overlap.
@@ -27,9 +26,9 @@ std::uint32_t shorten_to_bfloats(InstructionSet set, const float* values, Bfloat
 /// changes only −0. Returns how many x are not finite.
 std::uint32_t shorten_to_bfloats(InstructionSet set, const float* values, const float* owed,
                                  Bfloat16* out, std::size_t count);
-/// The same for x[i] = values[i] + error[i]; the new error[i] is x[i] − to_float(out[i]). `out` may
-/// be null: only the errors are computed.
-std::uint32_t shorten_keeping_errors(InstructionSet set, const float* values, float* error,
-                                     Bfloat16* out, std::size_t count);
+/// Computes the rounding errors: error[i] = x[i] − to_float(to_bfloat16(x[i])), where x[i] =
+/// values[i] + error[i]. Returns how many x are not finite.
+std::uint32_t keep_bfloat_errors(InstructionSet set, const float* values, float* error,
+                                 std::size_t count);
 
 }  // namespace dedloc::kernels

@@ -18,23 +18,11 @@ struct AddSquares {
     }
 };
 
-struct Scale {
-    DEDLOC_LOOP void run(float* values, std::size_t count, float factor) {
-        DEDLOC_INDEPENDENT
-        for (std::size_t i = 0; i < count; ++i) values[i] = factor * values[i];
-    }
-};
-
 }  // namespace
 
 void require_length(std::size_t count) {
     DEDLOC_KERNEL_REQUIRE(count <= kMaxElements, "more elements than a reduction can take",
                           static_cast<double>(count));
-}
-
-void require_norm_limit(float limit) {
-    DEDLOC_KERNEL_REQUIRE(is_finite(limit) && limit >= 0,
-                          "a norm limit must be finite and positive", static_cast<double>(limit));
 }
 
 double sum_of_squares(std::span<const float> values, const Workers& workers) {
@@ -55,7 +43,8 @@ double global_norm(std::span<const float> values, const Workers& workers) {
 
 float clip_factor(double norm, float limit) {
     DEDLOC_KERNEL_REQUIRE(std::isfinite(norm) && norm >= 0, "a norm must be finite", norm);
-    require_norm_limit(limit);
+    DEDLOC_KERNEL_REQUIRE(is_finite(limit) && limit >= 0,
+                          "a norm limit must be finite and positive", static_cast<double>(limit));
     const auto wide_limit = static_cast<double>(limit);
     if (limit <= 0 || norm <= wide_limit) return 1.0f;
     const ExactArithmetic exact;
@@ -63,18 +52,6 @@ float clip_factor(double norm, float limit) {
     const volatile double divisor = norm;
     const volatile float factor = static_cast<float>(wide_limit / divisor);
     return factor;
-}
-
-void require_clip(float factor) {
-    DEDLOC_KERNEL_REQUIRE(is_finite(factor), "a clip factor must be finite",
-                          static_cast<double>(factor));
-}
-
-void clip(std::span<float> values, float factor, const Workers& workers) {
-    require_clip(factor);
-    for_each_segment(values.size(), workers, [&](std::size_t first, std::size_t count) {
-        run_for<Scale>(workers.instruction_set(), values.data() + first, count, factor);
-    });
 }
 
 }  // namespace dedloc::kernels

@@ -1,4 +1,4 @@
-// Norms by one fixed reduction tree, and clipping by the norm.
+// Norms by one fixed reduction tree, and the factor that clips by the norm.
 #pragma once
 
 #include <span>
@@ -16,7 +16,8 @@ double sum_of_squares(std::span<const float> values, const Workers& workers = Th
 /// √ of sum_of_squares: the norm of a whole gradient, or of one tensor.
 double global_norm(std::span<const float> values, const Workers& workers = ThisThread{});
 
-/// The factor by which a gradient of norm `norm` is multiplied so that its norm is at most `limit`:
+/// The factor by which a gradient of norm `norm` is multiplied so that its norm is at most `limit`;
+/// the optimizers multiply by it in their own pass:
 ///
 ///     float(limit ÷ norm) if norm > limit > 0, else 1
 ///
@@ -24,10 +25,5 @@ double global_norm(std::span<const float> values, const Workers& workers = ThisT
 /// Requires  norm finite and ≥ 0, limit finite and ≥ 0      (aborts)
 /// Source    torch.nn.utils.clip_grad_norm_; differs: no 1e-6 added to the norm
 float clip_factor(double norm, float limit);
-
-/// values[i] ← factor × values[i]. LAMB multiplies in its own pass and does not need this.
-///
-/// Requires  factor finite      (aborts)      Thread  any      Cost  8 bytes an element
-void clip(std::span<float> values, float factor, const Workers& workers = ThisThread{});
 
 }  // namespace dedloc::kernels

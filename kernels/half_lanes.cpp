@@ -9,22 +9,15 @@ namespace {
 
 // --- halves to floats --------------------------------------------------------
 
-/// What is done with a number after it is widened.
-enum class Widened { kAsItIs, kScaled, kScaledAndAdded };
-
-template <Widened kUse>
+/// kAdds: adds to `out`.
+template <bool kAdds>
 struct Widen {
-    DEDLOC_LOOP std::uint32_t run(const Half* values, float scale, float* out, std::size_t count) {
-        std::uint32_t bad = 0;
+    DEDLOC_LOOP void run(const Half* values, float scale, float* out, std::size_t count) {
         DEDLOC_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
-            float value = to_float(values[i]);
-            if constexpr (kUse != Widened::kAsItIs) value = scale * value;
-            if constexpr (kUse == Widened::kScaledAndAdded) value = out[i] + value;
-            out[i] = value;
-            bad += is_finite(value) ? 0u : 1u;
+            const float value = scale * to_float(values[i]);
+            out[i] = kAdds ? out[i] + value : value;
         }
-        return bad;
     }
 };
 
@@ -52,9 +45,9 @@ struct Rounding {
     }
 };
 
-/// kAdds: adds `owed` and not `addend`. kWrites: writes the halves. kKeeps: writes the rounding
-/// errors. Returns how many x are not finite.
-template <bool kAdds, bool kWrites, bool kKeeps>
+/// kAdds: adds `owed` and not `addend`. kKeeps: writes the rounding errors instead of the halves.
+/// Returns how many x are not finite.
+template <bool kAdds, bool kKeeps>
 struct Shorten {
     DEDLOC_LOOP std::uint32_t run(Rounding r, std::size_t count) {
         std::uint32_t bad = 0;
@@ -63,8 +56,11 @@ struct Shorten {
             const float scaled = r.scale * r.values[i];
             const float x = scaled + (kAdds ? r.scale * r.owed[i] : r.addend);
             const Half rounded = to_half(x);
-            if constexpr (kWrites) r.out[i].bits = rounded.bits;
-            if constexpr (kKeeps) r.error[i] = r.inverse_scale * (x - to_float(rounded));
+            if constexpr (kKeeps) {
+                r.error[i] = r.inverse_scale * (x - to_float(rounded));
+            } else {
+                r.out[i].bits = rounded.bits;
+            }
             bad += is_finite(x) ? 0u : 1u;
         }
         return bad;
@@ -80,38 +76,23 @@ constexpr int kToEven = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 // Lanes: 8 with AVX2 and F16C.
 
 /// The conversion turns a signalling NaN into a quiet one, but so does the multiplication by the
-/// scale. Without a scale NaNs go through Widen.
-template <Widened kUse>
-DEDLOC_AVX2 std::uint32_t widen_avx2(const Half* values, float scale, float* out,
-                                     std::size_t count) {
-    const __m128i all_but_sign = _mm_set1_epi16(0x7fff);
-    const __m128i largest = _mm_set1_epi16(0x7bff);
+/// scale.
+template <bool kAdds>
+DEDLOC_AVX2 void widen_avx2(const Half* values, float scale, float* out, std::size_t count) {
     const __m256 scales = _mm256_set1_ps(scale);
-    std::uint32_t bad = 0;
     std::size_t i = 0;
     for (; i + 8 <= count; i += 8) {
         const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values + i));
-        __m256 value = _mm256_cvtph_ps(bits);
-        if constexpr (kUse == Widened::kAsItIs) {
-            const __m128i is_bad = _mm_cmpgt_epi16(_mm_and_si128(bits, all_but_sign), largest);
-            if (_mm_movemask_epi8(is_bad) != 0) {
-                bad += Widen<kUse>::run(values + i, scale, out + i, 8);
-                continue;
-            }
-        } else {
-            value = _mm256_mul_ps(scales, value);
-        }
-        if constexpr (kUse == Widened::kScaledAndAdded) {
-            value = _mm256_add_ps(_mm256_loadu_ps(out + i), value);
-        }
+        __m256 value = _mm256_mul_ps(scales, _mm256_cvtph_ps(bits));
+        if constexpr (kAdds) value = _mm256_add_ps(_mm256_loadu_ps(out + i), value);
         _mm256_storeu_ps(out + i, value);
     }
-    return bad + Widen<kUse>::run(values + i, scale, out + i, count - i);
+    Widen<kAdds>::run(values + i, scale, out + i, count - i);
 }
 
-template <bool kAdds, bool kWrites, bool kKeeps>
+template <bool kAdds, bool kKeeps>
 DEDLOC_AVX2 std::uint32_t shorten_avx2(Rounding r, std::size_t count) {
-    using Scalar = Shorten<kAdds, kWrites, kKeeps>;
+    using Scalar = Shorten<kAdds, kKeeps>;
     const __m256 all_but_sign = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     const __m256 largest = _mm256_set1_ps(65'504.0F);
     const __m256 scales = _mm256_set1_ps(r.scale);
@@ -129,10 +110,11 @@ DEDLOC_AVX2 std::uint32_t shorten_avx2(Rounding r, std::size_t count) {
             continue;
         }
         const __m128i halves = _mm256_cvtps_ph(x, kToEven);
-        if constexpr (kWrites) _mm_storeu_si128(reinterpret_cast<__m128i*>(r.out + i), halves);
         if constexpr (kKeeps) {
             const __m256 taken = _mm256_sub_ps(x, _mm256_cvtph_ps(halves));
             _mm256_storeu_ps(r.error + i, _mm256_mul_ps(inverses, taken));
+        } else {
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(r.out + i), halves);
         }
     }
     return bad + Scalar::run(Rounding::from(r, i), count - i);
@@ -140,36 +122,22 @@ DEDLOC_AVX2 std::uint32_t shorten_avx2(Rounding r, std::size_t count) {
 
 // Lanes: 16 with AVX-512.
 
-template <Widened kUse>
-DEDLOC_AVX512 std::uint32_t widen_avx512(const Half* values, float scale, float* out,
-                                         std::size_t count) {
-    const __m256i all_but_sign = _mm256_set1_epi16(0x7fff);
-    const __m256i largest = _mm256_set1_epi16(0x7bff);
+template <bool kAdds>
+DEDLOC_AVX512 void widen_avx512(const Half* values, float scale, float* out, std::size_t count) {
     const __m512 scales = _mm512_set1_ps(scale);
-    std::uint32_t bad = 0;
     std::size_t i = 0;
     for (; i + 16 <= count; i += 16) {
         const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values + i));
-        __m512 value = _mm512_cvtph_ps(bits);
-        if constexpr (kUse == Widened::kAsItIs) {
-            if (_mm256_cmpgt_epi16_mask(_mm256_and_si256(bits, all_but_sign), largest) != 0) {
-                bad += Widen<kUse>::run(values + i, scale, out + i, 16);
-                continue;
-            }
-        } else {
-            value = _mm512_mul_ps(scales, value);
-        }
-        if constexpr (kUse == Widened::kScaledAndAdded) {
-            value = _mm512_add_ps(_mm512_loadu_ps(out + i), value);
-        }
+        __m512 value = _mm512_mul_ps(scales, _mm512_cvtph_ps(bits));
+        if constexpr (kAdds) value = _mm512_add_ps(_mm512_loadu_ps(out + i), value);
         _mm512_storeu_ps(out + i, value);
     }
-    return bad + Widen<kUse>::run(values + i, scale, out + i, count - i);
+    Widen<kAdds>::run(values + i, scale, out + i, count - i);
 }
 
-template <bool kAdds, bool kWrites, bool kKeeps>
+template <bool kAdds, bool kKeeps>
 DEDLOC_AVX512 std::uint32_t shorten_avx512(Rounding r, std::size_t count) {
-    using Scalar = Shorten<kAdds, kWrites, kKeeps>;
+    using Scalar = Shorten<kAdds, kKeeps>;
     const __m512 largest = _mm512_set1_ps(65'504.0F);
     const __m512 scales = _mm512_set1_ps(r.scale);
     const __m512 inverses = _mm512_set1_ps(r.inverse_scale);
@@ -185,10 +153,11 @@ DEDLOC_AVX512 std::uint32_t shorten_avx512(Rounding r, std::size_t count) {
             continue;
         }
         const __m256i halves = _mm512_cvtps_ph(x, kToEven);
-        if constexpr (kWrites) _mm256_storeu_si256(reinterpret_cast<__m256i*>(r.out + i), halves);
         if constexpr (kKeeps) {
             const __m512 taken = _mm512_sub_ps(x, _mm512_cvtph_ps(halves));
             _mm512_storeu_ps(r.error + i, _mm512_mul_ps(inverses, taken));
+        } else {
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(r.out + i), halves);
         }
     }
     return bad + Scalar::run(Rounding::from(r, i), count - i);
@@ -196,39 +165,34 @@ DEDLOC_AVX512 std::uint32_t shorten_avx512(Rounding r, std::size_t count) {
 
 #endif
 
-template <Widened kUse>
-std::uint32_t widen(InstructionSet set, const Half* values, float scale, float* out,
-                    std::size_t count) {
+template <bool kAdds>
+void widen(InstructionSet set, const Half* values, float scale, float* out, std::size_t count) {
 #if defined(__x86_64__)
-    if (set == InstructionSet::kAvx512) return widen_avx512<kUse>(values, scale, out, count);
-    if (set == InstructionSet::kAvx2) return widen_avx2<kUse>(values, scale, out, count);
+    if (set == InstructionSet::kAvx512) return widen_avx512<kAdds>(values, scale, out, count);
+    if (set == InstructionSet::kAvx2) return widen_avx2<kAdds>(values, scale, out, count);
 #endif
-    return run_for<Widen<kUse>>(set, values, scale, out, count);
+    run_for<Widen<kAdds>>(set, values, scale, out, count);
 }
 
-template <bool kAdds, bool kWrites, bool kKeeps>
+template <bool kAdds, bool kKeeps>
 std::uint32_t shorten(InstructionSet set, const Rounding& r, std::size_t count) {
 #if defined(__x86_64__)
-    if (set == InstructionSet::kAvx512) return shorten_avx512<kAdds, kWrites, kKeeps>(r, count);
-    if (set == InstructionSet::kAvx2) return shorten_avx2<kAdds, kWrites, kKeeps>(r, count);
+    if (set == InstructionSet::kAvx512) return shorten_avx512<kAdds, kKeeps>(r, count);
+    if (set == InstructionSet::kAvx2) return shorten_avx2<kAdds, kKeeps>(r, count);
 #endif
-    return run_for<Shorten<kAdds, kWrites, kKeeps>>(set, r, count);
+    return run_for<Shorten<kAdds, kKeeps>>(set, r, count);
 }
 
 }  // namespace
 
-std::uint32_t widen_halves(InstructionSet set, const Half* values, float* out, std::size_t count) {
-    return widen<Widened::kAsItIs>(set, values, 1, out, count);
-}
-
 void widen_halves(InstructionSet set, const Half* values, float scale, float* out,
                   std::size_t count) {
-    widen<Widened::kScaled>(set, values, scale, out, count);
+    widen<false>(set, values, scale, out, count);
 }
 
 void add_halves(InstructionSet set, const Half* values, float scale, float* sum,
                 std::size_t count) {
-    widen<Widened::kScaledAndAdded>(set, values, scale, sum, count);
+    widen<true>(set, values, scale, sum, count);
 }
 
 std::uint32_t shorten_to_halves(InstructionSet set, const Unrounded& x, Half* out,
@@ -240,20 +204,8 @@ std::uint32_t shorten_to_halves(InstructionSet set, const Unrounded& x, Half* ou
                      .error = nullptr,
                      .inverse_scale = 1,
                      .out = out};
-    return x.owed == nullptr ? shorten<false, true, false>(set, r, count)
-                             : shorten<true, true, false>(set, r, count);
-}
-
-std::uint32_t shorten_to_halves(InstructionSet set, const float* values, float* error, Half* out,
-                                std::size_t count) {
-    const Rounding r{.values = values,
-                     .scale = 1,
-                     .owed = error,
-                     .addend = 0,
-                     .error = error,
-                     .inverse_scale = 1,
-                     .out = out};
-    return shorten<true, true, true>(set, r, count);
+    return x.owed == nullptr ? shorten<false, false>(set, r, count)
+                             : shorten<true, false>(set, r, count);
 }
 
 std::uint32_t keep_half_errors(InstructionSet set, const float* values, float scale, float* error,
@@ -265,7 +217,7 @@ std::uint32_t keep_half_errors(InstructionSet set, const float* values, float sc
                      .error = error,
                      .inverse_scale = 1 / scale,
                      .out = nullptr};
-    return shorten<true, false, true>(set, r, count);
+    return shorten<true, true>(set, r, count);
 }
 
 }  // namespace dedloc::kernels

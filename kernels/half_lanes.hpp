@@ -15,8 +15,6 @@
 
 namespace dedloc::kernels {
 
-/// out[i] = to_float(values[i]). Returns how many are not finite.
-std::uint32_t widen_halves(InstructionSet set, const Half* values, float* out, std::size_t count);
 /// out[i] = scale × to_float(values[i]).
 void widen_halves(InstructionSet set, const Half* values, float scale, float* out,
                   std::size_t count);
@@ -34,9 +32,6 @@ struct Unrounded {
 
 /// out[i] = to_half(x[i]). Returns how many x are not finite.
 std::uint32_t shorten_to_halves(InstructionSet set, const Unrounded& x, Half* out,
-                                std::size_t count);
-/// The same for x[i] = values[i] + error[i]; the new error[i] is x[i] − to_float(out[i]).
-std::uint32_t shorten_to_halves(InstructionSet set, const float* values, float* error, Half* out,
                                 std::size_t count);
 /// Computes the rounding errors: error[i] = (x[i] − to_float(to_half(x[i]))) ÷ scale, where x[i] =
 /// scale × values[i] + scale × error[i]. Returns how many x are not finite. Requires a scale of

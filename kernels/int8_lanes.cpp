@@ -35,9 +35,9 @@ struct Encoding {
     float* error;
 };
 
-/// kAdds: adds `owed`. kWrites: writes codes and exponents. kKeeps: writes the rounding errors.
-/// Returns the number of blocks in which an x is not finite.
-template <bool kAdds, bool kWrites, bool kKeeps>
+/// kAdds: adds `owed`. kKeeps: writes the rounding errors instead of codes and exponents. Returns
+/// the number of blocks in which an x is not finite.
+template <bool kAdds, bool kKeeps>
 struct Encode {
     DEDLOC_LOOP std::uint32_t run(Encoding e, std::size_t count) {
         std::uint32_t bad = 0;
@@ -61,7 +61,7 @@ struct Encode {
         }
         const std::uint32_t least = int8_exponent(largest);
         const std::uint32_t power = least > e.max_exponent ? e.max_exponent : least;
-        if constexpr (kWrites) {
+        if constexpr (!kKeeps) {
             e.exponents[first / kInt8BlockElements] = static_cast<std::uint8_t>(power);
         }
         const float scale = power_of_two(power);
@@ -69,18 +69,15 @@ struct Encode {
         DEDLOC_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
             const std::int8_t code = int8_code(x[i], inverse);
-            if constexpr (kWrites) e.codes[first + i] = code;
-            if constexpr (kKeeps) e.error[first + i] = x[i] - int8_value(code, scale);
+            if constexpr (kKeeps) {
+                e.error[first + i] = x[i] - int8_value(code, scale);
+            } else {
+                e.codes[first + i] = code;
+            }
         }
         return largest >= kInfinity ? 1u : 0u;
     }
 };
-
-template <bool kWrites, bool kKeeps>
-std::uint32_t encode(InstructionSet set, const Encoding& e, std::size_t count) {
-    return e.owed == nullptr ? run_for<Encode<false, kWrites, kKeeps>>(set, e, count)
-                             : run_for<Encode<true, kWrites, kKeeps>>(set, e, count);
-}
 
 // --- codes to floats ---------------------------------------------------------
 
@@ -136,19 +133,19 @@ std::uint32_t shorten_to_int8(InstructionSet set, const Unquantized& x, std::int
                      .codes = codes,
                      .exponents = exponents,
                      .error = nullptr};
-    return encode<true, false>(set, e, count);
+    return x.owed == nullptr ? run_for<Encode<false, false>>(set, e, count)
+                             : run_for<Encode<true, false>>(set, e, count);
 }
 
-std::uint32_t shorten_keeping_errors(InstructionSet set, const Unquantized& x, std::int8_t* codes,
-                                     std::uint8_t* exponents, float* error, std::size_t count) {
-    const Encoding e{.values = x.values,
-                     .owed = x.owed,
-                     .max_exponent = x.max_exponent,
-                     .codes = codes,
-                     .exponents = exponents,
+std::uint32_t keep_int8_errors(InstructionSet set, const float* values, std::uint32_t max_exponent,
+                               float* error, std::size_t count) {
+    const Encoding e{.values = values,
+                     .owed = error,
+                     .max_exponent = max_exponent,
+                     .codes = nullptr,
+                     .exponents = nullptr,
                      .error = error};
-    return codes == nullptr ? encode<false, true>(set, e, count)
-                            : encode<true, true>(set, e, count);
+    return run_for<Encode<true, true>>(set, e, count);
 }
 
 std::uint32_t widen_int8(InstructionSet set, const std::int8_t* codes,

@@ -1,6 +1,9 @@
-// int8 blocks in the lanes of a vector: the loops that quantize.hpp, dequantize.hpp and the round's
-// codec share. Arrays begin at a block; the last block may be short. Every bit is the same with any
-// instruction set.
+// int8 blocks in the lanes of a vector: 64 elements share a power of two as scale. Arrays begin at
+// a block; the last block may be short. Every bit is the same with any instruction set.
+//
+// The scale of a block is s = 2^(e−127), sent as one byte e: the smallest from 2⁻¹²⁶ to 2¹²¹ with
+// s × 127 ≥ the block's largest magnitude. The error of a value is at most s ÷ 2, but s within 1 %
+// of the largest float. Decoding is exact.
 //
 // Each function is one pass over its data. The caller holds an ExactArithmetic, and its spans are
 // long enough and do not overlap.
@@ -16,6 +19,10 @@ namespace dedloc::kernels {
 
 /// Elements that share an int8 scale.
 inline constexpr std::size_t kInt8BlockElements = 64;
+/// Number of int8 blocks of a vector.
+constexpr std::size_t int8_block_count(std::size_t elements) {
+    return elements / kInt8BlockElements + (elements % kInt8BlockElements != 0 ? 1 : 0);
+}
 /// The largest exponent of a scale: 127 times a larger one is beyond fp32.
 inline constexpr std::uint32_t kInt8MaxExponent = 248;
 /// The least bound of exponents: with it no float has 2²² scales, up to which int8_code() rounds.
@@ -39,10 +46,11 @@ struct Unquantized {
 /// finite.
 std::uint32_t shorten_to_int8(InstructionSet set, const Unquantized& x, std::int8_t* codes,
                               std::uint8_t* exponents, std::size_t count);
-/// The same; also writes the rounding errors x[i] − value of code[i] to `error`, which may be
-/// x.owed. `codes` and `exponents` may both be null: only the errors are computed.
-std::uint32_t shorten_keeping_errors(InstructionSet set, const Unquantized& x, std::int8_t* codes,
-                                     std::uint8_t* exponents, float* error, std::size_t count);
+/// Computes the rounding errors: error[i] = x[i] − the value of its code, where x[i] = values[i] +
+/// error[i] and max_exponent is that of Unquantized. Returns the number of blocks in which an x is
+/// not finite.
+std::uint32_t keep_int8_errors(InstructionSet set, const float* values, std::uint32_t max_exponent,
+                               float* error, std::size_t count);
 
 /// out[i] = codes[i] × the scale of its block. Returns how many are not finite. Exponents are 1 to
 /// 255, any codes.

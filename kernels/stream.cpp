@@ -11,20 +11,14 @@ namespace dedloc::kernels {
 
 #if defined(__x86_64__)
 
-void stream_floats(float* to, const float* from, std::size_t count,
-                   std::span<const std::byte> ahead) {
+void stream_floats(float* to, const float* from, std::size_t count) {
     constexpr std::size_t kLine = 64;
     constexpr std::size_t kLineFloats = kLine / sizeof(float);
     const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % kLine;
     const std::size_t head = std::min(count, past == 0 ? 0 : (kLine - past) / sizeof(float));
     std::memcpy(to, from, head * sizeof(float));
-    const std::size_t bytes_ahead = count == 0 ? 0 : ahead.size() / count;  // for each float
     std::size_t i = head;
     for (; i + kLineFloats <= count; i += kLineFloats) {
-        if (bytes_ahead != 0) {
-            const std::byte* const next = ahead.data() + i * bytes_ahead;
-            _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T0);
-        }
         const __m128 a = _mm_loadu_ps(from + i);
         const __m128 b = _mm_loadu_ps(from + i + 4);
         const __m128 c = _mm_loadu_ps(from + i + 8);
@@ -43,7 +37,7 @@ void stream_fence() {
 
 #else
 
-void stream_floats(float* to, const float* from, std::size_t count, std::span<const std::byte>) {
+void stream_floats(float* to, const float* from, std::size_t count) {
     std::memcpy(to, from, count * sizeof(float));
 }
 

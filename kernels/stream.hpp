@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 namespace dedloc::kernels {
 
@@ -13,10 +12,8 @@ namespace dedloc::kernels {
 inline constexpr std::size_t kStreamedBytes = std::size_t{16} << 20;
 
 /// Copies a block that was just computed, and is still in a cache, to its place in a large result.
-/// Other threads see it after stream_fence(). Also prefetches `ahead`, the input of the next block,
-/// so that memory is read while it is written.
-void stream_floats(float* to, const float* from, std::size_t count,
-                   std::span<const std::byte> ahead = {});
+/// Other threads see it after stream_fence().
+void stream_floats(float* to, const float* from, std::size_t count);
 
 /// Must follow the last stream_floats of a task.
 void stream_fence();

@@ -7,7 +7,6 @@
 #include "kernels/check.hpp"
 #include "kernels/exact_arithmetic.hpp"
 #include "kernels/reduction.hpp"
-#include "kernels/requirements.hpp"
 #include "kernels/stream.hpp"
 
 namespace dedloc::kernels {
@@ -79,10 +78,8 @@ float as_float(std::uint64_t total) {
     return rounded;
 }
 
-}  // namespace
-
-float require_weighted_mean(std::span<const std::span<const float>> parts,
-                            std::span<const std::uint64_t> weights, std::span<const float> out) {
+/// Checks the arguments. Returns the sum of the weights, by which the mean is divided.
+float samples_of(Parts parts, std::span<const std::uint64_t> weights, std::span<const float> out) {
     DEDLOC_KERNEL_REQUIRE(!parts.empty(), "a mean needs at least one part");
     DEDLOC_KERNEL_REQUIRE(parts.size() == weights.size(), "every part needs its weight",
                           static_cast<double>(parts.size()), static_cast<double>(weights.size()));
@@ -102,10 +99,12 @@ float require_weighted_mean(std::span<const std::span<const float>> parts,
     return as_float(total);
 }
 
+}  // namespace
+
 void weighted_mean(std::span<const std::span<const float>> parts,
                    std::span<const std::uint64_t> weights, std::span<float> out,
                    const Workers& workers) {
-    const float samples = require_weighted_mean(parts, weights, out);
+    const float samples = samples_of(parts, weights, out);
     const InstructionSet set = workers.instruction_set();
     const bool is_streamed = out.size_bytes() >= kStreamedBytes;
     for_each_segment(out.size(), workers, [&](std::size_t begin, std::size_t length) {

@@ -1,8 +1,6 @@
 #include "project_server/settings.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
 
 #include <algorithm>
 #include <cctype>
@@ -13,6 +11,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/accounts/email_address.hpp"
+#include "project_server/json/value.hpp"
 #include "project_server/official_settings.hpp"
 
 namespace dedloc::server {
@@ -133,34 +132,23 @@ void check_mail(const Settings& settings) {
     }
 }
 
-void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
-         const std::string& text) {
-    if (text.empty()) return;
-    writer.Key(name);
-    writer.String(text.c_str(), static_cast<rapidjson::SizeType>(text.size()));
+/// Adds a field unless the text is empty.
+void put(json::Value& fields, const char* name, const std::string& text) {
+    if (!text.empty()) fields.set(name, text);
 }
 
-void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
-         const std::vector<std::string>& texts) {
-    if (texts.empty()) return;
-    writer.Key(name);
-    writer.StartArray();
-    for (const std::string& text : texts) writer.String(text.c_str());
-    writer.EndArray();
+void put(json::Value& fields, const char* name, const std::vector<std::string>& texts) {
+    if (!texts.empty()) fields.set(name, json::Value::List(texts.begin(), texts.end()));
 }
 
-void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
-         const Addresses& addresses) {
+void put(json::Value& fields, const char* name, const Addresses& addresses) {
     std::vector<std::string> texts;
     for (const auto& address : addresses) texts.push_back(address.text());
-    put(writer, name, texts);
+    put(fields, name, texts);
 }
 
-void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
-         const std::optional<double>& number) {
-    if (!number) return;
-    writer.Key(name);
-    writer.Double(*number);
+void put(json::Value& fields, const char* name, const std::optional<double>& number) {
+    if (number) fields.set(name, *number);
 }
 
 }  // namespace
@@ -278,42 +266,36 @@ Settings read_settings(const std::filesystem::path& project) {
 }
 
 void write_settings(const std::filesystem::path& project, const Settings& settings) {
-    rapidjson::StringBuffer buffer;
-    rapidjson::PrettyWriter<rapidjson::StringBuffer> writer(buffer);
-    writer.StartObject();
-    put(writer, "name", settings.name);
-    put(writer, "url", settings.url);
-    put(writer, "listen", settings.listen);
-    put(writer, "redirect", settings.redirect);
-    put(writer, "certificate", settings.certificate.string());
-    put(writer, "certificate_key", settings.certificate_key.string());
-    put(writer, "acme_webroot", settings.acme_webroot.string());
-    put(writer, "proxies", settings.proxies);
-    put(writer, "peer_listen", settings.peer_listen);
-    put(writer, "peer_address", settings.peer_address);
+    json::Value fields;
+    put(fields, "name", settings.name);
+    put(fields, "url", settings.url);
+    put(fields, "listen", settings.listen);
+    put(fields, "redirect", settings.redirect);
+    put(fields, "certificate", settings.certificate.string());
+    put(fields, "certificate_key", settings.certificate_key.string());
+    put(fields, "acme_webroot", settings.acme_webroot.string());
+    put(fields, "proxies", settings.proxies);
+    put(fields, "peer_listen", settings.peer_listen);
+    put(fields, "peer_address", settings.peer_address);
     for (const auto& [name, port] : {std::pair{"peer_port", settings.peer_port},
                                      std::pair{"server_port", settings.server_port},
                                      std::pair{"gateway_port", settings.gateway_port},
                                      std::pair{"database_port", settings.database_port}}) {
-        writer.Key(name);
-        writer.Uint(port);
+        fields.set(name, port);
     }
-    writer.Key("keep_days");
-    writer.Int(settings.keep_days);
+    fields.set("keep_days", settings.keep_days);
     for (const auto& [name, number] :
          {std::pair{"max_links", std::uint64_t{settings.max_links}},
           std::pair{"seats_per_account", settings.seats_per_account},
           std::pair{"seats_per_network", settings.seats_per_network}}) {
-        writer.Key(name);
-        writer.Uint64(number);
+        fields.set(name, number);
     }
-    put(writer, "flops_per_gpu", settings.flops_per_gpu);
-    put(writer, "flops_per_core", settings.flops_per_core);
-    put(writer, "mail_from", settings.mail_from);
-    put(writer, "mail_relay", settings.mail_relay);
-    put(writer, "mail_credentials", settings.mail_credentials.string());
-    writer.EndObject();
-    platform::replace_file(project / kFile, std::string(buffer.GetString()) + "\n");
+    put(fields, "flops_per_gpu", settings.flops_per_gpu);
+    put(fields, "flops_per_core", settings.flops_per_core);
+    put(fields, "mail_from", settings.mail_from);
+    put(fields, "mail_relay", settings.mail_relay);
+    put(fields, "mail_credentials", settings.mail_credentials.string());
+    platform::replace_file(project / kFile, json::write_pretty(fields) + "\n");
 }
 
 }  // namespace dedloc::server

@@ -2,6 +2,7 @@
 # selection is a failure. Labels are those of tests/run; target tests_LABEL builds all of one.
 # THREADS adds the label threads: processes of ours that have several, for the thread sanitizer.
 # ALONE lists sources that cannot share a batch: other sources have local helpers of the same name.
+# TIMEOUT is for tests that hang: the default leaves time on a machine that is busy.
 # Tests themselves gain nothing from -O3 and take a quarter longer to compile with it.
 foreach(label tidy unit sim integration threads pages net gpu bench fuzz)
     add_custom_target(tests_${label})
@@ -16,7 +17,7 @@ function(dedloc_test name)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     add_test(NAME ${name} COMMAND ${name} -w NoTests ${A_ARGUMENTS})
     if(NOT A_TIMEOUT)
-        set(A_TIMEOUT 120)
+        set(A_TIMEOUT 3600)
     endif()
     if(DEDLOC_SANITIZE)
         math(EXPR A_TIMEOUT "10 * ${A_TIMEOUT}")

@@ -20,10 +20,6 @@ const Names kSystem{"sys/",    "arpa/",     "netinet/",  "net/",     "netdb.h",
                     "pwd.h",   "poll.h",    "sched.h",   "spawn.h",  "time.h",
                     "linux/",  "grp.h",     "dlfcn.h",   "link.h",   "elf.h",
                     "glob.h",  "termios.h", "ifaddrs.h", "malloc.h", "dirent.h"};
-const Names kBoincServer{"boinc_db.h",    "boinc_db_types.h", "sched_config.h", "sched_util",
-                         "backend_lib.h", "config.h",         "credit.h",       "crypt.h",
-                         "md5_file.h",    "parse.h",          "str_util.h",     "filesys.h",
-                         "util.h",        "error_numbers.h",  "common_defs.h",  "sched_msgs.h"};
 const Names kBoincApp{"api/boinc_api.h", "boinc_api.h",     "app_ipc.h",
                       "filesys.h",       "error_numbers.h", "boinc/"};
 const Names kJson{"rapidjson/"};
@@ -108,7 +104,7 @@ Layers core_layers() {
         core("peer/round/",
              {"peer/config.hpp", "peer/events.hpp", "peer/outbox.hpp", "peer/membership/",
               "peer/planning/", "peer/progress/", "peer/state/", "kernels/"}),
-        core("peer/ledger/", {"peer/membership/quorum.hpp", "peer/formats/"}),
+        core("peer/ledger/", {"peer/membership/quorum.hpp"}),
         core("peer/core/",
              {"peer/peer.hpp", "peer/config.hpp", "peer/events.hpp", "peer/outbox.hpp",
               "peer/membership/", "peer/progress/", "peer/round/", "peer/state/", "kernels/"}),
@@ -232,77 +228,145 @@ Layers app_layers() {
     };
 }
 
-/// Texts to token ids as other programs do it, with the data of ICU.
-Layer tokenizer_layer() {
-    return {"project_server/tokenizer/",
-            joined({Names{"project_server/tokenizer/", "project_server/huggingface/",
-                          "peer/formats/", "peer/platform/", "peer/base/", "unicode/"},
-                    kText}),
-            {"random"},
-            kNoChance};
+/// A part of the server. `rooms` are other parts of it, `names` anything else.
+Layer server(const std::string& room, const Names& rooms, const Names& names) {
+    const std::string folder = "project_server/" + room;
+    Names allowed = joined({Names{"peer/base/"}, names, kText});
+    if (!room.empty()) allowed.push_back(folder);
+    for (const std::string& other : rooms) allowed.push_back("project_server/" + other);
+    return {folder, allowed, {"random"}, kNoChance};
 }
 
-Layers project_layers() {
+/// A part of the server that calls the operating system itself.
+Layer posix_server(const std::string& room, const Names& rooms, const Names& names) {
+    return server(room, rooms, joined({names, kSystem}));
+}
+
+/// What needs nothing of a project, and the database.
+Layers server_ground() {
     return {
-        // Verdicts on what volunteers send, and the daemon that asks for them.
-        {"validators/",
-         joined({Names{"validators/", "peer/formats/", "peer/wire/", "peer/base/",
-                       "peer/platform/files.hpp", "peer/platform/stop_signals.hpp", "CLI/",
-                       "project_server/daemon.hpp", "project_server/database/",
-                       "project_server/settings.hpp", "project_server/xml/job_documents.hpp",
-                       "project_server/backbone/uploaded_checkpoint.hpp", "config.h",
-                       "boinc_db_types.h", "sched_util_basic.h"},
-                 kSystem, kText}),
-         {"random"},
-         kNoChance},
-        {"project_server/",
-         joined({Names{"project_server/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "peer/net/gateway/http_request.hpp", "CLI/", "sodium.h",
-                       "mysql.h", "mysqld_error.h", "httplib.h", "openssl/", "curl/",
-                       "sentencepiece_", "unicode/", "kainjow/", "zlib.h"},
-                 kBoincServer, kSystem, kJson, kText}),
-         {"random"},
-         kNoChance},
+        server("json/", {}, {"rapidjson/"}),
+        server("xml/", {}, {"unicode/"}),
         // XML files that administrators write. All other XML is BOINC's loose kind, and is read by
         // project_server/xml/xml.
         {"project_server/xml/xml_text.",
          joined({Names{"project_server/xml/xml_text.hpp", "peer/base/", "pugixml.hpp"}, kText}),
          kNoThreadHeaders, kNoChance},
-        // A run that starts from a model needs the first values of a new run, too.
-        {"project_server/cli/",
-         joined({Names{"project_server/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "peer/state/run_state.hpp", "CLI/", "sodium.h", "archive.h",
-                       "archive_entry.h"},
-                 kSystem, kJson, kText}),
-         {"random"},
-         kNoChance},
-        tokenizer_layer(),
         // Files of Hugging Face: formats only, no project and no database.
-        {"project_server/huggingface/",
-         joined(
-             {Names{"project_server/huggingface/", "peer/formats/", "peer/platform/", "peer/base/",
-                    "kernels/arithmetic.hpp", "sodium.h", "archive.h", "archive_entry.h"},
-              kJson, kText}),
-         {"random"},
-         kNoChance},
-        // Measures models, so it computes with them as the app does.
-        {"project_server/evaluate/",
-         joined({Names{"project_server/", "boinc_app/training/", "boinc_app/shard_files.hpp",
-                       "peer/state/", "peer/formats/", "peer/wire/", "peer/platform/", "peer/base/",
-                       "kernels/", "CLI/"},
-                 kJson, kText}),
-         {"random"},
-         kNoChance},
+        server("huggingface/", {"json/"},
+               {"peer/formats/", "peer/platform/", "kernels/arithmetic.hpp", "archive.h",
+                "archive_entry.h", "sodium.h"}),
+        // Texts to token ids as other programs do it, with the data of ICU.
+        server("tokenizer/", {"huggingface/"}, {"peer/formats/", "peer/platform/", "unicode/"}),
+        posix_server("corpus/", {"huggingface/", "tokenizer/"},
+                     {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
+                      "sentencepiece_trainer.h", "unicode/"}),
         // The control plane: messages and their sockets, which alone know nng.
-        {"project_server/control/",
-         joined({Names{"project_server/control/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "nng/"},
-                 kSystem, kJson, kText}),
-         {"random"},
-         kNoChance},
+        posix_server("control/", {"json/"},
+                     {"peer/formats/", "peer/wire/", "peer/platform/", "nng/"}),
+        posix_server("database/", {"xml/xml_text.hpp"},
+                     {"peer/formats/", "peer/wire/", "peer/platform/", "boinc_db.h", "config.h",
+                      "md5_file.h", "mysql.h", "mysqld_error.h", "sched_config.h", "sodium.h"}),
+        // The files beside the folders: settings, keys and the main functions of the daemons.
+        posix_server("",
+                     {"settings.hpp", "official_settings.hpp", "daemon.hpp", "handover.hpp",
+                      "signed_revocations.hpp", "ticket_key.hpp", "accounts/email_address.hpp",
+                      "json/", "xml/xml_text.hpp"},
+                     {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/", "sodium.h"}),
+    };
+}
+
+/// Volunteers: their accounts, what their clients ask for, what they see.
+Layers volunteer_layers() {
+    return {
+        server("http/", {"database/", "xml/"}, {"peer/platform/", "httplib.h"}),
+        posix_server("publishing/", {"database/", "xml/"},
+                     {"peer/platform/", "config.h", "crypt.h", "md5_file.h", "openssl/", "zlib.h"}),
+        server("scheduler/", {"database/", "publishing/", "xml/"},
+               {"peer/formats/", "peer/platform/", "boinc_db_types.h"}),
+        posix_server("transfer/", {"database/", "publishing/", "xml/"},
+                     {"peer/wire/", "peer/platform/", "config.h", "sched_util_basic.h"}),
+        server("transitioner/", {"database/"},
+               {"backend_lib.h", "boinc_db.h", "boinc_db_types.h", "config.h", "crypt.h"}),
+        server("accounts/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
+               {"peer/platform/", "config.h", "curl/", "error_numbers.h", "sodium.h"}),
+        server("admin/", {"accounts/", "database/", "json/"}, {}),
+        posix_server(
+            "gateway/",
+            {"daemon.hpp", "database/", "handover.hpp", "http/", "scheduler/plan_class.hpp",
+             "settings.hpp", "signed_revocations.hpp", "ticket_key.hpp", "xml/"},
+            {"peer/formats/", "peer/wire/", "peer/platform/", "httplib.h", "sodium.h"}),
+        posix_server("web/data/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
+                     {"peer/formats/", "peer/wire/", "peer/platform/", "zlib.h"}),
+        server(
+            "web/",
+            {"accounts/", "backbone/remote_voters.hpp", "control/", "daemon.hpp", "database/",
+             "http/", "json/", "scheduler/", "settings.hpp", "transfer/", "transitioner/", "xml/"},
+            {"peer/platform/", "config.h", "error_numbers.h", "httplib.h", "kainjow/"}),
+    };
+}
+
+/// Runs and the project as a whole, up to the command line.
+Layers operator_layers() {
+    return {
         // The backbone is a member of the swarm as well.
-        {"project_server/backbone/",
-         joined({Names{"project_server/", "peer/", "kernels/", "CLI/", "sodium.h"}, kSystem, kJson,
+        posix_server("backbone/",
+                     {"control/", "daemon.hpp", "database/", "json/", "settings.hpp",
+                      "signed_revocations.hpp"},
+                     {"peer/", "kernels/", "CLI/"}),
+        server("work/", {"daemon.hpp", "database/", "settings.hpp", "xml/"},
+               {"peer/formats/", "peer/platform/", "CLI/", "backend_lib.h", "boinc_db.h",
+                "config.h", "sched_config.h", "sched_util.h"}),
+        posix_server("official/",
+                     {"database/", "handover.hpp", "json/", "official_settings.hpp", "publishing/",
+                      "settings.hpp", "ticket_key.hpp", "work/", "xml/"},
+                     {"peer/formats/", "peer/platform/", "boinc_db_types.h", "config.h",
+                      "sched_util.h", "sodium.h"}),
+        posix_server("purge/",
+                     {"daemon.hpp", "database/", "official/", "publishing/", "work/", "xml/"},
+                     {"peer/formats/", "peer/platform/", "CLI/", "config.h", "sched_util.h"}),
+        posix_server("packaging/", {"json/", "publishing/"}, {"peer/platform/", "openssl/"}),
+        // Measures models, so it computes with them as the app does.
+        server("evaluate/", {"backbone/", "daemon.hpp", "database/", "json/", "settings.hpp"},
+               {"boinc_app/training/", "boinc_app/shard_files.hpp", "peer/state/", "peer/formats/",
+                "peer/platform/", "kernels/", "CLI/"}),
+        posix_server("check/",
+                     {"backbone/", "control/", "corpus/", "database/", "official/", "publishing/",
+                      "settings.hpp", "ticket_key.hpp", "xml/"},
+                     {"peer/formats/", "peer/platform/", "peer/net/gateway/http_request.hpp",
+                      "config.h", "openssl/", "sched_util_basic.h"}),
+        // A run that starts from a model needs the first values of a new run, too.
+        posix_server("cli/",
+                     {"accounts/",
+                      "admin/",
+                      "backbone/",
+                      "check/",
+                      "control/",
+                      "corpus/",
+                      "daemon.hpp",
+                      "database/",
+                      "handover.hpp",
+                      "huggingface/",
+                      "json/",
+                      "official/",
+                      "packaging/",
+                      "publishing/",
+                      "scheduler/",
+                      "settings.hpp",
+                      "signed_revocations.hpp",
+                      "ticket_key.hpp",
+                      "tokenizer/",
+                      "transfer/",
+                      "xml/"},
+                     {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/",
+                      "CLI/", "archive.h", "archive_entry.h", "sodium.h"}),
+        // Verdicts on what volunteers send, and the daemon that asks for them.
+        {"validators/",
+         joined({Names{"validators/", "project_server/backbone/uploaded_checkpoint.hpp",
+                       "project_server/daemon.hpp", "project_server/database/",
+                       "project_server/settings.hpp", "project_server/xml/job_documents.hpp",
+                       "peer/formats/", "peer/platform/files.hpp", "peer/platform/stop_signals.hpp",
+                       "peer/base/", "CLI/", "config.h", "sched_util_basic.h"},
                  kText}),
          {"random"},
          kNoChance},
@@ -315,8 +379,13 @@ Layers project_layers() {
 
 const std::vector<Layer>& layers() {
     static const Layers all =
-        joined({ground_layers(), core_layers(), adapter_layers(), app_layers(), project_layers()});
+        joined({ground_layers(), core_layers(), adapter_layers(), app_layers(), server_ground(),
+                volunteer_layers(), operator_layers()});
     return all;
+}
+
+const std::vector<std::string>& system_headers() {
+    return kSystem;
 }
 
 const Layer* layer_of(std::string_view path) {

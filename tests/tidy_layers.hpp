@@ -27,6 +27,8 @@ struct Layer {
 /// The longest row that holds `path`; null outside of the table.
 const Layer* layer_of(std::string_view path);
 const std::vector<Layer>& layers();
+/// The headers of the operating system, as prefixes of names: a row has all of them or none.
+const std::vector<std::string>& system_headers();
 
 /// A line that nobody writes, in the files whose path matches `files`.
 struct Habit {

@@ -259,6 +259,85 @@ std::string first_include(const std::string& text) {
 
 }  // namespace
 
+namespace {
+
+/// A name without the slash at its end, which both sides may leave out.
+std::string plain(std::string name) {
+    if (name.ends_with('/')) name.pop_back();
+    return name;
+}
+
+/// The sentence that begins with "May include", up to a full stop or a semicolon outside of code.
+std::optional<std::string> include_sentence(const std::string& text) {
+    const auto begin = text.find("May include ");
+    if (begin == std::string::npos) return std::nullopt;
+    bool is_code = false;
+    auto end = begin;
+    for (; end < text.size(); ++end) {
+        if (text[end] == '`') is_code = !is_code;
+        if (!is_code && (text[end] == '.' || text[end] == ';')) break;
+    }
+    std::string sentence = text.substr(begin, end - begin);
+    std::replace(sentence.begin(), sentence.end(), '\n', ' ');
+    return sentence;
+}
+
+std::set<std::string> names_in(const std::string& sentence) {
+    static const std::regex quoted{"`([^`]+)`"};
+    std::set<std::string> names;
+    for (std::sregex_iterator found{sentence.begin(), sentence.end(), quoted}, end; found != end;
+         ++found) {
+        names.insert(plain((*found)[1]));
+    }
+    return names;
+}
+
+/// What a sentence for this row must name.
+std::set<std::string> names_of(const Layer& row) {
+    const std::string server = "project_server/";
+    const auto& system = system_headers();
+    std::set<std::string> names;
+    for (std::string name : row.may_include) {
+        const bool is_system = std::find(system.begin(), system.end(), name) != system.end();
+        if (is_system || name == "fmt/" || folder_of(name) + "/" == row.folder) continue;
+        if (row.folder.starts_with(server) && name.starts_with(server))
+            name.erase(0, server.size());
+        names.insert(plain(name));
+    }
+    return names;
+}
+
+}  // namespace
+
+Findings check_may_include(const SourceFile& file) {
+    const std::string folder = folder_of(file.path) + "/";
+    const Layer* const row = layer_of(folder);
+    if (!file.path.ends_with("README.md") || row == nullptr || row->folder != folder ||
+        starts_with_any("", row->may_include)) {
+        return {};
+    }
+    const auto sentence = include_sentence(file.text);
+    if (!sentence) return {{file.path, 0, "has no sentence that begins with \"May include\""}};
+    Findings findings;
+    const std::set<std::string> said = names_in(*sentence);
+    const std::set<std::string> allowed = names_of(*row);
+    const std::size_t line = line_at(file.text, file.text.find("May include "));
+    for (const std::string& name : allowed) {
+        if (!said.contains(name)) findings.push_back({file.path, line, "does not name " + name});
+    }
+    for (const std::string& name : said) {
+        if (!allowed.contains(name)) {
+            findings.push_back({file.path, line, "names " + name + ", which its row does not"});
+        }
+    }
+    const bool has_system = std::find(row->may_include.begin(), row->may_include.end(),
+                                      system_headers().front()) != row->may_include.end();
+    if ((sentence->find("system headers") != std::string::npos) != has_system) {
+        findings.push_back({file.path, line, "and its row differ in the system headers"});
+    }
+    return findings;
+}
+
 Findings check_limits(const SourceFile& file) {
     Findings findings;
     const bool code = is_code(file.path);

@@ -41,6 +41,11 @@ std::string code_only(std::string_view text);
 /// Includes that the layer of the file may not make, and identifiers that it may not use.
 Findings check_layers(const SourceFile& file);
 
+/// README.md of a folder with a row of its own whose sentence "May include ..." does not name what
+/// the row allows. The sentence ends with a full stop or a semicolon and has each name in code
+/// quotes, in project_server/ without that folder, and "system headers" for all of those. The
+/// folder's own files, the standard library and fmt are not named.
+Findings check_may_include(const SourceFile& file);
 /// Lines over 100 columns, files over 500 lines, functions over 70, CMake files over 150 (root)
 /// or 40.
 Findings check_limits(const SourceFile& file);

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "peer/platform/shell_word.hpp"
+#include "tests/tidy_callers.hpp"
 #include "tests/tidy_layers.hpp"
 #include "tests/tidy_prose.hpp"
 #include "tests/tidy_rules.hpp"
@@ -69,6 +70,10 @@ TEST_CASE("includes go in one direction and the core uses no clock, thread or ad
     CHECK(describe(in_the_whole_tree(check_layers)) == "");
 }
 
+TEST_CASE("each README says what its folder may include, as the row of the folder does", "[tidy]") {
+    CHECK(describe(in_the_whole_tree(check_may_include)) == "");
+}
+
 TEST_CASE("lines, functions and files keep their limits", "[tidy]") {
     CHECK(describe(in_the_whole_tree(check_limits)) == "");
 }
@@ -87,6 +92,10 @@ TEST_CASE("language: no banned construction, every declaration and every source 
 TEST_CASE("every test is built and every folder says what it is", "[tidy]") {
     CHECK(tree().size() > 30);
     CHECK(describe(check_tree(tree())) == "");
+}
+
+TEST_CASE("the product uses every function and class that it declares", "[tidy]") {
+    CHECK(describe(check_callers(tree())) == "");
 }
 
 TEST_CASE("every source is as clang-format leaves it", "[tidy]") {
@@ -136,6 +145,39 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
     CHECK_FALSE(layers_object("tests/x.cpp", "#include <torch/torch.h>\n#include <thread>\n"));
 }
 
+TEST_CASE("each part of the server may include only what its row allows", "[tidy]") {
+    CHECK_FALSE(layers_object("project_server/gateway/x.cpp",
+                              "#include \"project_server/http/form.hpp\"\n"));
+    CHECK(layers_object("project_server/gateway/x.cpp",
+                        "#include \"project_server/web/site.hpp\"\n"));
+    CHECK(layers_object("project_server/admin/x.cpp",
+                        "#include \"project_server/web/data/tasks.hpp\"\n"));
+    CHECK(layers_object("project_server/json/x.cpp",
+                        "#include \"project_server/database/database.hpp\"\n"));
+    CHECK(layers_object("project_server/database/x.cpp",
+                        "#include \"project_server/accounts/accounts.hpp\"\n"));
+    CHECK(layers_object("project_server/work/x.cpp", "#include <rapidjson/writer.h>\n"));
+    CHECK(layers_object("project_server/settings.cpp",
+                        "#include \"project_server/database/database.hpp\"\n"));
+    CHECK(layers_object("project_server/new_room/x.cpp",
+                        "#include \"project_server/new_room/y.hpp\"\n"));
+}
+
+TEST_CASE("a README that says something else than the row of its folder is found", "[tidy]") {
+    const auto objections = [](const std::string& text) {
+        return check_may_include({"project_server/admin/README.md", text}).size();
+    };
+    const std::string right = "May include `accounts/`, `database/`,\n`json/` and `peer/base/`";
+    CHECK(objections("# admin\n\n" + right + ". More of `it`.\n") == 0);
+    CHECK(objections("# admin\n\n" + right + "; `web/` only in jest.\n") == 0);
+    CHECK(objections("# admin\n") == 1);
+    CHECK(objections(right + ", `web/`.\n") == 1);
+    CHECK(objections("May include `accounts/`, `database/` and `json/`.\n") == 1);
+    CHECK(objections(right + " and system headers.\n") == 1);
+    CHECK(check_may_include({"project_server/web/pages/README.md", "# pages\n"}).empty());
+    CHECK(check_may_include({"tests/README.md", "# tests\n"}).empty());
+}
+
 TEST_CASE("banned constructions are found in comments, messages and Markdown only", "[tidy]") {
     const auto objects = [](const std::string& path, const std::string& text) {
         return check_prose({path, text}).size();
@@ -162,6 +204,52 @@ TEST_CASE("declarations that nothing explains are found", "[tidy]") {
     CHECK(objects("/// A thing.\nstruct A {\n    int a;\n    int b;  ///< of it\n};\n") == 1);
     CHECK(check_introduced({"peer/x.cpp", "#include <map>\n"}).size() == 1);
     CHECK(check_introduced({"peer/x.cpp", "// How it works.\n#include <map>\n"}).empty());
+}
+
+TEST_CASE("functions and classes that only tests use are found", "[tidy]") {
+    const auto unused = [](const std::string& header, const std::string& source = "",
+                           const std::string& other = "") {
+        const Findings findings = check_callers({{"kernels/x.hpp", header},
+                                                 {"kernels/x.cpp", source},
+                                                 {"peer/y.hpp", other},
+                                                 {"peer/hostile/z.cpp", "int a = f() + g();\n"},
+                                                 {"tests/x_test.cpp", "int a = f() + g();\n"}});
+        std::string names;
+        for (const Finding& finding : findings) {
+            names += finding.sentence.substr(0, finding.sentence.find(' ')) + " ";
+        }
+        return names;
+    };
+    const std::string x = "#include \"kernels/x.hpp\"\n";
+    CHECK(unused("int f(int a);\n") == "f ");
+    CHECK(unused("int f(int a);\n", x + "int f(int a) { return a; }\n") == "f ");
+    CHECK(unused("int f(int a);\n", x + "int b = f(1);\n") == "");
+    CHECK(unused("int f(int a);\n", x + "// f\nauto b = \"f\";\n") == "f ");
+    CHECK(unused("int f(int a);\n", "", x + "inline int g() {\n    return 2 * f(1);\n}\n") == "g ");
+    CHECK(unused("int f();\nint g(int a = f());\n") == "g ");
+    CHECK(unused("int f();\ninline int g() { return f(); }\n") == "g ");
+    CHECK(unused("int f();\n#define G f()\n") == "");
+    // Another function of that name, and an overload.
+    CHECK(unused("int f();\n", "", "int f();\nstatic const int b = f();\n") == "f ");
+    CHECK(unused("int f();\n", "", x + "int f(int);\nstatic const int b = f();\n") == "");
+    // Templates, members, and what the language or a library calls.
+    CHECK(unused("template <class T, int k = f()>\nstd::vector<T> g(T (&a)[k]);\n") == "g ");
+    CHECK(unused("struct A {\n    A();\n    explicit A(int);\n    ~A();\n    int f() const;\n"
+                 "    int g() override;\n    bool operator==(const A&) const = default;\n"
+                 "    operator int() const;\n    void h() = delete;\n};\n",
+                 "", x + "static const A a{};\n") == "f ");
+    CHECK(unused("struct A {\n    int f() const;\n};\n",
+                 x + "int A::f() const { return 1; }\nint b = A{}.f();\n",
+                 x + "struct B { A a; };\nstatic const B b;\n") == "");
+    CHECK(unused("struct A {\n    int b = 1;\n    int f() { return b; }\n};\n", "",
+                 x + "template <class T>\nint g(T a) {\n    return a.f();\n}\n"
+                     "static const int c = g(A{});\n") == "");
+    // Classes.
+    CHECK(unused("class A {\n  public:\n    A(const A&);\n    static A g;\n};\n",
+                 x + "A::A(const A&) {}\n") == "A ");
+    CHECK(unused("class A {\n  public:\n    static A g();\n};\nint f();\n",
+                 x + "A A::g() { return A{}; }\nint f() { return A::g(); }\n") == "f ");
+    CHECK(unused("class A;\nclass A {};\n", "", x + "inline const A* a = nullptr;\n") == "");
 }
 
 TEST_CASE("the core may not name clocks, threads, chance or adapters", "[tidy]") {

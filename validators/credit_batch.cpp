@@ -14,9 +14,6 @@ namespace {
 std::uint64_t count_in(const server::Row& row, std::string_view column) {
     return static_cast<std::uint64_t>(row.integer(column));
 }
-int number(CreditState state) {
-    return static_cast<int>(state);
-}
 
 }  // namespace
 
@@ -89,7 +86,7 @@ CreditBatch::Contributions CreditBatch::lock_contributions() {
     for (const auto& row : database_.query(
              "select step, samples, committed_at, reduced_bytes from dedloc_contribution where "
              "credit_state = ? and runid = ? and peer_key = ? order by step limit ? for update",
-             {number(CreditState::kPending), run_, key_, options_.batch})) {
+             {server::CreditState::kPending, run_, key_, options_.batch})) {
         contributions.push_back({.step = count_in(row, "step"),
                                  .samples = count_in(row, "samples"),
                                  .reduced_bytes = count_in(row, "reduced_bytes"),
@@ -122,21 +119,22 @@ CreditBatch::Work CreditBatch::sum_of(const Contributions& rows) {
     return work;
 }
 
-void CreditBatch::set_state(CreditState state, const Contributions& rows, const Owner* paid_to) {
+void CreditBatch::set_state(server::CreditState state, const Contributions& rows,
+                            const Owner* paid_to) {
     std::vector<std::uint64_t> steps;
     for (const auto& row : rows) steps.push_back(row.step);
     const std::string where =
         fmt::format(" where runid = ? and peer_key = ? and step in ({})", fmt::join(steps, ", "));
     if (paid_to == nullptr) {
-        write("update dedloc_contribution set credit_state = ?" + where,
-              {number(state), run_, key_}, "rows marked");
+        write("update dedloc_contribution set credit_state = ?" + where, {state, run_, key_},
+              "rows marked");
         return;
     }
     write(
         "update dedloc_contribution set credit_state = ?, resultid = ?, credit = samples * ? + "
         "reduced_bytes * ?" +
             where,
-        {number(state), paid_to->result, rates_.of_sample, rates_.of_reduced_byte, run_, key_},
+        {state, paid_to->result, rates_.of_sample, rates_.of_reduced_byte, run_, key_},
         "rows marked");
 }
 
@@ -145,7 +143,7 @@ void CreditBatch::pay(const Owner& owner, const Contributions& rows, CreditRepor
     const Work work = sum_of(rows);
     const double credit = static_cast<double>(work.samples) * rates_.of_sample +
                           static_cast<double>(work.reduced_bytes) * rates_.of_reduced_byte;
-    set_state(CreditState::kCredited, rows, &owner);
+    set_state(server::CreditState::kCredited, rows, &owner);
     const bool has_result = owner.workunit != 0;
     if (has_result) {
         write("update result set granted_credit = granted_credit + ? where id = ?",
@@ -171,7 +169,7 @@ void CreditBatch::pay(const Owner& owner, const Contributions& rows, CreditRepor
 void CreditBatch::withhold(const Revocation& revocation, const Contributions& rows,
                            CreditReport& report) {
     const Work work = sum_of(rows);
-    set_state(CreditState::kWithheld, rows);
+    set_state(server::CreditState::kWithheld, rows);
     write(
         "insert into dedloc_withheld (runid, peer_key, kind, subject, since, contributions, "
         "samples, reduced_bytes, noted) values (?, ?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
@@ -192,8 +190,8 @@ void CreditBatch::disown(const Contributions& rows, CreditReport& report) {
     const auto known = database_.query_one(
         "select step from dedloc_contribution where credit_state = ? and runid = ? and peer_key = "
         "? limit 1",
-        {number(CreditState::kUnowned), run_, key_});
-    set_state(CreditState::kUnowned, rows);
+        {server::CreditState::kUnowned, run_, key_});
+    set_state(server::CreditState::kUnowned, rows);
     report.unowned += rows.size();
     if (!known) {
         log_info("key {} of run {} earns no credit: it has no ticket of an account here",

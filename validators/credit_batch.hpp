@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "project_server/database/states.hpp"
 #include "validators/creditor.hpp"
 
 namespace dedloc::validation {
@@ -63,7 +64,8 @@ class CreditBatch {
     void disown(const Contributions& rows, CreditReport& report);
     static Work sum_of(const Contributions& rows);
     /// Marks the rows; with `paid_to` it also notes that owner's job and each row's credit.
-    void set_state(CreditState state, const Contributions& rows, const Owner* paid_to = nullptr);
+    void set_state(server::CreditState state, const Contributions& rows,
+                   const Owner* paid_to = nullptr);
 
     server::Database& database_;
     const CreditorOptions& options_;

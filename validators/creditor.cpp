@@ -10,6 +10,7 @@
 
 #include "peer/base/log.hpp"
 #include "peer/formats/receipt.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/database/text_columns.hpp"
 #include "project_server/xml/job_documents.hpp"
 #include "validators/credit_batch.hpp"
@@ -42,7 +43,7 @@ CreditReport Creditor::pass() {
             const auto keys = database_.query(
                 "select distinct peer_key from dedloc_contribution where credit_state = ? and "
                 "runid = ? and peer_key > ? order by peer_key limit ?",
-                {static_cast<int>(CreditState::kPending), id, last, kKeysAtOnce});
+                {server::CreditState::kPending, id, last, kKeysAtOnce});
             for (const auto& key : keys) {
                 if (options_.must_stop()) break;
                 credit_key(id, rates_of(run), key.text("peer_key"), report);
@@ -98,8 +99,7 @@ void Creditor::reconsider_withheld() {
             database_.execute(
                 "update dedloc_contribution set credit_state = ? where credit_state = ? and runid "
                 "= ? and peer_key = ?",
-                {static_cast<int>(CreditState::kPending), static_cast<int>(CreditState::kWithheld),
-                 run, key});
+                {server::CreditState::kPending, server::CreditState::kWithheld, run, key});
             options_.passing("withheld rows pending again");
             database_.execute(
                 "delete from dedloc_withheld where runid = ? and peer_key = ? and kind = ? and "

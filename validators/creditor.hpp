@@ -15,14 +15,6 @@
 
 namespace dedloc::validation {
 
-/// dedloc_contribution.credit_state.
-enum class CreditState : std::uint8_t {
-    kPending = 0,   ///< not looked at yet
-    kCredited = 1,  ///< paid to the row's resultid
-    kWithheld = 2,  ///< committed after the revocation that dedloc_withheld names
-    kUnowned = 3,   ///< its key has no ticket of this project, or its account is gone
-};
-
 /// The published rates of a run.
 struct CreditRates {
     double of_sample = 0;        ///< dedloc_run.credit_per_sample

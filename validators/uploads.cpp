@@ -4,7 +4,6 @@
 // the job is no longer asked.
 #include "validators/uploads.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "peer/base/log.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/database/suspicions.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/xml/job_documents.hpp"
@@ -194,7 +194,7 @@ UploadReport Uploads::delete_unasked() {
                         "exists (select 1 from dedloc_upload u where u.resultid = r.id) order by "
                         "r.id limit ?",
                         server::kAppsInSql),
-            {RESULT_SERVER_STATE_IN_PROGRESS, last, kAtOnce});
+            {server::ServerState::kInProgress, last, kAtOnce});
         jobs = rows.size();
         for (const auto& row : rows) {
             last = row.integer("id");

@@ -1,6 +1,5 @@
 #include "validators/validator.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <climits>
@@ -10,6 +9,7 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/xml/job_documents.hpp"
 #include "validators/output_file.hpp"
 
@@ -35,7 +35,7 @@ struct Workunit {
     std::int64_t run = 0;
     std::int64_t canonical_result = 0;  ///< 0: none yet
     double canonical_credit = 0;
-    int assimilate_state = 0;
+    server::AssimilateState assimilate_state = server::AssimilateState::kInit;
     std::int64_t transition_time = 0;
 };
 
@@ -132,12 +132,13 @@ PassReport Validator::Pass::judge_workunit(std::int64_t id) {
         {id});
     // Another validator may have been faster.
     if (!row || row->integer("need_validate") == 0) return report;
-    Workunit workunit{.id = id,
-                      .run = static_cast<std::int64_t>(row->real("opaque")),
-                      .canonical_result = row->integer("canonical_resultid"),
-                      .canonical_credit = row->real("canonical_credit"),
-                      .assimilate_state = static_cast<int>(row->integer("assimilate_state")),
-                      .transition_time = row->integer("transition_time")};
+    Workunit workunit{
+        .id = id,
+        .run = static_cast<std::int64_t>(row->real("opaque")),
+        .canonical_result = row->integer("canonical_resultid"),
+        .canonical_credit = row->real("canonical_credit"),
+        .assimilate_state = server::state_of<server::AssimilateState>(*row, "assimilate_state"),
+        .transition_time = row->integer("transition_time")};
     for (const FinishedResult& result : unjudged_results(id)) {
         const Decision decision = judge(workunit, result);
         switch (decision.kind) {
@@ -169,7 +170,8 @@ std::vector<FinishedResult> Validator::Pass::unjudged_results(std::int64_t worku
              "select id, name, userid, hostid, app_version_id, received_time, granted_credit, "
              "xml_doc_in from result where workunitid = ? and server_state = ? and outcome = ? and "
              "validate_state = ? order by id",
-             {workunit, RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT})) {
+             {workunit, server::ServerState::kOver, server::ResultOutcome::kSuccess,
+              server::ValidateState::kInit})) {
         results.push_back({.id = row.integer("id"),
                            .name = row.text("name"),
                            .user = row.integer("userid"),
@@ -245,28 +247,29 @@ LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
 
 void Validator::Pass::accept(Workunit& workunit, const FinishedResult& result) {
     database_.execute("update result set validate_state = ? where id = ?",
-                      {VALIDATE_STATE_VALID, result.id});
+                      {server::ValidateState::kValid, result.id});
     options_.passing("result marked");
     note_on_host_app_version(result, true);
     if (workunit.canonical_result == 0) {
         workunit.canonical_result = result.id;
         workunit.canonical_credit = result.granted_credit;
-        workunit.assimilate_state = ASSIMILATE_READY;
+        workunit.assimilate_state = server::AssimilateState::kReady;
         // Once there is a canonical result, the assimilator triggers the transitioner.
         workunit.transition_time = INT_MAX;
         database_.execute(
             "update result set server_state = ?, outcome = ? where workunitid = ? and "
             "server_state = ?",
-            {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, workunit.id,
-             RESULT_SERVER_STATE_UNSENT});
+            {server::ServerState::kOver, server::ResultOutcome::kNotNeeded, workunit.id,
+             server::ServerState::kUnsent});
     }
     log_info("{} of host {} is valid", result.name, result.host);
 }
 
 void Validator::Pass::refuse(Workunit& workunit, const FinishedResult& result,
                              const std::string& reason) {
-    database_.execute("update result set validate_state = ?, outcome = ? where id = ?",
-                      {VALIDATE_STATE_INVALID, RESULT_OUTCOME_VALIDATE_ERROR, result.id});
+    database_.execute(
+        "update result set validate_state = ?, outcome = ? where id = ?",
+        {server::ValidateState::kInvalid, server::ResultOutcome::kValidateError, result.id});
     options_.passing("result marked");
     note_on_host_app_version(result, false);
     if (workunit.canonical_result == 0) workunit.transition_time = std::time(nullptr);

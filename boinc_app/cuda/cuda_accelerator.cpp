@@ -210,13 +210,13 @@ class CudaAccelerator final : public Accelerator {
         guarded([&] {
             cuda::lamb({there(all.parameters), there(all.first_moment), there(all.second_moment),
                         there(all.gradient)},
-                       table_.value().view, scalars, {}, {}, table_.value().workspace, stream_);
+                       table_.value().view, scalars, {}, table_.value().workspace, stream_);
         });
     }
     void update(const kernels::SgdVectors& all, const kernels::SgdScalars& scalars) override {
         guarded([&] {
             cuda::sgd({there(all.parameters), there(all.momentum), there(all.gradient)},
-                      table_.value().view, scalars, {}, {}, table_.value().workspace, stream_);
+                      table_.value().view, scalars, {}, table_.value().workspace, stream_);
         });
     }
 

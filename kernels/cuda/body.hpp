@@ -167,9 +167,7 @@ constexpr unsigned resident_blocks() {
     }
 }
 
-/// A body over independent elements. `Row` as in walk, with the flag `is_finite` if kFlags. With
-/// kBackwards it goes from the last block to the first: after another pass over the data, the
-/// second-level cache still holds its end.
+/// A body over independent elements. `Row` as in walk, with the flag `is_finite`.
 template <class Row>
 struct EachElement {
     static constexpr unsigned kPhases = 1;
@@ -187,12 +185,9 @@ struct EachElement {
 
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared& shared,
                                   Local&) const {
-        const std::size_t first = kBlockElements * (Row::kBackwards ? blocks() - 1 - block : block);
+        const std::size_t first = kBlockElements * block;
         const std::size_t end = first + kBlockElements < count ? first + kBlockElements : count;
-        const std::uint32_t bad = walk(row, first, end, thread, shared);
-        if constexpr (Row::kFlags) {
-            if (bad != 0) clear_flag(row.is_finite);
-        }
+        if (walk(row, first, end, thread, shared) != 0) clear_flag(row.is_finite);
     }
     DEDLOC_HOST_DEVICE void resume(unsigned, std::size_t, unsigned, Shared&, Local&) const {}
 };

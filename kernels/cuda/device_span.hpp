@@ -25,12 +25,6 @@ class DeviceSpan {
     std::size_t size_bytes() const { return size_ * sizeof(T); }
     bool empty() const { return size_ == 0; }
 
-    /// Requires  offset + count ≤ size
-    DeviceSpan subspan(std::size_t offset, std::size_t count) const {
-        return {data_ + offset, count};
-    }
-    DeviceSpan first(std::size_t count) const { return {data_, count}; }
-
     /// For comparing addresses and extents; the elements cannot be read.
     std::span<T> addresses() const { return {data_, size_}; }
 

@@ -64,13 +64,6 @@ void require_scalar(DeviceSpan<T> place) {
     DEDLOC_KERNEL_REQUIRE(place.size() == 1, "a result needs a place for one number",
                           static_cast<double>(place.size()));
 }
-/// The address of an optional number; null if the span is empty.
-template <class T>
-T* scalar_or_null(DeviceSpan<T> place) {
-    if (place.empty()) return nullptr;
-    require_scalar(place);
-    return place.data();
-}
 
 /// Bytes of workspace for kSums sums of each segment, then one Factor for each tensor.
 template <unsigned kSums, class Factor>

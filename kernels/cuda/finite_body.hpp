@@ -10,8 +10,6 @@ template <bool kIsAligned>
 struct FiniteRow {
     static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 8;
-    static constexpr bool kFlags = true;
-    static constexpr bool kBackwards = false;
     using Loaded = Pack<float>;
 
     // Input and flag.

@@ -5,10 +5,6 @@ namespace dedloc::kernels::cuda {
 
 template int launch(const SegmentSums<SquaresRow<true>>&, CUstream_st*);
 template int launch(const SegmentSums<SquaresRow<false>>&, CUstream_st*);
-template int launch(const TotalSums<1, StoreTotal>&, CUstream_st*);
 template int launch(const TotalSums<1, StoreRoot>&, CUstream_st*);
-template int launch(const EachElement<ScaleRow<true>>&, CUstream_st*);
-template int launch(const EachElement<ScaleRow<false>>&, CUstream_st*);
-template int launch(const ClipFactorBody&, CUstream_st*);
 
 }  // namespace dedloc::kernels::cuda

@@ -9,12 +9,12 @@ namespace {
 
 template <bool kDebiasesMoments>
 void update(const DeviceLambVectors& all, const TableView& table, const LambScalars& scalars,
-            const float* clip_factor, double* ratios, double* sums, StreamView stream) {
+            double* ratios, double* sums, StreamView stream) {
     // The factors are stored after the sums.
     auto* const factors = static_cast<float*>(static_cast<void*>(sums + 2 * table.segment_count));
-    const MomentsRow<kDebiasesMoments> moments{all.parameters.data(),    all.first_moment.data(),
+    const MomentsRow<kDebiasesMoments> moments{all.parameters.data(), all.first_moment.data(),
                                                all.second_moment.data(), all.gradient.data(),
-                                               scalars.element,          clip_factor};
+                                               scalars.element};
     enqueue(TableSums<MomentsRow<kDebiasesMoments>>{moments, table, sums}, stream,
             "LAMB's first pass");
     enqueue(
@@ -36,21 +36,19 @@ std::size_t lamb_workspace_bytes(const DeviceTable& table) {
 }
 
 void lamb(const DeviceLambVectors& vectors, const DeviceTable& table, const LambScalars& scalars,
-          DeviceSpan<const float> clip_factor, DeviceSpan<double> ratios,
-          DeviceSpan<std::byte> workspace, StreamView stream) {
+          DeviceSpan<double> ratios, DeviceSpan<std::byte> workspace, StreamView stream) {
     const auto& [p, m, v, gradient] = vectors;
     require_lamb({p.addresses(), m.addresses(), v.addresses(), gradient.addresses()}, table.end,
                  scalars);
     require_results(ratios.size(), table.tensors.size());
-    require_apart(workspace, p, m, v, gradient, clip_factor, ratios, table.segments, table.tensors);
-    const float* const clip = scalar_or_null(clip_factor);
+    require_apart(workspace, p, m, v, gradient, ratios, table.segments, table.tensors);
     double* const sums = doubles_of(workspace, lamb_workspace_bytes(table));
     const TableView view = view_of(table, p, m, v, gradient);
     double* const wanted = ratios.empty() ? nullptr : ratios.data();
     if (scalars.variant == LambVariant::kMomentsDebiased) {
-        update<true>(vectors, view, scalars, clip, wanted, sums, stream);
+        update<true>(vectors, view, scalars, wanted, sums, stream);
     } else {
-        update<false>(vectors, view, scalars, clip, wanted, sums, stream);
+        update<false>(vectors, view, scalars, wanted, sums, stream);
     }
 }
 

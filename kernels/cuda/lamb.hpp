@@ -20,15 +20,13 @@ struct DeviceLambVectors {
 /// One LAMB update of all tensors of a table, in place, with the host's bits; formulas in
 /// kernels/lamb.hpp. Nothing waits for the host: norms and ratios stay on the device.
 ///
-/// Shapes    all four N ≥ table.end; clip_factor 1, or empty: the one in `scalars` is used; ratios
-///           (output) one for each tensor, or empty
-/// Requires  as on the host; a workspace of the size above      (aborts); clip_factor finite
+/// Shapes    all four N ≥ table.end; ratios (output) one for each tensor, or empty
+/// Requires  as on the host; a workspace of the size above      (aborts)
 /// Errors    CudaError if a launch fails      Stream  enqueued, not awaited
 /// Cost      24 + 16 = 40 bytes an element; 3 launches for any number of tensors. Loads and stores
 ///           have 16 bytes in tensors whose offset is a multiple of 4 elements, if the vectors
 ///           begin at multiples of 16 bytes
 void lamb(const DeviceLambVectors& vectors, const DeviceTable& table, const LambScalars& scalars,
-          DeviceSpan<const float> clip_factor, DeviceSpan<double> ratios,
-          DeviceSpan<std::byte> workspace, StreamView stream);
+          DeviceSpan<double> ratios, DeviceSpan<std::byte> workspace, StreamView stream);
 
 }  // namespace dedloc::kernels::cuda

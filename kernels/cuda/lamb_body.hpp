@@ -32,11 +32,9 @@ struct MomentsRow {
     float* v;
     const float* gradient;
     LambElementScalars scalars;
-    const float* clip_factor;  ///< null: the one in `scalars` is used
 
     /// See AlignedRow.
     DEDLOC_HOST_DEVICE void enter(std::size_t, const TensorSegments& tensor) {
-        if (clip_factor != nullptr) scalars.clip_factor = *clip_factor;
         if (!tensor.decays) scalars.weight_decay = 0;
     }
 

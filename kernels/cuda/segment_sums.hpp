@@ -46,12 +46,6 @@ DEDLOC_HOST_DEVICE inline void fold_once(SharedLanes<kSums>& lanes, unsigned thr
     }
 }
 
-/// A Finish of TotalSums that stores the only total.
-struct StoreTotal {
-    double* total;  ///< output
-    DEDLOC_HOST_DEVICE void operator()(const double (&totals)[1]) const { *total = totals[0]; }
-};
-
 /// Sums each segment in one block and writes sum k of segment s to sums[k × segments + s]. `Row` as
 /// in walk; apply adds its squares to to[k][j], where j is the element's index in the pack.
 template <class Row>
@@ -71,14 +65,11 @@ struct SegmentSums {
         const std::size_t first = block * kSegmentElements;
         const std::size_t end = first + kSegmentElements < count ? first + kSegmentElements : count;
         double lanes[Row::kSums][kPackElements] = {};
-        const std::uint32_t bad = walk(row, first, end, thread, lanes);
+        walk(row, first, end, thread, lanes);
         for (unsigned k = 0; k < Row::kSums; ++k) {
             for (unsigned j = 0; j < kPackElements; ++j) {
                 shared.sums[k][kPackElements * thread + j] = lanes[k][j];
             }
-        }
-        if constexpr (Row::kFlags) {
-            if (bad != 0) clear_flag(row.is_finite);
         }
     }
 

@@ -11,13 +11,11 @@ std::size_t sgd_workspace_bytes(const DeviceTable& table) {
 }
 
 void sgd(const DeviceSgdVectors& vectors, const DeviceTable& table, const SgdScalars& scalars,
-         DeviceSpan<const float> clip_factor, DeviceSpan<float> rates,
-         DeviceSpan<std::byte> workspace, StreamView stream) {
+         DeviceSpan<float> rates, DeviceSpan<std::byte> workspace, StreamView stream) {
     const auto& [p, b, gradient] = vectors;
     require_sgd({p.addresses(), b.addresses(), gradient.addresses()}, table.end, scalars);
     require_results(rates.size(), table.tensors.size());
-    require_apart(workspace, p, b, gradient, clip_factor, rates, table.segments, table.tensors);
-    const float* const clip = scalar_or_null(clip_factor);
+    require_apart(workspace, p, b, gradient, rates, table.segments, table.tensors);
     double* const sums = doubles_of(workspace, sgd_workspace_bytes(table));
     const TableView view = view_of(table, p, b, gradient);
     // The factors are stored after the sums.
@@ -25,7 +23,7 @@ void sgd(const DeviceSgdVectors& vectors, const DeviceTable& table, const SgdSca
         static_cast<LarcFactors*>(static_cast<void*>(sums + 2 * view.segment_count));
     const bool has_larc = scalars.trust > 0;
     if (has_larc) {
-        const LarcRow row{p.data(), gradient.data(), clip, scalars.element.clip_factor};
+        const LarcRow row{p.data(), gradient.data(), scalars.element.clip_factor};
         enqueue(TableSums<LarcRow>{row, view, sums}, stream, "LARC's norms");
     }
     enqueue(TensorTotals<2, LarcRate>{has_larc ? sums : nullptr,
@@ -37,7 +35,6 @@ void sgd(const DeviceSgdVectors& vectors, const DeviceTable& table, const SgdSca
                           .b = b.data(),
                           .gradient = gradient.data(),
                           .scalars = scalars.element,
-                          .clip_factor = clip,
                           .factors = factors};
     enqueue(TableElements<MomentumRow>{row, view}, stream, "SGD's step");
 }

@@ -20,14 +20,12 @@ struct DeviceSgdVectors {
 /// One update of all tensors of a table, in place, with the host's bits; formulas in
 /// kernels/sgd.hpp. Nothing waits for the host: norms and rates stay on the device.
 ///
-/// Shapes    all three N ≥ table.end; clip_factor 1, or empty: the one in `scalars` is used; rates
-///           (output) one for each tensor, or empty
-/// Requires  as on the host; a workspace of the size above      (aborts); clip_factor finite
+/// Shapes    all three N ≥ table.end; rates (output) one for each tensor, or empty
+/// Requires  as on the host; a workspace of the size above      (aborts)
 /// Errors    CudaError if a launch fails      Stream  enqueued, not awaited
 /// Cost      8 + 20 = 28 bytes an element, 3 launches for any number of tensors; 20 and 2 without
 ///           LARC. Width of loads and stores as for lamb
 void sgd(const DeviceSgdVectors& vectors, const DeviceTable& table, const SgdScalars& scalars,
-         DeviceSpan<const float> clip_factor, DeviceSpan<float> rates,
-         DeviceSpan<std::byte> workspace, StreamView stream);
+         DeviceSpan<float> rates, DeviceSpan<std::byte> workspace, StreamView stream);
 
 }  // namespace dedloc::kernels::cuda

@@ -19,13 +19,10 @@ struct LarcRow {
     // Parameters, gradient and the factor of the gradient.
     const float* p;
     const float* gradient;
-    const float* clip_factor_of_all;  ///< null: clip_factor is set by the launcher
     float clip_factor;
 
     /// See AlignedRow.
-    DEDLOC_HOST_DEVICE void enter(std::size_t, const TensorSegments&) {
-        if (clip_factor_of_all != nullptr) clip_factor = *clip_factor_of_all;
-    }
+    DEDLOC_HOST_DEVICE void enter(std::size_t, const TensorSegments&) {}
 
     template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE Loaded load(std::size_t i, Count count) const {
@@ -87,12 +84,10 @@ struct MomentumRow {
     float* b;
     const float* gradient;
     SgdElementScalars scalars;
-    const float* clip_factor;  ///< null: the one in `scalars` is used
     const LarcFactors* factors;
     float rate = 1;
 
     DEDLOC_HOST_DEVICE void enter(std::size_t index, const TensorSegments&) {
-        if (clip_factor != nullptr) scalars.clip_factor = *clip_factor;
         scalars.weight_decay = factors[index].weight_decay;
         rate = factors[index].rate;
     }

@@ -39,27 +39,8 @@ void Event::record(StreamView stream) const {
                "recording an event");
 }
 
-void Event::hold(StreamView stream) const {
-    check_cuda(cudaStreamWaitEvent(stream.raw(), event_.get(), 0), "cudaStreamWaitEvent",
-               "letting a stream wait");
-}
-
 void Event::wait() const {
     check_cuda(cudaEventSynchronize(event_.get()), "cudaEventSynchronize", "waiting for an event");
-}
-
-float Event::milliseconds_since(const Event& earlier) const {
-    float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, earlier.event_.get(), event_.get()),
-               "cudaEventElapsedTime", "measuring time");
-    return milliseconds;
-}
-
-int device_count() {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
-    static_cast<void>(cudaGetLastError());
-    return 0;
 }
 
 }  // namespace dedloc::kernels::cuda

@@ -48,19 +48,15 @@ class Stream {
     std::unique_ptr<CUstream_st, Destroy> stream_;
 };
 
-/// A point in a stream; measures time between two.
+/// A point in a stream.
 class Event {
   public:
     Event();
 
     /// Places the event after all operations enqueued so far.
     void record(StreamView stream) const;
-    /// Operations enqueued into `stream` from now on wait for the event.
-    void hold(StreamView stream) const;
     /// Blocks the host until the event has happened.
     void wait() const;
-    /// Requires  both events were recorded and have happened
-    float milliseconds_since(const Event& earlier) const;
 
   private:
     struct Destroy {
@@ -68,8 +64,5 @@ class Event {
     };
     std::unique_ptr<CUevent_st, Destroy> event_;
 };
-
-/// The number of devices that this process can use; 0 without a driver.
-int device_count();
 
 }  // namespace dedloc::kernels::cuda

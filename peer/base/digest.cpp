@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "peer/base/check.hpp"
 
@@ -27,34 +27,27 @@ void need_sodium() {
     DEDLOC_CHECK(ready, "libsodium has a source of randomness");
 }
 
-/// The start of a digest is as random as a hash has to be.
-struct StartOfDigest {
-    std::size_t operator()(const Digest& digest) const {
+/// The start of a key is as random as a hash has to be.
+struct StartOfKey {
+    std::size_t operator()(const PeerKey& key) const {
         std::size_t start = 0;
-        std::memcpy(&start, digest.bytes.data(), sizeof start);
+        std::memcpy(&start, key.bytes.data(), sizeof start);
         return start;
     }
 };
 
-constexpr std::size_t kMaxRemembered = std::size_t{1} << 18;
-thread_local std::size_t caches = 0;
-thread_local std::unordered_set<Digest, StartOfDigest> valid_signatures;
+using Secret = std::array<std::byte, 64>;
 
-Digest digest_of_signature(const PeerKey& key, std::span<const std::byte> bytes,
-                           const Signature& signature) {
-    Digest digest;
-    crypto_generichash_blake2b_state state;
-    crypto_generichash_blake2b_init(&state, nullptr, 0, digest.bytes.size());
-    crypto_generichash_blake2b_update(&state, raw(key.bytes.data()), key.bytes.size());
-    crypto_generichash_blake2b_update(&state, raw(signature.data()), signature.size());
-    crypto_generichash_blake2b_update(&state, raw(bytes.data()), bytes.size());
-    crypto_generichash_blake2b_final(&state, raw(digest.bytes.data()), digest.bytes.size());
-    return digest;
-}
+thread_local std::size_t simulations = 0;
+/// The secrets of those that have signed on this thread during a simulation.
+thread_local std::unordered_map<PeerKey, Secret, StartOfKey> signers;
 
-void remember(const Digest& signature) {
-    if (valid_signatures.size() >= kMaxRemembered) valid_signatures.clear();
-    valid_signatures.insert(signature);
+/// What a signature is in a simulation.
+Signature simulated(const Secret& secret, std::span<const std::byte> bytes) {
+    Signature signature;
+    crypto_generichash_blake2b(raw(signature.data()), signature.size(), raw(bytes.data()),
+                               bytes.size(), raw(secret.data()), secret.size());
+    return signature;
 }
 
 }  // namespace
@@ -95,33 +88,30 @@ std::array<std::byte, 32> KeyPair::seed() const {
 }
 
 Signature KeyPair::sign(std::span<const std::byte> bytes) const {
+    if (simulations > 0)
+        return simulated(signers.try_emplace(public_, secret_).first->second, bytes);
     Signature signature;
     crypto_sign_detached(raw(signature.data()), nullptr, raw(bytes.data()), bytes.size(),
                          raw(secret_.data()));
-    if (caches > 0) remember(digest_of_signature(public_, bytes, signature));
     return signature;
 }
 
 bool verify(const PeerKey& key, std::span<const std::byte> bytes, const Signature& signature) {
     need_sodium();
-    const auto is_valid = [&] {
-        return crypto_sign_verify_detached(raw(signature.data()), raw(bytes.data()), bytes.size(),
-                                           raw(key.bytes.data())) == 0;
-    };
-    if (caches == 0) return is_valid();
-    const Digest digest = digest_of_signature(key, bytes, signature);
-    if (valid_signatures.contains(digest)) return true;
-    if (!is_valid()) return false;
-    remember(digest);
-    return true;
+    if (simulations > 0) {
+        const auto signer = signers.find(key);
+        if (signer != signers.end() && simulated(signer->second, bytes) == signature) return true;
+    }
+    return crypto_sign_verify_detached(raw(signature.data()), raw(bytes.data()), bytes.size(),
+                                       raw(key.bytes.data())) == 0;
 }
 
-SignatureCache::SignatureCache() {
-    ++caches;
+SimulatedSignatures::SimulatedSignatures() {
+    ++simulations;
 }
 
-SignatureCache::~SignatureCache() {
-    if (--caches == 0) valid_signatures.clear();
+SimulatedSignatures::~SimulatedSignatures() {
+    if (--simulations == 0) signers.clear();
 }
 
 }  // namespace dedloc

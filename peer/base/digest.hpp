@@ -85,17 +85,18 @@ class KeyPair {
 [[nodiscard]] bool verify(const PeerKey& key, std::span<const std::byte> bytes,
                           const Signature& signature);
 
-/// Speeds up simulations, in which one thread verifies the same signature for every receiver. While
-/// an object of this class exists, sign() and verify() store which signatures of this thread are
-/// valid, each as a digest of key, bytes and signature. Results stay the same.
-/// Memory  at most 2¹⁸ digests
-class SignatureCache final {
+/// Speeds up simulations, of which signing and verifying take the most time. While an object of
+/// this class exists, what this thread signs is a hash keyed with the secret. Only this thread can
+/// verify it, and only so long. Signatures from elsewhere are verified as always, and none can be
+/// forged.
+/// Memory  100 bytes for each key that has signed
+class SimulatedSignatures final {
   public:
-    SignatureCache();
-    /// The last one of the thread forgets all signatures. Requires the constructor's thread.
-    ~SignatureCache();
-    SignatureCache(const SignatureCache&) = delete;
-    SignatureCache& operator=(const SignatureCache&) = delete;
+    SimulatedSignatures();
+    /// The last one of the thread forgets all keys. Requires the constructor's thread.
+    ~SimulatedSignatures();
+    SimulatedSignatures(const SimulatedSignatures&) = delete;
+    SimulatedSignatures& operator=(const SimulatedSignatures&) = delete;
 };
 
 }  // namespace dedloc

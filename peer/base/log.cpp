@@ -14,8 +14,6 @@ namespace {
 
 spdlog::level::level_enum level_of(LogLevel level) {
     switch (level) {
-        case LogLevel::kDebug:
-            return spdlog::level::debug;
         case LogLevel::kInfo:
             return spdlog::level::info;
         case LogLevel::kWarning:

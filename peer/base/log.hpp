@@ -9,7 +9,7 @@
 namespace dedloc {
 
 /// How important a line is, ascending.
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogLevel { kInfo, kWarning, kError };
 
 /// Sets the program name that every line begins with and the lowest level that is printed. `main`
 /// calls it once.
@@ -19,10 +19,6 @@ void start_log(const std::string& program, LogLevel lowest = LogLevel::kInfo);
 void log_line(LogLevel level, const std::string& line);
 
 // log_line() with a format string of fmt, one function per level.
-template <class... Args>
-void log_debug(fmt::format_string<Args...> format, Args&&... args) {
-    log_line(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));
-}
 template <class... Args>
 void log_info(fmt::format_string<Args...> format, Args&&... args) {
     log_line(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));

@@ -45,11 +45,5 @@ class BufferedBytes final : public StableBytes {
 inline SharedStableBytes stable_bytes(SharedBytes bytes) {
     return std::make_shared<const BufferedBytes>(std::move(bytes));
 }
-/// A copy of all bytes.
-inline SharedBytes copy_of(const StableBytes& bytes) {
-    Buffer copy(static_cast<std::size_t>(bytes.size()));
-    bytes.read(0, copy);
-    return std::make_shared<const Buffer>(std::move(copy));
-}
 
 }  // namespace dedloc

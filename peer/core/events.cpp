@@ -48,7 +48,7 @@ void Peer::Core::on(const event::FrameReceived& event) {
 void Peer::Core::peer_lost(const PeerKey& peer) {
     donor_.lost(peer);
     catch_up_.lost(now_, peer, out_);
-    coordinator_.lost(peer, out_);
+    coordinator_.lost(now_, peer, out_);
     settlement_.lost(peer);
     member_.link_lost(peer);
     told_.erase(peer);

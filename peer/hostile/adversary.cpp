@@ -230,7 +230,7 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
     }
     switch (misbehaviour) {
         case Misbehaviour::kSilentAfterJoin:
-            return Verdict::kDrop;
+        case Misbehaviour::kHangUp:
         case Misbehaviour::kLoneReady:
         case Misbehaviour::kDrip:
             return Verdict::kDrop;

@@ -117,6 +117,7 @@ class Adversary final {
     void note_roots(LinkId link, const wire::Message& message);
     void query_everything(LinkId link, Actions& actions);
     void hang_up_and_dial(LinkId link, Actions& actions);
+    void hang_up(Actions& actions);
     void add(LinkId link, StepIndex step, wire::Body body, Actions& actions);
     void written(const event::FrameWritten& event, std::vector<Event>& events);
     void tell_of_dropped(std::vector<Event>& events);
@@ -142,6 +143,8 @@ class Adversary final {
     StepIndex plan_step_;                ///< the step of plan_
     std::optional<LinkId> coordinator_;  ///< the link on which plan_ arrived
     std::uint64_t rounds_ = 0;           ///< whose plans have named the peer
+    std::uint64_t planned_at_ = 0;       ///< heartbeats_ at the first plan of the last of them
+    std::uint64_t left_ = 0;             ///< the last of them that it has left
     /// A message of the peer that is not sent yet.
     struct Held {
         LinkId link;

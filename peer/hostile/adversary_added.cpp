@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kHeartbeatsBetweenDials = 5;
 constexpr std::uint64_t kHeartbeatsOfTrickle = 3;
+constexpr std::uint64_t kHeartbeatsOfHangUp = 5;
 constexpr std::uint32_t kRepetitions = 20;  // every query so often, each second on each link
 constexpr std::uint32_t kLeavesAsked = 16;  // as many as a donor queues
 // A flood: so many frames are queued at a link at any time.
@@ -76,6 +77,8 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
             return release(link, actions);
         case Misbehaviour::kTrickle:
             return trickle(link, actions);
+        case Misbehaviour::kHangUp:
+            return hang_up(actions);
         case Misbehaviour::kRepeatedQueries:
             return query_everything(link, actions);
         case Misbehaviour::kLoneReady:
@@ -148,6 +151,13 @@ void Adversary::hang_up_and_dial(LinkId link, Actions& actions) {
     }
     for (const Endpoint& remote : dialled) actions.push_back(action::Dial{remote});
     if (random_.below(2) == 0) actions.push_back(action::Close{link});
+}
+
+/// Closes all links some seconds after a plan. The peer then dials again.
+void Adversary::hang_up(Actions& actions) {
+    if (left_ == rounds_ || heartbeats_ < planned_at_ + kHeartbeatsOfHangUp) return;
+    left_ = rounds_;
+    for (const auto& [link, other] : links_) actions.push_back(action::Close{link});
 }
 
 /// Names all other members but the coordinator as silent.
@@ -276,7 +286,10 @@ void Adversary::react(LinkId link, const wire::Message& message, Actions& action
 
 void Adversary::react_to_plan(LinkId link, StepIndex step, const wire::Plan& plan,
                               Actions& actions) {
-    if (!plan_ || plan_step_ != step) ++rounds_;
+    if (!plan_ || plan_step_ != step) {
+        ++rounds_;
+        planned_at_ = heartbeats_;
+    }
     if (!plan_ || wire::sum_id_of(*plan_) != wire::sum_id_of(plan)) {
         for (auto& [id, other] : links_) other.chunks.clear();
     }

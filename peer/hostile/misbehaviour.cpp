@@ -1,5 +1,5 @@
-// Both functions read kMisbehaviourNames, whose order is that of the enumeration; a new value needs
-// only its name there.
+// Reads kMisbehaviourNames, whose order is that of the enumeration; a new value needs only its name
+// there.
 #include "peer/hostile/misbehaviour.hpp"
 
 namespace dedloc::hostile {
@@ -9,15 +9,6 @@ std::optional<Misbehaviour> misbehaviour_named(std::string_view name) {
         if (name == kMisbehaviourNames[i]) return static_cast<Misbehaviour>(i);
     }
     return std::nullopt;
-}
-
-std::string misbehaviour_names() {
-    std::string names;
-    for (const char* name : kMisbehaviourNames) {
-        if (!names.empty()) names += ", ";
-        names += name;
-    }
-    return names;
 }
 
 }  // namespace dedloc::hostile

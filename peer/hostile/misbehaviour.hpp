@@ -54,9 +54,11 @@ enum class Misbehaviour : std::uint8_t {
                           ///< one of eight all but the coordinator
     kLateJoin,            ///< joins nine seconds after it is called
     kNoShow,              ///< does not join one round of four to which it is called
+    kHangUp,              ///< joins, sends no chunk, hangs up before that counts as a stall, and
+                          ///< links again
 };
 /// Number of misbehaviours.
-inline constexpr std::size_t kMisbehaviours = 34;
+inline constexpr std::size_t kMisbehaviours = 35;
 
 /// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
@@ -94,6 +96,7 @@ inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
     "trickle",
     "late-join",
     "no-show",
+    "hang-up",
 };
 
 /// The name of one.
@@ -102,7 +105,5 @@ inline const char* name_of(Misbehaviour misbehaviour) {
 }
 /// The misbehaviour with this name; nothing if there is none.
 std::optional<Misbehaviour> misbehaviour_named(std::string_view name);
-/// All names for a help text: "forged-promise, forged-head, …".
-std::string misbehaviour_names();
 
 }  // namespace dedloc::hostile

@@ -236,7 +236,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         return {};
     }
     if (!is_bulk) link.last_sequence = message.sequence;
-    if (!is_bulk && !rates_.take(now, *link.peer)) {
+    if (!is_bulk && !messages_.take(now, *link.peer)) {
         count_refusal(now, event.link, "it sends too many messages", actions);
         return {};
     }

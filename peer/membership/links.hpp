@@ -34,9 +34,9 @@
 
 #include "peer/base/log_limit.hpp"
 #include "peer/base/random.hpp"
+#include "peer/base/token_buckets.hpp"
 #include "peer/config.hpp"
 #include "peer/events.hpp"
-#include "peer/membership/message_rates.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
 
@@ -44,6 +44,10 @@ namespace dedloc::membership {
 
 /// In swarms up to this size every peer sends its news to every other.
 inline constexpr std::size_t kMeshLimit = 64;
+
+/// Messages that a peer may send; bulk does not count, since windows bound it. The shortest rounds
+/// take 5 ms and need ten messages.
+inline constexpr TokenBuckets::Rate kMessages{.per_second = 4'000, .burst = 20'000};
 
 /// A peer that has passed the handshake, and its last heartbeat.
 struct Known {
@@ -235,7 +239,7 @@ class Links {
     std::vector<PeerKey> voters_{};  ///< ascending
     std::map<PeerKey, Endpoint> lost_voters_;
     std::size_t dials_ = 0;  ///< dials that have neither opened a link nor failed
-    MessageRates rates_;
+    TokenBuckets messages_{kMessages};
     LogLimit<TimePoint> refusals_;  ///< refused frames, failed dials and closed links, by reason
     std::unordered_map<LinkId, Link> links_;
     std::map<PeerKey, Known> known_;

@@ -165,12 +165,6 @@ bool Voter::begin(const SignedGeneration& generation) {
     return true;
 }
 
-StepIndex Voter::first_step() const {
-    return generation_ && generation_->record.generation == head_.generation
-               ? generation_->record.step
-               : StepIndex{0};
-}
-
 /// A memory that begins after the present generation is that of a restored backup: it stays as it
 /// is until that generation, and until then this peer may not vote.
 std::optional<VoterState> Voter::take_change() {

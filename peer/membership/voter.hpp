@@ -78,9 +78,6 @@ class Voter {
     /// Begins a new generation. False if the project has not signed it, or if it is not newer.
     [[nodiscard]] bool begin(const SignedGeneration& generation);
 
-    /// The step of the state that this generation begins with.
-    StepIndex first_step() const;
-
     /// The votes that the host must make durable, if they have changed since the last call.
     std::optional<VoterState> take_change();
     /// Fails a DEDLOC_CHECK if the state contradicts itself.

@@ -36,8 +36,6 @@ class LinkLimit {
     /// `fixed`, `slope` in bytes. Requires speed above 0 (DEDLOC_CHECK).
     LinkLimit(std::uint64_t fixed, std::int64_t slope, Bandwidth speed);
 
-    /// The earliest time at which a share of 0 fits.
-    Ticks empty_from() const { return empty_from_; }
     /// The earliest time at which any share fits.
     Ticks some_from() const { return some_from_; }
     /// The largest share at `time` ≥ some_from(); grows with time.
@@ -62,7 +60,7 @@ class LinkLimit {
     std::uint64_t fixed_;
     std::int64_t slope_;
     Bandwidth speed_;
-    Ticks empty_from_ = 0;
+    Ticks empty_from_ = 0;  ///< earliest time at which a share of 0 fits
     Ticks some_from_ = 0;
     Ticks all_from_ = 0;      ///< earliest time at which the whole vector fits
     std::uint64_t rate_ = 0;  ///< share for each tick, times 2^shift_

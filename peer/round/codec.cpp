@@ -20,7 +20,6 @@
 #include "kernels/global_norm.hpp"
 #include "kernels/half_lanes.hpp"
 #include "kernels/int8_lanes.hpp"
-#include "kernels/quantize.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/check.hpp"
 #include "peer/wire/limits.hpp"
@@ -160,7 +159,7 @@ struct Bfloats {
         return wire::Bfloats{.bits = bits.slice()};
     }
     static std::uint32_t keep_errors(std::span<const float> sum, float* residual) {
-        return kernels::shorten_keeping_errors(widest(), sum.data(), residual, nullptr, sum.size());
+        return kernels::keep_bfloat_errors(widest(), sum.data(), residual, sum.size());
     }
     static void add(const wire::Elements& piece, std::size_t first, std::span<float> sum) {
         kernels::add_bfloats(widest(), data(piece) + first, sum.data(), sum.size());
@@ -205,8 +204,8 @@ struct Blocks {
         return encode_sum(values, nullptr);
     }
     static std::uint32_t keep_errors(std::span<const float> sum, float* residual) {
-        return kernels::shorten_keeping_errors(widest(), unquantized(sum, residual), nullptr,
-                                               nullptr, residual, sum.size());
+        return kernels::keep_int8_errors(widest(), sum.data(), wire::kMaxInt8Exponent, residual,
+                                         sum.size());
     }
     static void add(const wire::Elements& piece, std::size_t first, std::span<float> sum) {
         const auto& blocks = std::get<wire::Int8Blocks>(piece);

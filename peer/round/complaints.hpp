@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "peer/round/exclusions.hpp"
@@ -43,15 +44,18 @@ class Complaints {
         record.count = std::min(record.count + charges, kBelieved);
         record.rounds = 0;
     }
-    /// A round has not waited for the account's Ready. True each third time, if no more than
-    /// kLateRounds rounds were decided between two: then it is no accident.
-    bool was_late(const Account& account) {
+    /// A round has not waited for the account's Ready, or has waited for what its lost link did not
+    /// bring. Each third time, if no more than kLateRounds rounds were decided between two, it is
+    /// no accident: returns the sum of the three delays.
+    std::optional<Duration> was_late(const Account& account, Duration delay = {}) {
         if (late_.size() >= kMaxRecords && !late_.contains(account)) late_.erase(late_.begin());
         Late& record = late_[account];
         record.rounds = 0;
-        if (++record.count < kLateTimes) return false;
+        record.delay += delay;
+        if (++record.count < kLateTimes) return std::nullopt;
+        const Duration sum = record.delay;
         late_.erase(account);
-        return true;
+        return sum;
     }
     /// Whether the account is believed no more.
     bool is_doubted(const Account& account) const {
@@ -110,6 +114,7 @@ class Complaints {
     struct Late {
         std::uint32_t count = 0;
         std::uint32_t rounds = 0;  ///< decided since the last time
+        Duration delay{};          ///< sum of the delays
     };
     struct Charges {
         std::uint32_t count = 0;

@@ -106,13 +106,19 @@ void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbea
     out.send(from, step_, *plan_);
 }
 
-void Coordinator::lost(const PeerKey& peer, Outbox& out) {
+void Coordinator::lost(TimePoint now, const PeerKey& peer, Outbox& out) {
     batch_.forget(peer);
     has_lost_any_ = true;
     const auto seat = seats_.find(peer);
     disturbances_ += expected_members_.contains(peer) || seat != seats_.end() ? 1 : 0;
     if (seat == seats_.end() || seat->second.is_lost) return;
     out.note(peer.brief() + " was lost in the round of step " + std::to_string(step_.value()));
+    if (phase_ != Phase::kProposed) {
+        const TimePoint since = phase_ == Phase::kCalled ? called_at_ : published_at_;
+        hung_up_.push_back({.peer = peer,
+                            .account = Exclusions::account_of(peer, seat->second.user),
+                            .waited = now - since});
+    }
     if (phase_ == Phase::kCalled) {
         seats_.erase(seat);
     } else {
@@ -149,6 +155,7 @@ void Coordinator::reset() {
     phase_ = Phase::kGathering;
     members_since_ = frozen_since_ = kNever;
     seats_.clear();
+    hung_up_.clear();
     plan_.reset();
     plan_holders_.clear();
     untold_.clear();
@@ -201,6 +208,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
             if (!may_voters_agree()) return resolve_disagreement(out);
             if (!is_ready_at_all_but_lost()) return hurry(now);
             judge_links();
+            judge_hung_up(out);
             return propose(out);
         }
         case Phase::kProposed:
@@ -337,7 +345,8 @@ void Coordinator::call(TimePoint now, Outbox& out) {
         if (is_called(peer, known)) called.push_back(peer);
     }
     for (const PeerKey& peer : seated(std::move(called))) {
-        seats_.try_emplace(peer, Seat{.join = {}, .endpoint = links_.find(peer)->endpoint});
+        const membership::Known& known = *links_.find(peer);
+        seats_.try_emplace(peer, Seat{.join = {}, .endpoint = known.endpoint, .user = known.user});
     }
     std::set<PeerKey> seated;
     for (const auto& [peer, seat] : seats_) seated.insert(peer);

@@ -112,7 +112,7 @@ class Coordinator {
     /// A heartbeat: sends the plan directly to a member whose relay has not delivered it.
     void heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat, Outbox& out);
     /// A peer is not linked any more.
-    void lost(const PeerKey& peer, Outbox& out);
+    void lost(TimePoint now, const PeerKey& peer, Outbox& out);
     /// A peer is linked (again): sends it the Call, Plan or proposal that it needs to take part.
     void on_newcomer(const PeerKey& peer, Outbox& out);
     /// Handles timeouts and takes every transition that the last event has made possible.
@@ -156,6 +156,9 @@ class Coordinator {
     Exclusions::Account account_of(const PeerKey& peer) const;
     /// `delay`: by which the peer has delayed the round.
     void exclude(const PeerKey& peer, const std::string& why, Outbox& out, Duration delay = {});
+    void exclude(const PeerKey& peer, const Exclusions::Account& account, const std::string& why,
+                 Outbox& out, Duration delay);
+    void judge_hung_up(Outbox& out);
     void drop_overflow(Outbox& out);
     bool is_about_us(StepIndex step, const Term& term) const;
     void reset();
@@ -224,6 +227,12 @@ class Coordinator {
     const membership::Voter& voter_;
     membership::Election& election_;
     const Member& own_;
+    /// A member whose link was lost during the round.
+    struct HungUp {
+        PeerKey peer;
+        Exclusions::Account account;
+        Duration waited;  ///< for it, since the Call or the plan
+    };
     Attendances attendances_;
     progress::TargetBatch batch_;
 
@@ -233,6 +242,7 @@ class Coordinator {
     Term term_;
     std::uint32_t attempt_ = 0;
     std::map<PeerKey, Seat> seats_;  ///< the round's seats, ascending by key: member order
+    std::vector<HungUp> hung_up_;    ///< in this round
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint now_{};

@@ -51,13 +51,17 @@ Exclusions::Account Coordinator::account_of(const PeerKey& peer) const {
 
 void Coordinator::exclude(const PeerKey& peer, const std::string& why, Outbox& out,
                           Duration delay) {
+    exclude(peer, account_of(peer), why, out, delay);
+}
+
+void Coordinator::exclude(const PeerKey& peer, const Exclusions::Account& account,
+                          const std::string& why, Outbox& out, Duration delay) {
     constexpr Duration kMaxTurn = std::chrono::minutes{30};
     const Duration round =
         std::clamp(now_ - head_since_, config_.rules.heartbeat, config_.rules.join_timeout);
     const std::size_t members = std::max(seats_.size(), expected_members_.size());
     const Duration lost = static_cast<Duration::rep>(members) * std::min(delay, kMaxTurn);
     const Duration turn = std::max(round, std::min(lost, kMaxTurn));
-    const Exclusions::Account account = account_of(peer);
     const Duration length = exclusions_.exclude(account, now_, turn);
     batch_.forget(peer);
     for (const auto& [other, known] : links_.known()) {

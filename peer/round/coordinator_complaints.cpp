@@ -181,8 +181,21 @@ void Coordinator::judge_stalls(Outbox& out) {
             for (const PeerKey& witness : witnesses) pairs.push_back({witness, peer});
         }
     }
-    // Most machines or links have become slower than planned: that is the fault of none of them.
+    // Most machines or links have become slower than planned: that is the fault of none of them. Or
+    // fewer members, maybe the only reducer, say so of more, and lie, or their own links fail: these
+    // are believed as often as others.
     if (2 * failed.size() > seats_.size()) {
+        std::set<PeerKey> witnesses;
+        for (const PeerKey& peer : failed) {
+            witnesses.insert(missed.by.at(peer).begin(), missed.by.at(peer).end());
+        }
+        if (witnesses.size() < failed.size()) {
+            for (const PeerKey& witness : witnesses) {
+                if (is_trusted(witness)) continue;
+                out.accuse(witness, witness.brief() + " misses most members");
+                complaints_.charge(account_of(witness));
+            }
+        }
         return cancel("most members are slower than planned", out);
     }
     for (const PeerKey& peer : failed) {

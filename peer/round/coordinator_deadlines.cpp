@@ -5,6 +5,7 @@
 //           members that miss a Commit do.
 // Outside   Trainers that were cut off when the round was called come back and wait for the next
 //           one. If there are as many of them as last receivers, these get two minutes.
+// Lost      A member whose link is lost in three rounds that follow each other closely is excluded.
 // Late      A receiver that is late again and again is charged (complaints.hpp). If the average is
 //           not here by the deadline, the members whose chunks are missing here are excluded,
 //           whatever others report.
@@ -68,6 +69,21 @@ void Coordinator::hurry(TimePoint now) {
     const Duration taken = std::max(now - published_at_, expected_);
     const TimePoint last = published_at_ + taken + std::max(kGrace, taken / 2);
     deadline_ = std::min(deadline_, std::max(last, now + kGrace));
+}
+
+/// All awaited members are ready. A member whose link was lost for the third time in a short while
+/// is excluded, unless its contribution is in the average or the links of most members were lost:
+/// then the link that fails is ours. Each key counts by itself, since of many devices of one user
+/// some are always switched off.
+void Coordinator::judge_hung_up(Outbox& out) {
+    const bool is_ours = hung_up_.size() >= seats_.size();
+    for (const HungUp& lost : std::exchange(hung_up_, {})) {
+        if (is_ours || wire::index_of(*plan_, lost.peer) < plan_->members.size()) continue;
+        const auto delay = complaints_.was_late(Exclusions::account_of(lost.peer, 0), lost.waited);
+        if (delay) {
+            exclude(lost.peer, lost.account, "hangs up during rounds again and again", out, *delay);
+        }
+    }
 }
 
 void Coordinator::time_out(TimePoint now, Outbox& out) {

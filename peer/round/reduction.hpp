@@ -130,7 +130,7 @@ class Reduction {
     bool is_reduced() const { return unreduced_ == 0; }
     /// The whole average is here. A member that does not receive needs only its own chunks.
     bool is_complete() const { return missing_ == 0; }
-    /// The average, N elements, and its state::average_digest(). Both require is_complete() and a
+    /// The average, N elements, and the root of its digest tree. Both require is_complete() and a
     /// member that receives.
     SharedFloats average() const;
     Digest digest(const kernels::Workers& workers = kernels::ThisThread{});

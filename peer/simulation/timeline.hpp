@@ -64,8 +64,6 @@ class Timeline {
     }
     /// The world's time.
     TimePoint now() const { return now_; }
-    /// Number of moments scheduled so far.
-    std::uint64_t scheduled() const { return next_order_; }
 
   private:
     static bool is_later(const Moment& a, const Moment& b) {

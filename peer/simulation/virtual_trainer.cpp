@@ -6,10 +6,12 @@
 #include "peer/simulation/virtual_trainer.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
 
+#include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::simulation {
@@ -132,7 +134,14 @@ void VirtualTrainer::apply(StepIndex step, SharedFloats average, const UpdateSca
 void VirtualTrainer::update(const FloatVector& average, const UpdateScalars& scalars) {
     (void)state_.apply(average, scalars);
     if (std::exchange(flips_, false)) {
-        state_.parameters_for_views().front() += 1;
+        Buffer bytes{state_.bytes().begin(), state_.bytes().end()};
+        float first = 0;
+        std::memcpy(&first, bytes.data(), sizeof(first));
+        first += 1;
+        std::memcpy(bytes.data(), &first, sizeof(first));
+        const StepIndex step = state_.step();
+        DEDLOC_CHECK(state_.restore(step, bytes, state::state_digest(step, bytes)),
+                     "a state with a wrong parameter is a state", step.value());
         is_tainted_ = true;
     }
     report_state();

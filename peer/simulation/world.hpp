@@ -228,12 +228,12 @@ class World final : private NetworkSink {
     Codec codec() const { return options_.rules.codec; }
     /// All action::Settled of all peers, in order.
     const std::vector<action::Settled>& settled() const { return settled_; }
+    /// The seed of all that is random in it.
+    std::uint64_t seed() const { return seed_; }
     /// Hash of the history so far.
     std::uint64_t trace_hash() const { return trace_.hash(); }
     /// The trace so far.
     const Trace& trace() const { return trace_; }
-    /// Number of events scheduled so far.
-    std::uint64_t event_count() const { return timeline_.scheduled(); }
     /// Seed, time, hosts, how to replay, and the last lines of the trace.
     std::string describe() const;
 
@@ -283,7 +283,7 @@ class World final : private NetworkSink {
     void check_leaving(Id id, std::uint64_t life);
     bool is_damage_noticed(Id id) const;
 
-    const SignatureCache signatures_;  ///< verifying is nine tenths of a run's time without it
+    const SimulatedSignatures signatures_;  ///< real ones take most of a run's time
     const WorldOptions options_;
     const std::uint64_t seed_;
     const kernels::ThisThread workers_;

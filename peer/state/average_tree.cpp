@@ -11,10 +11,6 @@
 
 namespace dedloc::state {
 
-Digest average_digest(std::span<const float> average, const kernels::Workers& workers) {
-    return Digest{kernels::tree_digest(std::as_bytes(average), workers)};
-}
-
 std::vector<Digest> average_leaves(std::span<const float> average,
                                    const kernels::Workers& workers) {
     std::vector<Digest> leaves;

@@ -16,10 +16,8 @@ namespace dedloc::state {
 /// Elements of a leaf; the last one may have fewer.
 inline constexpr std::size_t kLeafElements = kernels::kLeafBytes / sizeof(float);
 
-/// Root of the tree over the average's bytes (kernels/digest.hpp). Cost: reads 4 N bytes.
-Digest average_digest(std::span<const float> average,
-                      const kernels::Workers& workers = kernels::ThisThread{});
-/// Digests of the tree's leaves, in order: leaf i covers elements [65,536 i, 65,536 (i + 1)).
+/// Digests of the leaves of the tree over the average's bytes (kernels/digest.hpp), in order: leaf i
+/// covers elements [65,536 i, 65,536 (i + 1)).
 std::vector<Digest> average_leaves(std::span<const float> average,
                                    const kernels::Workers& workers = kernels::ThisThread{});
 
@@ -29,7 +27,7 @@ Digest tree_root(std::span<const Digest> leaves, std::uint64_t total_bytes);
 /// Digest of one leaf. Requires 1 to 256 KiB (aborts).
 Digest leaf_digest(std::span<const std::byte> leaf);
 
-/// Computes average_digest() of a vector that arrives piece by piece. Digesting eight leaves
+/// Computes the root of the tree over a vector that arrives piece by piece. Digesting eight leaves
 /// together costs little more than one (SIMD), so complete leaves are collected until there are
 /// eight and the caller has time.
 class GrowingTree {

@@ -88,8 +88,6 @@ class Download {
     std::uint32_t verified() const { return verified_; }
     /// Whether every leaf is verified.
     bool is_complete() const { return verified_ == leaf_count(); }
-    /// Whether this leaf is verified.
-    bool has(std::uint32_t leaf) const { return has_[leaf]; }
     /// Number of bytes that the leaf covers: 256 KiB, or fewer for the last one.
     std::size_t leaf_size(std::uint32_t leaf) const;
     /// DEDLOC_CHECKs that each leaf is either held, requested or missing, and all counters.

@@ -89,8 +89,6 @@ class ModelState {
     std::uint32_t vector_count() const { return state_vectors(settings_.optimizer); }
     /// The parameters with their padding, N floats.
     std::span<const float> parameters() const { return std::span{values_}.first(count_); }
-    /// The same memory as mutable, for a library that requires this even for tensors it only reads.
-    std::span<float> parameters_for_views() { return std::span{values_}.first(count_); }
     /// The memory of all vectors (little-endian fp32). Valid until the next change; copy it to
     /// keep a snapshot.
     std::span<const std::byte> bytes() const { return std::as_bytes(std::span{values_}); }

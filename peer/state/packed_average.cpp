@@ -14,7 +14,6 @@
 #include "kernels/exact_arithmetic.hpp"
 #include "kernels/half_lanes.hpp"
 #include "kernels/int8_lanes.hpp"
-#include "kernels/quantize.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::state {

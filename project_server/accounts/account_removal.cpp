@@ -1,8 +1,6 @@
 #include "project_server/accounts/account_removal.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,31 +9,27 @@
 
 #include "project_server/accounts/teams.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/database/states.hpp"
+#include "project_server/json/value.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::server {
 namespace {
 
-using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
-
-/// Writes a select's rows as a list of objects. `columns` are separated by ", ".
-void write_rows(Writer& writer, Database& database, const char* name, std::string_view columns,
-                const std::string& rest, std::int64_t user) {
-    writer.Key(name);
-    writer.StartArray();
+/// A select's rows as a list of objects. `columns` are separated by ", ".
+json::Value::List rows_of(Database& database, std::string_view columns, const std::string& rest,
+                          std::int64_t user) {
+    json::Value::List rows;
     for (const Row& row : database.query(fmt::format("select {} from {}", columns, rest), {user})) {
-        writer.StartObject();
+        json::Value& fields = rows.emplace_back();
         for (std::string_view left = columns; !left.empty();) {
             const auto end = left.find(", ");
             const std::string column{left.substr(0, end)};
             left.remove_prefix(end == std::string_view::npos ? left.size() : end + 2);
-            const std::string& text = row.text(column);
-            writer.Key(column.c_str());
-            writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+            fields.set(column, row.text(column));
         }
-        writer.EndObject();
     }
-    writer.EndArray();
+    return rows;
 }
 
 /// Deletes what belongs to the user's computers, and the computers.
@@ -64,41 +58,39 @@ void clean_tasks(Database& database, std::int64_t user) {
         {user});
     database.execute("update dedloc_ticket set network = '' where userid = ?", {user});
     database.execute(
-        "update result set stderr_out = '', userid = if(server_state = 5, 0, userid), "
-        "hostid = if(server_state = 5, 0, hostid) where userid = ?",
-        {user});
+        "update result set stderr_out = '', userid = if(server_state = ?, 0, userid), "
+        "hostid = if(server_state = ?, 0, hostid) where userid = ?",
+        {ServerState::kOver, ServerState::kOver, user});
 }
 
 }  // namespace
 
 std::string export_account(Database& database, std::int64_t user) {
-    rapidjson::StringBuffer buffer;
-    Writer writer{buffer};
-    writer.StartObject();
-    write_rows(writer, database, "account",
-               "id, create_time, email_addr, previous_email_addr, name, country, postal_code, url, "
-               "total_credit, expavg_credit, teamid, venue, show_hosts, send_email, signature, "
-               "cross_project_id, global_prefs, project_prefs",
-               "user where id = ?", user);
-    write_rows(writer, database, "computers",
-               "id, create_time, rpc_time, domain_name, last_ip_addr, external_ip_addr, timezone, "
-               "total_credit, expavg_credit, p_vendor, p_model, p_ncpus, serialnum, os_name, "
-               "os_version, m_nbytes, d_total, d_free, host_cpid, product_name",
-               "host where userid = ?", user);
-    write_rows(writer, database, "tasks",
-               "id, name, hostid, sent_time, received_time, server_state, outcome, exit_status, "
-               "elapsed_time, granted_credit, stderr_out",
-               "result where userid = ? order by id desc limit 10000", user);
-    write_rows(writer, database, "tickets", "runid, resultid, hostid, issued, network",
-               "dedloc_ticket where userid = ? order by issued desc limit 10000", user);
-    write_rows(writer, database, "badges", "badge_id, create_time", "badge_user where user_id = ?",
-               user);
-    write_rows(writer, database, "consents", "consent_type_id, consent_time, consent_flag, source",
-               "consent where userid = ?", user);
-    write_rows(writer, database, "founded_teams", "id, name, create_time, url, description",
-               "team where userid = ?", user);
-    writer.EndObject();
-    return {buffer.GetString(), buffer.GetSize()};
+    json::Value data;
+    const auto add = [&](const char* name, std::string_view columns, const std::string& rest) {
+        data.set(name, rows_of(database, columns, rest, user));
+    };
+    add("account",
+        "id, create_time, email_addr, previous_email_addr, name, country, postal_code, url, "
+        "total_credit, expavg_credit, teamid, venue, show_hosts, send_email, signature, "
+        "cross_project_id, global_prefs, project_prefs",
+        "user where id = ?");
+    add("computers",
+        "id, create_time, rpc_time, domain_name, last_ip_addr, external_ip_addr, timezone, "
+        "total_credit, expavg_credit, p_vendor, p_model, p_ncpus, serialnum, os_name, "
+        "os_version, m_nbytes, d_total, d_free, host_cpid, product_name",
+        "host where userid = ?");
+    add("tasks",
+        "id, name, hostid, sent_time, received_time, server_state, outcome, exit_status, "
+        "elapsed_time, granted_credit, stderr_out",
+        "result where userid = ? order by id desc limit 10000");
+    add("tickets", "runid, resultid, hostid, issued, network",
+        "dedloc_ticket where userid = ? order by issued desc limit 10000");
+    add("badges", "badge_id, create_time", "badge_user where user_id = ?");
+    add("consents", "consent_type_id, consent_time, consent_flag, source",
+        "consent where userid = ?");
+    add("founded_teams", "id, name, create_time, url, description", "team where userid = ?");
+    return json::write_pretty(data);
 }
 
 void delete_account(Database& database, std::int64_t user, double now) {

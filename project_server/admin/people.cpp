@@ -1,6 +1,5 @@
 #include "project_server/admin/people.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <string_view>
@@ -10,15 +9,14 @@
 #include "project_server/database/job_states.hpp"
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/database/text_columns.hpp"
-#include "project_server/web/data/tasks.hpp"
 
 namespace dedloc::admin {
 namespace {
 
 using server::Ban;
 using server::Database;
-using server::PageData;
 using server::Row;
 
 constexpr int kHosts = 100;
@@ -32,8 +30,8 @@ struct Owner {
     std::int64_t id = 0;      ///< its value
 };
 
-PageData ban_data(const Ban& ban) {
-    PageData data;
+json::Value ban_data(const Ban& ban) {
+    json::Value data;
     data.set("kind", ban.kind)
         .set("subject", ban.subject)
         .set("since_at", ban.since)
@@ -42,8 +40,8 @@ PageData ban_data(const Ban& ban) {
 }
 
 /// The bans of an account and, unless it is 0, of a computer.
-PageData::List bans_of(Database& database, std::int64_t user, std::int64_t host) {
-    PageData::List list;
+json::Value::List bans_of(Database& database, std::int64_t user, std::int64_t host) {
+    json::Value::List list;
     for (const auto& [of_user, of_host] : {std::pair{user, std::int64_t{0}}, {0, host}}) {
         if (const auto ban = server::ban_of(database, of_user, of_host)) {
             list.push_back(ban_data(*ban));
@@ -52,35 +50,35 @@ PageData::List bans_of(Database& database, std::int64_t user, std::int64_t host)
     return list;
 }
 
-PageData job_counts(Database& database, const Owner& owner) {
-    const auto row = database.query_one(
-        fmt::format("select {} from result where {} = ?", server::job_state_counts(), owner.column),
-        {owner.id});
-    PageData data;
-    for (const char* const name :
-         {"in_progress", "succeeded", "waiting", "failed", "refused", "timed_out", "given_up"}) {
-        data.set(name, row->integer(name));
+json::Value job_counts(Database& database, const Owner& owner) {
+    using enum server::JobState;
+    const server::JobCounts jobs =
+        server::count_jobs(database, std::string{owner.column} + " = ?", {owner.id});
+    json::Value data;
+    for (const auto state :
+         {kInProgress, kSucceeded, kWaiting, kFailed, kRefused, kTimedOut, kGivenUp}) {
+        data.set(name_of(state), jobs.of(state));
     }
     return data;
 }
 
-PageData::List work_by_run(Database& database, const Owner& owner) {
-    PageData::List list;
+json::Value::List work_by_run(Database& database, const Owner& owner) {
+    json::Value::List list;
     for (const Row& row : database.query(
              fmt::format(
                  "select d.name, sum(w.contributions) as contributions, sum(w.samples) as samples, "
                  "sum(w.reduced_bytes) as reduced_bytes, "
                  "sum(w.credit) as credit, sum(w.pending) as pending, sum(w.withheld) as withheld "
                  "from (select c.runid, 1 as contributions, c.samples, c.reduced_bytes, c.credit, "
-                 "if(c.credit_state = 0, c.samples, 0) as pending, "
-                 "if(c.credit_state = 2, c.samples, 0) as withheld "
+                 "if(c.credit_state = ?, c.samples, 0) as pending, "
+                 "if(c.credit_state = ?, c.samples, 0) as withheld "
                  "from dedloc_ticket t join dedloc_contribution c on c.runid = t.runid and "
                  "c.peer_key = t.peer_key where t.{0} = ? union all select runid, contributions, "
                  "samples, reduced_bytes, credit, 0, 0 from dedloc_daily_credit where {0} = ?) w "
                  "join dedloc_run d on d.id = w.runid group by d.id order by d.id",
                  owner.column),
-             {owner.id, owner.id})) {
-        PageData run;
+             {server::CreditState::kPending, server::CreditState::kWithheld, owner.id, owner.id})) {
+        json::Value run;
         run.set("run", row.text("name"))
             .set("contributions", row.integer("contributions"))
             .set("samples", row.integer("samples"))
@@ -93,8 +91,8 @@ PageData::List work_by_run(Database& database, const Owner& owner) {
     return list;
 }
 
-PageData::List withheld_of(Database& database, const Owner& owner) {
-    PageData::List list;
+json::Value::List withheld_of(Database& database, const Owner& owner) {
+    json::Value::List list;
     for (const Row& row : database.query(
              fmt::format("select d.name, w.peer_key, w.kind, w.subject, w.since, w.contributions, "
                          "w.samples, w.reduced_bytes from dedloc_withheld w join dedloc_ticket t "
@@ -103,7 +101,7 @@ PageData::List withheld_of(Database& database, const Owner& owner) {
                          "where t.{} = ? order by w.noted desc limit 100",
                          owner.column),
              {owner.id})) {
-        PageData withheld;
+        json::Value withheld;
         withheld.set("run", row.text("name"))
             .set("key", row.text("peer_key"))
             .set("kind", row.text("kind"))
@@ -117,8 +115,8 @@ PageData::List withheld_of(Database& database, const Owner& owner) {
     return list;
 }
 
-PageData::List same_addresses(Database& database, std::int64_t user) {
-    PageData::List list;
+json::Value::List same_addresses(Database& database, std::int64_t user) {
+    json::Value::List list;
     for (const Row& row : database.query(
              "select u.id, u.name, min(o.external_ip_addr) as address, exists (select 1 from "
              "dedloc_revocation b where b.kind = 'user' and b.subject = cast(u.id as char)) as "
@@ -127,7 +125,7 @@ PageData::List same_addresses(Database& database, std::int64_t user) {
              "o.userid <> h.userid join user u on u.id = o.userid "
              "where h.userid = ? and h.external_ip_addr <> '' group by u.id order by u.id limit ?",
              {user, kSameAddresses})) {
-        PageData other;
+        json::Value other;
         other.set("user_id", row.integer("id"))
             .set("user", row.text("name"))
             .set("is_banned", row.integer("is_banned") != 0)
@@ -137,15 +135,15 @@ PageData::List same_addresses(Database& database, std::int64_t user) {
     return list;
 }
 
-PageData::List versions_of(Database& database, std::int64_t host) {
-    PageData::List list;
+json::Value::List versions_of(Database& database, std::int64_t host) {
+    json::Value::List list;
     for (const Row& row : database.query(
              "select a.name, v.version_num, v.plan_class, h.max_jobs_per_day, h.n_jobs_today, "
              "h.consecutive_valid from host_app_version h join app_version v on "
              "v.id = h.app_version_id join app a on a.id = v.appid where h.host_id = ? "
              "order by v.id desc limit 100",
              {host})) {
-        PageData version;
+        json::Value version;
         version.set("app", row.text("name"))
             .set("version", row.integer("version_num"))
             .set("plan_class", row.text("plan_class"))
@@ -157,14 +155,14 @@ PageData::List versions_of(Database& database, std::int64_t host) {
     return list;
 }
 
-PageData::List recent_jobs(Database& database, std::int64_t host) {
-    PageData::List list;
+json::Value::List recent_jobs(Database& database, std::int64_t host) {
+    json::Value::List list;
     for (const Row& row : database.query(
              "select id, name, server_state, outcome, validate_state, exit_status, sent_time, "
              "received_time, elapsed_time, granted_credit from result where hostid = ? "
              "order by id desc limit ?",
              {host, kRecentJobs})) {
-        PageData job;
+        json::Value job;
         job.set("id", row.integer("id"))
             .set("name", row.text("name"))
             .set("state", server::task_state(row))
@@ -179,7 +177,7 @@ PageData::List recent_jobs(Database& database, std::int64_t host) {
 }
 
 /// What is said of the work of an account and of a computer alike.
-void add_work(PageData& data, Database& database, const Owner& owner) {
+void add_work(json::Value& data, Database& database, const Owner& owner) {
     data.set("jobs", job_counts(database, owner))
         .set("runs", work_by_run(database, owner))
         .set("withheld", withheld_of(database, owner));
@@ -187,8 +185,8 @@ void add_work(PageData& data, Database& database, const Owner& owner) {
 
 }  // namespace
 
-PageData user_list(Database& database, const ListChoice& choice) {
-    PageData::List list;
+json::Value user_list(Database& database, const ListChoice& choice) {
+    json::Value::List list;
     for (const Row& row : database.query(
              "select u.id, u.name, u.email_addr, u.create_time, u.total_credit, u.expavg_credit, "
              "u.expavg_time, "
@@ -201,7 +199,7 @@ PageData user_list(Database& database, const ListChoice& choice) {
                  ") order by u.expavg_credit desc, u.id limit ?",
              {choice.is_banned ? 1 : 0, choice.found, server::like_pattern(choice.found),
               server::like_pattern(choice.found), choice.limit})) {
-        PageData user;
+        json::Value user;
         user.set("id", row.integer("id"))
             .set("name", row.text("name"))
             .set("email", row.text("email_addr"))
@@ -213,13 +211,13 @@ PageData user_list(Database& database, const ListChoice& choice) {
             .set("is_banned", row.integer("is_banned") != 0);
         list.push_back(std::move(user));
     }
-    PageData data;
+    json::Value data;
     data.set("users", std::move(list));
     return data;
 }
 
-PageData host_list(Database& database, const ListChoice& choice) {
-    PageData::List list;
+json::Value host_list(Database& database, const ListChoice& choice) {
+    json::Value::List list;
     for (const Row& row : database.query(
              "select h.id, h.domain_name, h.userid, coalesce(u.name, '') as owner, h.p_model, "
              "h.p_ncpus, h.os_name, h.total_credit, h.expavg_credit, h.expavg_time, h.rpc_time, "
@@ -232,7 +230,7 @@ PageData host_list(Database& database, const ListChoice& choice) {
                  server::like_text("h.domain_name") + ") order by h.rpc_time desc, h.id limit ?",
              {choice.is_banned ? 1 : 0, choice.user, choice.user, choice.found,
               server::like_pattern(choice.found), choice.limit})) {
-        PageData host;
+        json::Value host;
         host.set("id", row.integer("id"))
             .set("name", row.text("domain_name"))
             .set("user_id", row.integer("userid"))
@@ -246,18 +244,18 @@ PageData host_list(Database& database, const ListChoice& choice) {
             .set("is_banned", row.integer("is_banned") != 0);
         list.push_back(std::move(host));
     }
-    PageData data;
+    json::Value data;
     data.set("hosts", std::move(list));
     return data;
 }
 
-PageData user_facts(Database& database, std::int64_t user) {
+json::Value user_facts(Database& database, std::int64_t user) {
     const auto row = database.query_one(
         "select u.*, coalesce(t.name, '') as team from user u left join team t on t.id = u.teamid "
         "where u.id = ?",
         {user});
-    PageData::List bans = bans_of(database, user, 0);
-    PageData data;
+    json::Value::List bans = bans_of(database, user, 0);
+    json::Value data;
     data.set("id", user)
         .set("name", row->text("name"))
         .set("email", row->text("email_addr"))
@@ -277,13 +275,13 @@ PageData user_facts(Database& database, std::int64_t user) {
     return data;
 }
 
-PageData host_facts(Database& database, std::int64_t host) {
+json::Value host_facts(Database& database, std::int64_t host) {
     const auto row = database.query_one(
         "select h.*, coalesce(u.name, '') as owner from host h left join user u on "
         "u.id = h.userid where h.id = ?",
         {host});
-    PageData::List bans = bans_of(database, row->integer("userid"), host);
-    PageData data;
+    json::Value::List bans = bans_of(database, row->integer("userid"), host);
+    json::Value data;
     data.set("id", host)
         .set("name", row->text("domain_name"))
         .set("user_id", row->integer("userid"))
@@ -312,8 +310,8 @@ PageData host_facts(Database& database, std::int64_t host) {
     return data;
 }
 
-PageData team_list(Database& database, const ListChoice& choice) {
-    PageData::List list;
+json::Value team_list(Database& database, const ListChoice& choice) {
+    json::Value::List list;
     for (const Row& row : database.query(
              "select t.id, t.name, t.userid, coalesce(u.name, '') as founder, t.total_credit, "
              "t.expavg_credit, t.expavg_time, t.url, t.create_time, (select count(*) from user m "
@@ -322,7 +320,7 @@ PageData team_list(Database& database, const ListChoice& choice) {
              "where ? = '' or " +
                  server::like_text("t.name") + " order by t.expavg_credit desc, t.id limit ?",
              {choice.found, server::like_pattern(choice.found), choice.limit})) {
-        PageData team;
+        json::Value team;
         team.set("id", row.integer("id"))
             .set("name", row.text("name"))
             .set("founder_id", row.integer("userid"))
@@ -334,17 +332,17 @@ PageData team_list(Database& database, const ListChoice& choice) {
             .set("created_at", row.integer("create_time"));
         list.push_back(std::move(team));
     }
-    PageData data;
+    json::Value data;
     data.set("teams", std::move(list));
     return data;
 }
 
-PageData key_list(Database& database, int limit) {
-    PageData::List list;
+json::Value key_list(Database& database, int limit) {
+    json::Value::List list;
     for (const char* const kind : {"key", "voter"}) {
         for (const Ban& ban : server::bans(database, kind, limit)) list.push_back(ban_data(ban));
     }
-    PageData data;
+    json::Value data;
     data.set("bans", std::move(list));
     return data;
 }

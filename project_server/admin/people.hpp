@@ -8,7 +8,7 @@
 #include <string>
 
 #include "project_server/database/database.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::admin {
 
@@ -22,11 +22,11 @@ struct ListChoice {
 
 /// {users: [{id, name, email, team, credit, recent_credit, hosts, created_at, is_banned}]}, most
 /// recent credit first.
-server::PageData user_list(server::Database& database, const ListChoice& choice);
+json::Value user_list(server::Database& database, const ListChoice& choice);
 
 /// {hosts: [{id, name, user_id, user, processor, cores, system, credit, recent_credit, contact_at,
 /// is_banned}]}, the last contact first. is_banned: itself or by its account.
-server::PageData host_list(server::Database& database, const ListChoice& choice);
+json::Value host_list(server::Database& database, const ListChoice& choice);
 
 /// One account: {id, name, email, is_email_confirmed, country, team_id, team, created_at, credit,
 /// recent_credit, is_banned, bans, jobs, hosts, runs, withheld, suspicions, same_addresses}.
@@ -39,7 +39,7 @@ server::PageData host_list(server::Database& database, const ListChoice& choice)
 ///   same_addresses  [{user_id, user, is_banned, address}]: other accounts with a computer that was
 ///                   last seen at an address of one of these; a hint, no proof. At most 20
 /// Requires that the account exists (lookup.hpp).
-server::PageData user_facts(server::Database& database, std::int64_t user);
+json::Value user_facts(server::Database& database, std::int64_t user);
 
 /// One computer: {id, name, user_id, user, address, processor, vendor, cores, devices,
 /// memory_bytes, flops, system, system_version, created_at, contact_at, credit, recent_credit,
@@ -48,14 +48,14 @@ server::PageData user_facts(server::Database& database, std::int64_t user);
 ///   versions     [{app, version, plan_class, quota_per_seat, jobs_today, consecutive_valid}]
 ///   recent_jobs  [{id, name, state, exit_status, sent_at, reported_at, hours, credit}], at most 20
 /// The others as in user_facts(). Requires that the computer exists.
-server::PageData host_facts(server::Database& database, std::int64_t host);
+json::Value host_facts(server::Database& database, std::int64_t host);
 
 /// {teams: [{id, name, founder_id, founder, members, credit, recent_credit, url, created_at}]},
 /// most recent credit first; `is_banned` and `user` of the choice mean nothing here.
-server::PageData team_list(server::Database& database, const ListChoice& choice);
+json::Value team_list(server::Database& database, const ListChoice& choice);
 
 /// {bans: [{kind, subject, since_at, reason}]}: banned keys and dismissed voters' keys, the newest
 /// first; at most `limit` of each.
-server::PageData key_list(server::Database& database, int limit);
+json::Value key_list(server::Database& database, int limit);
 
 }  // namespace dedloc::admin

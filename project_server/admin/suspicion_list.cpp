@@ -4,10 +4,8 @@
 
 namespace dedloc::admin {
 
-using server::PageData;
-
-PageData::List suspicions(server::Database& database, const SuspicionChoice& choice) {
-    PageData::List list;
+json::Value::List suspicions(server::Database& database, const SuspicionChoice& choice) {
+    json::Value::List list;
     for (const server::Row& row : database.query(
              "select s.*, coalesce(d.name, '') as run, coalesce(u.name, '') as user_name "
              "from dedloc_suspicion s left join dedloc_run d on d.id = s.runid "
@@ -16,7 +14,7 @@ PageData::List suspicions(server::Database& database, const SuspicionChoice& cho
              "order by s.last_seen desc, s.id desc limit ?",
              {choice.run, choice.run, choice.user, choice.user, choice.host, choice.host,
               choice.limit})) {
-        PageData suspicion;
+        json::Value suspicion;
         suspicion.set("run", row.text("run"))
             .set("user_id", row.integer("userid"))
             .set("user", row.text("user_name"))

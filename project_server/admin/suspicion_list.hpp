@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "project_server/database/database.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::admin {
 
@@ -20,6 +20,6 @@ struct SuspicionChoice {
 /// evidence}], the last one first. `run` is empty where no run is concerned, `key` where no peer
 /// is; `evidence` is a path below the project's folder, empty if there is no file. Errors:
 /// DatabaseError.
-server::PageData::List suspicions(server::Database& database, const SuspicionChoice& choice);
+json::Value::List suspicions(server::Database& database, const SuspicionChoice& choice);
 
 }  // namespace dedloc::admin

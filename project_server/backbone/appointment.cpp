@@ -1,21 +1,19 @@
 #include "project_server/backbone/appointment.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <array>
 #include <span>
+#include <utility>
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::backbone {
 namespace {
-
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
 constexpr const char* kFormat = "dedloc voter 1";
 /// The run file is embedded as a JSON string, and each byte of it may be escaped.
@@ -23,22 +21,13 @@ constexpr std::size_t kMaxFileBytes = 6 * formats::kMaxRunFileBytes + 64 * 1024;
 constexpr std::size_t kMaxSeeds = 16;
 constexpr std::size_t kMaxAddressBytes = 300;
 
-void write_member(Writer& writer, const char* name, const std::string& text) {
-    writer.Key(name);
-    writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-
-void write_settings(Writer& writer, const VoterSettings& settings) {
-    writer.StartObject();
-    write_member(writer, "ticket", to_hex(formats::encode(settings.ticket)));
-    writer.Key("generation");
-    writer.Uint64(settings.generation);
-    writer.Key("seeds");
-    writer.StartArray();
-    for (const std::string& seed : settings.seeds) writer.String(seed.c_str());
-    writer.EndArray();
-    if (!settings.backbone.empty()) write_member(writer, "backbone", settings.backbone);
-    writer.EndObject();
+json::Value data_of(const VoterSettings& settings) {
+    json::Value data;
+    data.set("ticket", to_hex(formats::encode(settings.ticket)))
+        .set("generation", settings.generation)
+        .set("seeds", json::Value::List(settings.seeds.begin(), settings.seeds.end()));
+    if (!settings.backbone.empty()) data.set("backbone", settings.backbone);
+    return data;
 }
 
 VoterSettings read_settings(formats::JsonFields fields, const std::string& document) {
@@ -63,23 +52,16 @@ VoterSettings read_settings(formats::JsonFields fields, const std::string& docum
 }  // namespace
 
 std::string write_voter_settings(const VoterSettings& settings) {
-    rapidjson::StringBuffer buffer;
-    Writer writer(buffer);
-    write_settings(writer, settings);
-    return std::string(buffer.GetString()) + "\n";
+    return json::write(data_of(settings)) + "\n";
 }
 
 std::string write_appointment(const Appointment& appointment) {
-    rapidjson::StringBuffer buffer;
-    Writer writer(buffer);
-    writer.StartObject();
-    write_member(writer, "format", kFormat);
-    write_member(writer, "run_file", formats::write_run_file(appointment.run));
-    write_member(writer, "key", to_hex(appointment.key.seed()));
-    writer.Key("voter");
-    write_settings(writer, appointment.settings);
-    writer.EndObject();
-    return std::string(buffer.GetString()) + "\n";
+    json::Value data;
+    data.set("format", kFormat)
+        .set("run_file", formats::write_run_file(appointment.run))
+        .set("key", to_hex(appointment.key.seed()))
+        .set("voter", data_of(appointment.settings));
+    return json::write(data) + "\n";
 }
 
 VoterSettings read_voter_settings(std::string_view text, const std::string& document) {

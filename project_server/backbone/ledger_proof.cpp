@@ -20,9 +20,11 @@ constexpr std::uint64_t kProgressEvery = 1'000;  // records
 LedgerProof::LedgerProof(std::filesystem::path path, const formats::RunFile& run,
                          const Progress& progress)
     : path_(std::move(path)),
-      trust_{.run = formats::run_id(run), .project = run.project_key, .backbone = run.backbone_key},
+      run_(formats::run_id(run)),
+      project_(run.project_key),
+      backbone_(run.backbone_key),
       initial_state_(run.initial_state),
-      reader_(path_, {trust_.run, trust_.backbone}) {
+      reader_(path_, {run_, backbone_}) {
     extend(progress);
 }
 
@@ -37,19 +39,19 @@ void LedgerProof::check(const Head& before, const LedgerRecord& record) const {
     const char* fault = nullptr;
     if (const auto* const commit = std::get_if<LedgerCommit>(&record)) {
         const Decision& decision = commit->decision;
-        if (!membership::is_certified(trust_.run, before, decision.record, decision.certificate)) {
-            fault = ledger::describe(ledger::LedgerError::kNotCertified);
+        if (!membership::is_certified(run_, before, decision.record, decision.certificate)) {
+            fault = "a record is not signed by a majority of its generation's voters";
         }
         const bool is_first = decision.record.generation == 0 && before.step == StepIndex{0};
         if (is_first && initial_state_ && decision.record.previous_state != *initial_state_) {
             fault = "the run starts from another state than the one that its run file names";
         }
     } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
-        if (!membership::is_signed(trust_.run, trust_.project, *begun)) {
-            fault = ledger::describe(ledger::LedgerError::kNotSigned);
+        if (!membership::is_signed(run_, project_, *begun)) {
+            fault = "a generation is not signed by the project";
         }
     } else if (const auto* const last = std::get_if<StateCertificate>(&record)) {
-        if (!membership::is_certified(trust_.run, before.voters, *last)) {
+        if (!membership::is_certified(run_, before.voters, *last)) {
             fault = "the last state is not signed by a majority of its generation's voters";
         }
     }
@@ -81,7 +83,7 @@ bool LedgerProof::is_void(const CommitRecord& record) const {
 }
 
 Contributions LedgerProof::contributions(StepIndex step) const {
-    LedgerReader again{path_, {trust_.run, trust_.backbone}};
+    LedgerReader again{path_, {run_, backbone_}};
     Contributions sum;
     std::set<PeerKey> peers;
     while (again.place().position < reader_.place().position) {

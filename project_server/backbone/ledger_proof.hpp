@@ -11,7 +11,6 @@
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
 #include "peer/formats/run_file.hpp"
-#include "peer/ledger/ledger.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/ledger_states.hpp"
@@ -60,7 +59,9 @@ class LedgerProof final {
     bool is_void(const CommitRecord& record) const;
 
     const std::filesystem::path path_;
-    const ledger::Trust trust_;
+    const RunId run_;
+    const PeerKey project_;   ///< signs generations
+    const PeerKey backbone_;  ///< the only voter of generation 0
     const std::optional<Digest> initial_state_;
     LedgerReader reader_;
     LedgerStates states_;

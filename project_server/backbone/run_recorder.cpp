@@ -11,6 +11,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/backbone/role_name.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/database/suspicions.hpp"
 
 namespace dedloc::backbone {
@@ -226,15 +227,17 @@ void RunRecorder::record_contributions(const LedgerCommit& commit) {
         const CommitLine& line = record.members[k];
         if (line.samples == Samples{0} && bytes[k] == 0) continue;
         // A row that has been credited is not changed.
+        constexpr auto kCredited = server::CreditState::kCredited;
         write(
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
             "reduced_bytes, committed_at) values (?, ?, ?, ?, ?, ?, ?) on duplicate key update "
-            "loss_sum = if(credit_state <> 1, values(loss_sum), loss_sum), "
-            "samples = if(credit_state <> 1, values(samples), samples), "
-            "reduced_bytes = if(credit_state <> 1, values(reduced_bytes), reduced_bytes), "
-            "committed_at = if(credit_state <> 1, values(committed_at), committed_at)",
+            "loss_sum = if(credit_state <> ?, values(loss_sum), loss_sum), "
+            "samples = if(credit_state <> ?, values(samples), samples), "
+            "reduced_bytes = if(credit_state <> ?, values(reduced_bytes), reduced_bytes), "
+            "committed_at = if(credit_state <> ?, values(committed_at), committed_at)",
             {run_row_, updates, line.peer.hex(), line.samples.value(), storable(line.loss_sum),
-             bytes[k], seconds_of(commit.committed_at.time_since_epoch())});
+             bytes[k], seconds_of(commit.committed_at.time_since_epoch()), kCredited, kCredited,
+             kCredited, kCredited});
     }
 }
 

@@ -1,18 +1,18 @@
 #include "project_server/backbone/voters_file.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/control/place.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -68,28 +68,16 @@ std::optional<WantedVoters> read_voters(const std::filesystem::path& file) {
 }
 
 void write_voters(const std::filesystem::path& file, const WantedVoters& wanted) {
-    rapidjson::StringBuffer buffer;
-    rapidjson::PrettyWriter<rapidjson::StringBuffer> writer(buffer);
-    writer.StartObject();
-    writer.Key("min_generation");
-    writer.Uint64(wanted.min_generation);
-    writer.Key("voters");
-    writer.StartArray();
+    json::Value::List voters;
     for (const WantedVoter& voter : wanted.voters) {
-        writer.StartObject();
-        writer.Key("key");
-        writer.String(voter.key.hex().c_str());
-        writer.Key("ticket_expires");
-        writer.Int64(voter.ticket_expires.time_since_epoch().count());
-        if (!voter.control.empty()) {
-            writer.Key("control");
-            writer.String(voter.control.c_str());
-        }
-        writer.EndObject();
+        json::Value& data = voters.emplace_back();
+        data.set("key", voter.key.hex())
+            .set("ticket_expires", voter.ticket_expires.time_since_epoch().count());
+        if (!voter.control.empty()) data.set("control", voter.control);
     }
-    writer.EndArray();
-    writer.EndObject();
-    platform::replace_file(file, std::string(buffer.GetString()) + "\n");
+    json::Value data;
+    data.set("min_generation", wanted.min_generation).set("voters", std::move(voters));
+    platform::replace_file(file, json::write_pretty(data) + "\n");
 }
 
 }  // namespace dedloc::backbone

@@ -15,21 +15,26 @@
 #include <cmath>
 #include <string>
 
+#include "project_server/database/states.hpp"
+
 #include "project_server/check/checks.hpp"
 
 namespace dedloc::check {
 namespace {
 
+using server::CreditState;
+
 constexpr double kTolerance = 1e-9;
 constexpr int kLines = 20;  ///< accounts that are named
 
-/// What each account was paid, by contributions and sums of older ones: columns user, credit.
+/// What each account was paid, by contributions and sums of older ones: columns user, credit. Its
+/// parameter is CreditState::kCredited.
 constexpr const char* kPaid =
     "select user, sum(credit) as credit from "
     "(select coalesce(nullif(t.userid, 0), r.userid, 0) as user, c.credit "
     "from dedloc_contribution c "
     "left join dedloc_ticket t on t.runid = c.runid and t.peer_key = c.peer_key "
-    "left join result r on r.id = c.resultid where c.credit_state = 1 "
+    "left join result r on r.id = c.resultid where c.credit_state = ? "
     "union all select userid, credit from dedloc_daily_credit) paid group by user";
 
 /// Whether two columns differ by more than rounding.
@@ -37,15 +42,17 @@ std::string differ(const std::string& a, const std::string& b) {
     return fmt::format("abs({0} - {1}) > {2} * greatest(abs({0}), abs({1}))", a, b, kTolerance);
 }
 
-double single(server::Database& database, const std::string& sql) {
-    return database.query_one(sql)->real("n");
+double single(server::Database& database, const std::string& sql,
+              server::Parameters parameters = {}) {
+    return database.query_one(sql, parameters)->real("n");
 }
 
 void check_accounts(server::Database& database, Findings& findings) {
     // Credit without an owner: its ticket is of an earlier version, and its result is deleted.
     const double unowned = single(
         database,
-        fmt::format("select coalesce(sum(credit), 0) as n from ({}) p where p.user = 0", kPaid));
+        fmt::format("select coalesce(sum(credit), 0) as n from ({}) p where p.user = 0", kPaid),
+        {CreditState::kCredited});
     const std::string condition =
         unowned == 0 ? differ("u.total_credit", "coalesce(p.credit, 0)")
                      : fmt::format("coalesce(p.credit, 0) > u.total_credit * (1 + {})", kTolerance);
@@ -53,7 +60,7 @@ void check_accounts(server::Database& database, Findings& findings) {
              fmt::format("select u.id, u.total_credit, coalesce(p.credit, 0) as paid from user u "
                          "left join ({}) p on p.user = u.id where {} order by u.id limit ?",
                          kPaid, condition),
-             {kLines})) {
+             {CreditState::kCredited, kLines})) {
         findings.bad(fmt::format("account {} has {:.10g} credits, and its contributions are worth "
                                  "{:.10g}",
                                  row.integer("id"), row.real("total_credit"), row.real("paid")),
@@ -119,11 +126,12 @@ void check_hosts(server::Database& database, Findings& findings) {
 void check_payments(server::Database& database, Findings& findings) {
     for (const auto& row : database.query(
              fmt::format("select d.name, count(*) as n from dedloc_contribution c join dedloc_run "
-                         "d on d.id = c.runid where (c.credit_state = 1 and (c.resultid = 0 or "
-                         "{})) or (c.credit_state <> 1 and c.credit <> 0) group by d.name",
+                         "d on d.id = c.runid where (c.credit_state = ? and (c.resultid = 0 or "
+                         "{})) or (c.credit_state <> ? and c.credit <> 0) group by d.name",
                          differ("c.credit",
                                 "(c.samples * d.credit_per_sample + c.reduced_bytes * "
-                                "d.credit_per_gigabyte_reduced / 1e9)")))) {
+                                "d.credit_per_gigabyte_reduced / 1e9)")),
+             {CreditState::kCredited, CreditState::kCredited})) {
         findings.bad(fmt::format("{} contributions to the run {} have another credit than their "
                                  "samples, reduced bytes and state say",
                                  row.integer("n"), row.text("name")),

@@ -10,6 +10,8 @@
 
 #include "peer/base/error.hpp"
 #include "project_server/check/checks.hpp"
+#include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/publishing/code_sign_keys.hpp"
 #include "project_server/publishing/gzip_file.hpp"
 #include "project_server/publishing/key_change.hpp"
@@ -24,7 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr int kRowsAtOnce = 200;
 constexpr std::size_t kMaxText = 4'096;
-constexpr int kValid = 1;  ///< result.validate_state: VALIDATE_STATE_VALID
 
 /// The place of a file in BOINC's tree of folders.
 fs::path place_of(const fs::path& root, int fanout, const std::string& name) {
@@ -99,9 +100,10 @@ std::string fault_of_copy(const fs::path& path, const Described& file, bool is_q
 
 Files app_files(server::Database& database) {
     Files files;
-    for (const auto& row : database.query(
-             "select v.xml_doc from app_version v join app a on a.id = v.appid where a.name in "
-             "('dedloc_train', 'dedloc_aggregate') and v.deprecated = 0")) {
+    for (const auto& row : database.query(fmt::format(
+             "select v.xml_doc from app_version v join app a on a.id = v.appid where a.name in {} "
+             "and v.deprecated = 0",
+             server::kAppsInSql))) {
         describe(row.text("xml_doc"), files);
     }
     return files;
@@ -112,10 +114,11 @@ Files job_files(server::Database& database) {
     Files files;
     for (std::int64_t last = 0;;) {
         const auto rows = database.query(
-            "select w.id, w.xml_doc from workunit w join app a on a.id = w.appid where a.name "
-            "in ('dedloc_train', 'dedloc_aggregate') and w.assimilate_state = 0 and w.error_mask = "
-            "0 and w.id > ? order by w.id limit ?",
-            {last, kRowsAtOnce});
+            fmt::format("select w.id, w.xml_doc from workunit w join app a on a.id = w.appid where "
+                        "a.name in {} and w.assimilate_state = ? and w.error_mask = 0 and "
+                        "w.id > ? order by w.id limit ?",
+                        server::kAppsInSql),
+            {server::AssimilateState::kInit, last, kRowsAtOnce});
         for (const auto& row : rows) {
             last = row.integer("id");
             describe(row.text("xml_doc"), files);
@@ -196,11 +199,11 @@ void check_uploads(const Subject& subject, server::Database& database, Findings&
     std::size_t count = 0;
     for (std::int64_t last = 0;;) {
         const auto rows = database.query(
-            "select r.id, r.name, r.xml_doc_in from result r join app a on a.id = r.appid where "
-            "a.name in ('dedloc_train', 'dedloc_aggregate') and r.validate_state = ? and "
-            "r.file_delete_state = 0 and "
-            "r.id > ? order by r.id limit ?",
-            {kValid, last, kRowsAtOnce});
+            fmt::format("select r.id, r.name, r.xml_doc_in from result r join app a on "
+                        "a.id = r.appid where a.name in {} and r.validate_state = ? and "
+                        "r.file_delete_state = ? and r.id > ? order by r.id limit ?",
+                        server::kAppsInSql),
+            {server::ValidateState::kValid, server::FileDeleteState::kInit, last, kRowsAtOnce});
         for (const auto& row : rows) {
             last = row.integer("id");
             // The first one is the receipt. A checkpoint is optional.

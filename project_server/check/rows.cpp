@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "project_server/check/checks.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/schema.hpp"
 
 namespace dedloc::check {
@@ -13,53 +14,59 @@ namespace {
 /// Rows that should not be: `from` is what follows "select count(*) as n from".
 struct Orphans {
     const char* what;       ///< a sentence begins with their number and this
-    const char* from;       ///< tables and condition
+    std::string from;       ///< tables and condition
     bool is_boinc = false;  ///< the tables are BOINC's
 };
 
 // Not here: what outlives the rows that it refers to. Contributions, tickets and suspicions keep
 // the numbers of results, hosts and accounts that have been deleted.
-constexpr Orphans kOrphans[] = {
-    {"results have no workunit",
-     "result r left join workunit w on w.id = r.workunitid where w.id is null", true},
-    {"workunits have no app", "workunit w left join app a on a.id = w.appid where a.id is null",
-     true},
-    {"jobs belong to a run that does not exist",
-     "workunit w join app a on a.id = w.appid and a.name in "
-     "('dedloc_train', 'dedloc_aggregate') left join dedloc_run d on d.id = w.opaque where d.id is "
-     "null",
-     false},
-    {"app versions have no app",
-     "app_version v left join app a on a.id = v.appid where a.id is null", true},
-    {"app versions have no platform",
-     "app_version v left join platform p on p.id = v.platformid where p.id is null", true},
-    {"computers have no account",
-     "host h left join user u on u.id = h.userid where h.userid <> 0 and u.id is null", true},
-    {"accounts are members of a team that does not exist",
-     "user u left join team t on t.id = u.teamid where u.teamid <> 0 and t.id is null", true},
-    {"sessions and links belong to no account",
-     "token k left join user u on u.id = k.userid where k.userid <> 0 and u.id is null", true},
-    {"figures of computers belong to no computer",
-     "host_app_version v left join host h on h.id = v.host_id where h.id is null", true},
-    {"seats have no run",
-     "dedloc_seat s left join dedloc_run d on d.id = s.runid where d.id is null", false},
-    {"tickets have no run",
-     "dedloc_ticket t left join dedloc_run d on d.id = t.runid where d.id is null", false},
-    {"contributions have no run",
-     "dedloc_contribution c left join dedloc_run d on d.id = c.runid where d.id is null", false},
-    {"daily sums of credit have no run",
-     "dedloc_daily_credit c left join dedloc_run d on d.id = c.runid where d.id is null", false},
-    {"steps have no run",
-     "dedloc_step s left join dedloc_run d on d.id = s.runid where d.id is null", false},
-    {"checkpoints have no run",
-     "dedloc_checkpoint c left join dedloc_run d on d.id = c.runid where d.id is null", false},
-    {"uploads have no run",
-     "dedloc_upload u left join dedloc_run d on d.id = u.runid where d.id is null", false},
-    {"evaluations have no run",
-     "dedloc_evaluation e left join dedloc_run d on d.id = e.runid where d.id is null", false},
-    {"withheld sums have no run",
-     "dedloc_withheld w left join dedloc_run d on d.id = w.runid where d.id is null", false},
-};
+const std::vector<Orphans>& all_orphans() {
+    static const std::vector<Orphans> all{
+        {"results have no workunit",
+         "result r left join workunit w on w.id = r.workunitid where w.id is null", true},
+        {"workunits have no app", "workunit w left join app a on a.id = w.appid where a.id is null",
+         true},
+        {"jobs belong to a run that does not exist",
+         fmt::format(
+             "workunit w join app a on a.id = w.appid and a.name in {} left join dedloc_run d "
+             "on d.id = w.opaque where d.id is null",
+             server::kAppsInSql),
+         false},
+        {"app versions have no app",
+         "app_version v left join app a on a.id = v.appid where a.id is null", true},
+        {"app versions have no platform",
+         "app_version v left join platform p on p.id = v.platformid where p.id is null", true},
+        {"computers have no account",
+         "host h left join user u on u.id = h.userid where h.userid <> 0 and u.id is null", true},
+        {"accounts are members of a team that does not exist",
+         "user u left join team t on t.id = u.teamid where u.teamid <> 0 and t.id is null", true},
+        {"sessions and links belong to no account",
+         "token k left join user u on u.id = k.userid where k.userid <> 0 and u.id is null", true},
+        {"figures of computers belong to no computer",
+         "host_app_version v left join host h on h.id = v.host_id where h.id is null", true},
+        {"seats have no run",
+         "dedloc_seat s left join dedloc_run d on d.id = s.runid where d.id is null", false},
+        {"tickets have no run",
+         "dedloc_ticket t left join dedloc_run d on d.id = t.runid where d.id is null", false},
+        {"contributions have no run",
+         "dedloc_contribution c left join dedloc_run d on d.id = c.runid where d.id is null",
+         false},
+        {"daily sums of credit have no run",
+         "dedloc_daily_credit c left join dedloc_run d on d.id = c.runid where d.id is null",
+         false},
+        {"steps have no run",
+         "dedloc_step s left join dedloc_run d on d.id = s.runid where d.id is null", false},
+        {"checkpoints have no run",
+         "dedloc_checkpoint c left join dedloc_run d on d.id = c.runid where d.id is null", false},
+        {"uploads have no run",
+         "dedloc_upload u left join dedloc_run d on d.id = u.runid where d.id is null", false},
+        {"evaluations have no run",
+         "dedloc_evaluation e left join dedloc_run d on d.id = e.runid where d.id is null", false},
+        {"withheld sums have no run",
+         "dedloc_withheld w left join dedloc_run d on d.id = w.runid where d.id is null", false},
+    };
+    return all;
+}
 
 }  // namespace
 
@@ -85,7 +92,7 @@ void check_tables(const Subject& subject, server::Database& database, Findings& 
 }
 
 void check_rows(const Subject& subject, server::Database& database, Findings& findings) {
-    for (const Orphans& orphans : kOrphans) {
+    for (const Orphans& orphans : all_orphans()) {
         if (subject.is_official() && orphans.is_boinc) continue;
         const auto row =
             database.query_one(fmt::format("select count(*) as n from {}", orphans.from));

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "project_server/database/states.hpp"
+
 #include "project_server/check/checks.hpp"
 
 namespace dedloc::check {
@@ -23,11 +25,11 @@ void check_holders(const Subject& subject, server::Database& database, const Hol
     for (const server::Row& row : database.query(
              fmt::format(
                  "select {0} as holder, count(distinct resultid) as seats from "
-                 "dedloc_ticket t join result r on r.id = t.resultid and r.server_state = 4 "
+                 "dedloc_ticket t join result r on r.id = t.resultid and r.server_state = ? "
                  "where expires > ? and {1} group by {0} having seats >= ? order by "
                  "seats desc, holder",
                  holder.column, holder.is_one),
-             {subject.now, holder.limit})) {
+             {server::ServerState::kInProgress, subject.now, holder.limit})) {
         findings.warning(
             fmt::format("the {} {} has {} jobs in the swarm, and {} is {}: its other jobs wait",
                         holder.what, row.text("holder"), row.integer("seats"), holder.setting,

@@ -105,7 +105,7 @@ void print_version(const AppOptions& options, const Kind& kind, const server::Ap
                    const packaging::Package& package, std::int64_t id) {
     const std::string kernel = package.kernel ? package.kernel->text() : "";
     if (options.prints_json) {
-        server::PageData data;
+        json::Value data;
         data.set("id", id)
             .set("name", kind.name)
             .set("version", options.version)
@@ -181,7 +181,7 @@ void make_package(const AppOptions& options, const fs::path& folder) {
     progress.reset();
     warn_of_unknown(package);
     if (options.prints_json) {
-        server::PageData data;
+        json::Value data;
         data.set("folder", folder.string())
             .set("files", package.files.size())
             .set("bytes", package.bytes())
@@ -197,9 +197,9 @@ void sign(const SignOptions& options) {
     const auto package = package_of(options.app, scratch);
     const auto names = server::sign_files(package.files, options.key, options.folder);
     if (options.app.prints_json) {
-        server::PageData::List files;
+        json::Value::List files;
         for (const auto& name : names) files.emplace_back(name);
-        server::PageData data;
+        json::Value data;
         data.set("folder", options.folder.string()).set("files", std::move(files));
         return print(data, true);
     }
@@ -210,7 +210,7 @@ void make_key(const fs::path& folder, bool as_json) {
     fs::create_directories(folder);
     server::make_key_pair(folder, "code_sign");
     if (as_json) {
-        server::PageData data;
+        json::Value data;
         data.set("private_key", (folder / "code_sign_private").string())
             .set("public_key", (folder / "code_sign_public").string());
         return print(data, true);

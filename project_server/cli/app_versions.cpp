@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::cli {
 namespace {
-
-using server::PageData;
 
 std::string version_text(std::int64_t number) {
     return fmt::format("{}.{}", number / 100, number % 100);
@@ -39,12 +38,13 @@ std::string client_text(std::int64_t number) {
     return fmt::format("{}.{}.{}", number / 10'000, number / 100 % 100, number % 100);
 }
 
-/// All versions of all apps; `conditions` follow "where".
+/// All versions of all apps; `conditions` follow "where". The first parameter is
+/// ServerState::kInProgress.
 std::string select_versions(const char* conditions) {
     return fmt::format(
         "select v.id, a.name as app, v.version_num, p.name as platform, v.plan_class, "
         "v.deprecated, v.min_core_version, v.create_time, v.xml_doc, "
-        "(select count(*) from result r where r.appid = v.appid and r.server_state = 4 and "
+        "(select count(*) from result r where r.appid = v.appid and r.server_state = ? and "
         "r.app_version_id = v.id) as jobs, (select count(*) from host_app_version h where "
         "h.app_version_id = v.id) as hosts "
         "from app_version v join app a on a.id = v.appid join platform p on p.id = v.platformid "
@@ -52,8 +52,8 @@ std::string select_versions(const char* conditions) {
         conditions);
 }
 
-PageData facts_of(const server::Row& row) {
-    PageData data;
+json::Value facts_of(const server::Row& row) {
+    json::Value data;
     data.set("app", row.text("app"))
         .set("version", version_text(row.integer("version_num")))
         .set("platform", row.text("platform"))
@@ -92,10 +92,11 @@ int client_number(const std::string& text) {
     return major * 10'000 + minor * 100 + release;
 }
 
-PageData app_versions(server::Database& database) {
-    PageData::List versions;
-    for (const auto& row : database.query(select_versions("true"))) {
-        PageData data = facts_of(row);
+json::Value app_versions(server::Database& database) {
+    json::Value::List versions;
+    for (const auto& row :
+         database.query(select_versions("true"), {server::ServerState::kInProgress})) {
+        json::Value data = facts_of(row);
         const Files files = files_in(row.text("xml_doc"));
         data.set("hosts", row.integer("hosts"))
             .set("files", files.count)
@@ -104,19 +105,20 @@ PageData app_versions(server::Database& database) {
             .set("created_at", row.integer("create_time"));
         versions.push_back(std::move(data));
     }
-    PageData data;
+    json::Value data;
     data.set("versions", std::move(versions));
     return data;
 }
 
-PageData change_versions(server::Database& database, const ChosenVersions& choice,
-                         const VersionChange& change) {
+json::Value change_versions(server::Database& database, const ChosenVersions& choice,
+                            const VersionChange& change) {
     static const std::string chosen = select_versions(
         "a.name = ? and v.version_num = ? and (? = '' or p.name = ?) and (? or v.plan_class = ?)");
     const auto select = [&] {
         const std::string plan_class = choice.plan_class.value_or("");
-        return database.query(chosen, {choice.app, choice.version, choice.platform, choice.platform,
-                                       choice.plan_class ? 0 : 1, plan_class});
+        return database.query(
+            chosen, {server::ServerState::kInProgress, choice.app, choice.version, choice.platform,
+                     choice.platform, choice.plan_class ? 0 : 1, plan_class});
     };
     return server::in_transaction(database, [&] {
         for (const auto& row : select()) {
@@ -139,7 +141,7 @@ PageData change_versions(server::Database& database, const ChosenVersions& choic
                                  {*change.min_client, id});
             }
         }
-        PageData::List versions;
+        json::Value::List versions;
         for (const auto& row : select()) versions.push_back(facts_of(row));
         if (versions.empty()) {
             throw InputError(fmt::format("there is no such version {} of {}; see dedloc app list",
@@ -149,7 +151,7 @@ PageData change_versions(server::Database& database, const ChosenVersions& choic
             "select count(*) as offered from app_version v join app a on a.id = v.appid "
             "where a.name = ? and v.deprecated = 0",
             {choice.app});
-        PageData data;
+        json::Value data;
         data.set("versions", std::move(versions)).set("offered", offered->integer("offered"));
         return data;
     });

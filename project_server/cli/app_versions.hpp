@@ -5,7 +5,7 @@
 #include <string>
 
 #include "project_server/database/database.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::cli {
 
@@ -21,7 +21,7 @@ int client_number(const std::string& text);
 /// that has none of the files.
 ///
 /// Errors  DatabaseError      Cost  for each version the jobs in progress and host_app_version
-server::PageData app_versions(server::Database& database);
+json::Value app_versions(server::Database& database);
 
 /// Which versions change_versions() changes.
 struct ChosenVersions {
@@ -41,7 +41,7 @@ struct VersionChange {
 /// (kCatalogueSeconds). Returns {versions: [{app, version, platform, plan_class, is_withdrawn,
 /// min_client, jobs}], offered}: the chosen ones, and how many versions of the app are offered now.
 /// Repeating it changes nothing. Errors: InputError (no such version), DatabaseError.
-server::PageData change_versions(server::Database& database, const ChosenVersions& choice,
-                                 const VersionChange& change);
+json::Value change_versions(server::Database& database, const ChosenVersions& choice,
+                            const VersionChange& change);
 
 }  // namespace dedloc::cli

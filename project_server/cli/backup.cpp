@@ -24,7 +24,7 @@
 #include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/database/dump.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -95,14 +95,14 @@ std::vector<fs::path> folders_to_back_up(const fs::path& project) {
 /// backup.json.
 std::string facts(const fs::path& project, const server::Settings& settings,
                   std::int64_t created_at) {
-    server::PageData data;
+    json::Value data;
     data.set("format", kBackupFormat)
         .set("program", version())
         .set("name", settings.name)
         .set("url", settings.url)
         .set("folder", project.string())
         .set("created_at", created_at);
-    return server::json_of(data) + "\n";
+    return json::write(data) + "\n";
 }
 
 /// The file to write: in a folder one with the project's name and the time.

@@ -57,7 +57,7 @@ void print_backup(const BackupOptions& options, bool as_json) {
                    error.what());
     }
     if (as_json) {
-        server::PageData data;
+        json::Value data;
         data.set("file", backup.file.string())
             .set("bytes", backup.bytes)
             .set("files", backup.files)
@@ -71,18 +71,18 @@ void print_backup(const BackupOptions& options, bool as_json) {
 }
 
 void print_json(const Restored& restored) {
-    server::PageData::List runs;
+    json::Value::List runs;
     for (const auto& run : restored.runs) {
-        server::PageData fields;
+        json::Value fields;
         fields.set("name", run.name)
             .set("step", run.step)
             .set("generation", run.generation)
             .set("voters", run.voters);
         runs.push_back(std::move(fields));
     }
-    server::PageData::List notes;
+    json::Value::List notes;
     for (const auto& note : restored.notes) notes.emplace_back(note);
-    server::PageData data;
+    json::Value data;
     data.set("folder", restored.folder.string())
         .set("name", restored.name)
         .set("url", restored.url)

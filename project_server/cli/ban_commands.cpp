@@ -19,8 +19,6 @@
 namespace dedloc::cli {
 namespace {
 
-using server::PageData;
-
 /// The options of all of these commands.
 struct BanChoice : BanOptions {
     admin::ListChoice list{};
@@ -34,9 +32,9 @@ using Work = void (*)(const BanChoice&);
 
 void print_outcome(const BanChoice& chosen, const char* what, const BanOutcome& outcome) {
     if (chosen.prints_json) {
-        PageData::List subjects;
+        json::Value::List subjects;
         for (const auto& subject : outcome.subjects) subjects.emplace_back(subject);
-        PageData data;
+        json::Value data;
         data.set("subjects", std::move(subjects))
             .set("backbones", outcome.backbones)
             .set("is_in_database", outcome.is_in_database);
@@ -80,7 +78,7 @@ void replace_password(const BanChoice& chosen) {
     const auto refusal = server::in_transaction(
         database, [&] { return server::set_password(database, user, password); });
     if (refusal) throw InputError(*refusal);
-    PageData data;
+    json::Value data;
     print(data.set("id", user).set("password", password), chosen.prints_json);
 }
 

@@ -41,7 +41,7 @@ class EndAtSignal final {
 };
 
 void print_json(const corpus::BuildOptions& options, const corpus::Corpus& built) {
-    server::PageData data;
+    json::Value data;
     data.set("folder", options.folder.string())
         .set("documents", built.documents)
         .set("held_out", built.held_out)

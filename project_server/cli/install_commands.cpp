@@ -36,11 +36,11 @@ class Steps {
     explicit Steps(bool as_json) : as_json_(as_json) {}
     void operator()(const std::string& outcome, const std::string& what) {
         if (!as_json_) return fmt::print("{:<6} {}\n", outcome, what);
-        server::PageData step;
+        json::Value step;
         steps_.push_back(std::move(step.set("outcome", outcome).set("what", what)));
     }
     void print_json(const InstallChoice& chosen, std::size_t count) {
-        server::PageData data;
+        json::Value data;
         data.set("project", chosen.options.project.string())
             .set("is_dry", chosen.options.is_dry)
             .set("changes", count)
@@ -50,7 +50,7 @@ class Steps {
 
   private:
     const bool as_json_;
-    server::PageData::List steps_;
+    json::Value::List steps_;
 };
 
 /// The daemons use the system's libraries, which get security updates. They must not depend on

@@ -27,8 +27,8 @@ struct RekeyOptions {
 };
 
 /// What `app rekey` prints, in both of its forms.
-server::PageData rekey_data(const server::KeyChange& change, const fs::path& request) {
-    server::PageData data;
+json::Value rekey_data(const server::KeyChange& change, const fs::path& request) {
+    json::Value data;
     data.set("is_changed", request.empty())
         .set("was_interrupted", change.was_interrupted)
         .set("has_private_key", change.has_private_key)
@@ -83,7 +83,7 @@ void endorse(const EndorseOptions& options) {
         platform::read_text(options.request, server::kMaxSigningRequest));
     server::answer_signing_request(request, options.key, options.new_keys, options.out);
     if (options.prints_json) {
-        server::PageData data;
+        json::Value data;
         data.set("folder", options.out.string()).set("files", request.files.size());
         return print(data, true);
     }

@@ -8,7 +8,7 @@
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/cli/backup.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -21,11 +21,11 @@ constexpr std::int64_t kDay = 86'400;
 }  // namespace
 
 void note_backup(const std::filesystem::path& project, const Backup& backup) {
-    server::PageData data;
+    json::Value data;
     data.set("created_at", backup.created_at)
         .set("bytes", backup.bytes)
         .set("file", backup.file.string());
-    platform::replace_file(project / kFile, server::json_of(data) + "\n");
+    platform::replace_file(project / kFile, json::write(data) + "\n");
 }
 
 std::optional<LastBackup> last_backup(const std::filesystem::path& project) {

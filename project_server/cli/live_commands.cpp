@@ -143,7 +143,7 @@ void change_pause(const LiveChoice& chosen, bool is_paused) {
     const PauseOutcome outcome = set_paused(chosen.project, chosen.run, is_paused);
     const char* const state = is_paused ? "paused" : "running";
     if (chosen.prints_json) {
-        server::PageData data;
+        json::Value data;
         data.set("run", chosen.run)
             .set("state", state)
             .set("live", outcome.is_live)

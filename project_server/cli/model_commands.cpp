@@ -63,9 +63,9 @@ std::string source_of(const backbone::CheckpointEntry& file) {
 template <class Checkpoints>
 void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
                      const Checkpoints& checkpoints) {
-    server::PageData::List list;
+    json::Value::List list;
     for (const auto& [file, standing] : checkpoints) {
-        server::PageData data;
+        json::Value data;
         data.set("step", file.head.step.value())
             .set("bytes", file.bytes)
             .set("digest", file.head.digest.hex())
@@ -74,7 +74,7 @@ void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
             .set("file", file.path.string());
         list.push_back(std::move(data));
     }
-    server::PageData data;
+    json::Value data;
     data.set("run", files.run.name)
         .set("ledger_step", proof.head().step.value())
         .set("checkpoints", std::move(list));
@@ -110,7 +110,7 @@ void verify(const CheckpointOptions& options) {
         }
     }
     std::size_t refused = 0;
-    server::PageData::List verdicts;
+    json::Value::List verdicts;
     for (const fs::path& file : wanted) {
         std::error_code unknown;
         const auto size = static_cast<double>(fs::file_size(file, unknown));
@@ -124,7 +124,7 @@ void verify(const CheckpointOptions& options) {
         const bool is_refused = !verdict.is_proven && !may_wait;
         if (is_refused && wanted.size() == 1 && !options.prints_json) throw Error(text);
         if (!options.prints_json) fmt::print("{}\n", text);
-        server::PageData data;
+        json::Value data;
         data.set("file", file.string())
             .set("is_proven", verdict.is_proven)
             .set("is_pending", verdict.is_pending);
@@ -132,7 +132,7 @@ void verify(const CheckpointOptions& options) {
         refused += is_refused ? 1 : 0;
     }
     if (options.prints_json) {
-        server::PageData data;
+        json::Value data;
         print(data.set("files", std::move(verdicts)), true);
     }
     if (refused > 0) {
@@ -151,7 +151,7 @@ void export_to(const ExportOptions& options, bool as_json) {
     shown.progress = [&](const char* what, double share) { progress.share(what, share); };
     const ExportedModel model = export_model(shown);
     if (as_json) {
-        server::PageData data;
+        json::Value data;
         data.set("run", options.run)
             .set("step", model.step.value())
             .set("parameters", model.parameters)

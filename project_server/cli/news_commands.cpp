@@ -45,7 +45,7 @@ void add(const NewsChoice& choice) {
     const auto id =
         server::add_news(access.database(), choice.title, text_of(choice), server::unix_now());
     if (choice.prints_json) {
-        server::PageData data;
+        json::Value data;
         return print(data.set("id", id), true);
     }
     fmt::print("news {} is on the project's home page\n", id);
@@ -55,13 +55,13 @@ void list(const NewsChoice& choice) {
     ProjectDatabase access{existing_project(choice.project)};
     const auto news = server::read_news(access.database(), kListed);
     if (choice.prints_json) {
-        server::PageData::List items;
+        json::Value::List items;
         for (const auto& item : news) {
-            server::PageData data;
+            json::Value data;
             data.set("id", item.id).set("created_at", item.created).set("title", item.title);
             items.push_back(std::move(data.set("text", item.text)));
         }
-        server::PageData data;
+        json::Value data;
         return print(data.set("news", std::move(items)), true);
     }
     for (const auto& item : news) {
@@ -76,7 +76,7 @@ void remove(const NewsChoice& choice) {
         throw InputError(fmt::format("the project has no news {}", choice.id));
     }
     if (choice.prints_json) {
-        server::PageData data;
+        json::Value data;
         return print(data.set("id", choice.id), true);
     }
     fmt::print("news {} removed\n", choice.id);

@@ -15,9 +15,8 @@
 namespace dedloc::cli {
 namespace {
 
-using server::PageData;
-using Fields = PageData::Fields;
-using List = PageData::List;
+using Fields = json::Value::Fields;
+using List = json::Value::List;
 
 constexpr std::size_t kMaxColumn = 40;  ///< characters of a column, except for the last one
 
@@ -43,11 +42,15 @@ std::string bytes_text(std::int64_t bytes) {
 }
 
 /// A value that is no list of objects, on one line.
-std::string cell(const std::string& name, const PageData& data) {
+std::string cell(const std::string& name, const json::Value& data) {
     return std::visit(
         [&]<class T>(const T& value) -> std::string {
             if constexpr (std::is_same_v<T, bool>) {
                 return value ? "yes" : "no";
+            } else if constexpr (std::is_same_v<T, std::nullptr_t>) {
+                return "none";
+            } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+                return std::to_string(value);
             } else if constexpr (std::is_same_v<T, std::int64_t>) {
                 if (name.ends_with("_bytes")) return bytes_text(value);
                 return name.ends_with("_at") ? time_text(value) : std::to_string(value);
@@ -59,7 +62,7 @@ std::string cell(const std::string& name, const PageData& data) {
                 return printable_text(value);
             } else if constexpr (std::is_same_v<T, List>) {
                 std::string text;
-                for (const PageData& item : value) {
+                for (const json::Value& item : value) {
                     text += (text.empty() ? "" : ", ") + cell(name, item);
                 }
                 return text;
@@ -94,7 +97,7 @@ std::string cut(const std::string& text, std::size_t width) {
     return text.substr(0, at);
 }
 
-bool is_table(const PageData& data) {
+bool is_table(const json::Value& data) {
     const auto* const list = std::get_if<List>(&data.value());
     return list != nullptr &&
            (list->empty() || std::holds_alternative<Fields>(list->front().value()));
@@ -106,7 +109,7 @@ std::string table(const List& list) {
     for (const auto& [name, value] : std::get<Fields>(list.front().value())) {
         lines.front().push_back(title_of(name));
     }
-    for (const PageData& item : list) {
+    for (const json::Value& item : list) {
         auto& line = lines.emplace_back();
         for (const auto& [name, value] : std::get<Fields>(item.value())) {
             line.push_back(cell(name, value));
@@ -132,7 +135,7 @@ std::string table(const List& list) {
 
 }  // namespace
 
-std::string text_of(const PageData& data) {
+std::string text_of(const json::Value& data) {
     const auto& fields = std::get<Fields>(data.value());
     std::size_t width = 0;
     for (const auto& [name, value] : fields) {
@@ -151,8 +154,8 @@ std::string text_of(const PageData& data) {
     return text;
 }
 
-void print(const PageData& data, bool as_json) {
-    fmt::print("{}", as_json ? server::json_of(data) + '\n' : text_of(data));
+void print(const json::Value& data, bool as_json) {
+    fmt::print("{}", as_json ? json::write(data) + '\n' : text_of(data));
 }
 
 }  // namespace dedloc::cli

@@ -4,16 +4,16 @@
 
 #include <string>
 
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::cli {
 
 /// The value as text for a terminal: a line for each field, a table for each list of objects. Names
 /// that end in _at are times. Control characters of untrusted texts become "?".
 /// Requires an object.
-std::string text_of(const server::PageData& data);
+std::string text_of(const json::Value& data);
 
 /// Prints one line of JSON, or text_of(), to the standard output.
-void print(const server::PageData& data, bool as_json);
+void print(const json::Value& data, bool as_json);
 
 }  // namespace dedloc::cli

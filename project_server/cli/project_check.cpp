@@ -46,17 +46,17 @@ check::Findings check_project(const std::filesystem::path& folder, bool is_quick
     return check::check_project(subject, begins);
 }
 
-server::PageData check_data(const check::Findings& findings) {
-    server::PageData::List checks;
+json::Value check_data(const check::Findings& findings) {
+    json::Value::List checks;
     for (const check::Finding& finding : findings.all()) {
-        server::PageData line;
+        json::Value line;
         line.set("check", finding.check)
             .set("level", check::name_of(finding.level))
             .set("sentence", finding.sentence)
             .set("advice", finding.advice);
         checks.push_back(std::move(line));
     }
-    server::PageData data;
+    json::Value data;
     data.set("bad", findings.count(Level::kBad))
         .set("warnings", findings.count(Level::kWarning))
         .set("unknown", findings.count(Level::kUnknown))

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "project_server/check/findings.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::cli {
 
@@ -17,7 +17,7 @@ check::Findings check_project(const std::filesystem::path& project, bool is_quic
                               const std::function<void(const std::string&)>& begins = {});
 
 /// {bad, warnings, unknown, checks: [{check, level, sentence, advice}]}
-server::PageData check_data(const check::Findings& findings);
+json::Value check_data(const check::Findings& findings);
 /// A line for each finding, an indented one for its advice, and a sum.
 std::string check_text(const check::Findings& findings);
 

@@ -47,7 +47,7 @@ void create(ProjectOptions options, const DatabaseOptions& database, bool as_jso
         return create_project(options, progress.begins());
     }();
     if (as_json) {
-        server::PageData data;
+        json::Value data;
         data.set("folder", fs::absolute(options.folder).string())
             .set("name", settings.name)
             .set("url", settings.url);
@@ -137,7 +137,7 @@ void start(const fs::path& folder, bool stays_in_foreground, bool as_json) {
     const auto project = own_project(folder);
     const auto url = server::read_settings(project).url;
     const auto report = [&] {
-        server::PageData data;
+        json::Value data;
         if (as_json) print(data.set("is_running", true).set("url", url), true);
         if (!as_json) fmt::print("running at {}\n", url);
         std::fflush(stdout);
@@ -155,7 +155,7 @@ void start(const fs::path& folder, bool stays_in_foreground, bool as_json) {
 }
 
 void print_stopped(bool was_running, bool as_json) {
-    server::PageData data;
+    json::Value data;
     if (as_json) return print(data.set("was_running", was_running), true);
     fmt::print("{}\n", was_running ? "stopped" : "not running");
 }
@@ -201,9 +201,9 @@ void stop(const fs::path& folder, bool as_json) {
 void upgrade(const fs::path& folder, bool as_json) {
     const auto changes = upgrade_project(folder);
     if (as_json) {
-        server::PageData::List list;
+        json::Value::List list;
         for (const auto& change : changes) list.emplace_back(change);
-        server::PageData data;
+        json::Value data;
         return print(data.set("changes", std::move(list)), true);
     }
     for (const auto& change : changes) fmt::print("{}\n", change);

@@ -16,6 +16,7 @@
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/run_control.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/job_states.hpp"
 #include "project_server/official/daemons.hpp"
@@ -24,7 +25,6 @@ namespace dedloc::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using server::PageData;
 
 /// What the files in a folder take on the disk.
 std::int64_t bytes_in(const fs::path& folder) {
@@ -50,12 +50,12 @@ std::int64_t database_bytes(const fs::path& project, server::Database* database)
         ->integer("bytes");
 }
 
-PageData disk_of(const fs::path& project, const server::ProjectConfig& config,
-                 server::Database* database) {
+json::Value disk_of(const fs::path& project, const server::ProjectConfig& config,
+                    server::Database* database) {
     struct statvfs system {};
     const bool is_known = statvfs(project.c_str(), &system) == 0;
     const auto state = server::state_folder(project);
-    PageData disk;
+    json::Value disk;
     disk.set("free_bytes", is_known ? system.f_bavail * system.f_frsize : 0)
         .set("database_bytes", database_bytes(project, database))
         .set("runs_bytes", bytes_in(state / "runs"))
@@ -74,25 +74,25 @@ std::unique_ptr<server::Database> connect(const server::ProjectConfig& config) {
     }
 }
 
-PageData jobs_in(server::Database* database) {
-    PageData jobs;
+json::Value jobs_in(server::Database* database) {
+    json::Value jobs;
     if (database == nullptr) return jobs;
-    const auto row = database->query_one(
-        "select " + server::job_state_counts() +
-        " from result where appid in (select id from app where name in ('dedloc_train', "
-        "'dedloc_aggregate'))");
-    for (const char* const state : {"unsent", "in_progress", "waiting", "succeeded"}) {
-        jobs.set(state, row->integer(state));
+    using enum server::JobState;
+    const auto counts = server::count_jobs(
+        *database,
+        fmt::format("appid in (select id from app where name in {})", server::kAppsInSql));
+    for (const auto state : {kUnsent, kInProgress, kWaiting, kSucceeded}) {
+        jobs.set(name_of(state), counts.of(state));
     }
-    jobs.set("failed", row->integer("failed") + row->integer("timed_out") +
-                           row->integer("refused") + row->integer("given_up"));
+    jobs.set("failed",
+             counts.of(kFailed) + counts.of(kTimedOut) + counts.of(kRefused) + counts.of(kGivenUp));
     return jobs;
 }
 
-PageData::List daemons_in(const fs::path& project, const fs::path& folder) {
-    PageData::List daemons;
+json::Value::List daemons_in(const fs::path& project, const fs::path& folder) {
+    json::Value::List daemons;
     const auto add = [&](const std::string& name, pid_t process, double since, int restarts) {
-        PageData daemon;
+        json::Value daemon;
         daemon.set("name", name)
             .set("process", process)
             .set("since_at", since)
@@ -111,8 +111,8 @@ PageData::List daemons_in(const fs::path& project, const fs::path& folder) {
     return daemons;
 }
 
-PageData run_in(const fs::path& folder) {
-    PageData run;
+json::Value run_in(const fs::path& folder) {
+    json::Value run;
     run.set("name", folder.filename().string());
     try {
         const RunStatus status = present_status(read_run_files(folder));
@@ -133,14 +133,14 @@ PageData run_in(const fs::path& folder) {
     return run;
 }
 
-PageData::List runs_in(const fs::path& folder) {
+json::Value::List runs_in(const fs::path& folder) {
     std::vector<fs::path> folders;
     std::error_code failed;
     for (const auto& entry : fs::directory_iterator{folder, failed}) {
         if (fs::exists(entry.path() / "run.json")) folders.push_back(entry.path());
     }
     std::ranges::sort(folders);
-    PageData::List runs;
+    json::Value::List runs;
     for (const auto& each : folders) {
         if (!each.filename().string().starts_with('.')) runs.push_back(run_in(each));
     }
@@ -153,9 +153,9 @@ double started_at(const fs::path& lock) {
 }
 
 /// {created_at, archive_bytes, file}; created_at 0: never.
-PageData backup_data(const std::optional<LastBackup>& last) {
+json::Value backup_data(const std::optional<LastBackup>& last) {
     const LastBackup known = last.value_or(LastBackup{});
-    PageData data;
+    json::Value data;
     data.set("created_at", known.created_at)
         .set("archive_bytes", known.bytes)
         .set("file", known.file);
@@ -163,8 +163,8 @@ PageData backup_data(const std::optional<LastBackup>& last) {
 }
 
 /// What needs the attention of an official server's administrator.
-PageData::List official_warnings(const fs::path& project, const server::Settings& settings) {
-    PageData::List warnings;
+json::Value::List official_warnings(const fs::path& project, const server::Settings& settings) {
+    json::Value::List warnings;
     std::string away;
     bool runs = false;
     for (const auto& daemon : official::own_daemons(project)) {
@@ -183,14 +183,14 @@ PageData::List official_warnings(const fs::path& project, const server::Settings
 
 }  // namespace
 
-PageData project_status(const fs::path& folder) {
+json::Value project_status(const fs::path& folder) {
     const auto project = existing_project(folder);
     const auto state = server::state_folder(project);
     const auto settings = server::read_settings(project);
     const auto config = server::load_project_config(project);
     const bool is_running = supervisor_of(state).has_value();
     const auto database = connect(config);
-    PageData::List warnings;
+    json::Value::List warnings;
     const auto backup = last_backup(state);
     if (server::is_official(project)) {
         warnings = official_warnings(project, settings);
@@ -199,7 +199,7 @@ PageData project_status(const fs::path& folder) {
                !warning.empty()) {
         warnings.emplace_back(warning);
     }
-    PageData data;
+    json::Value data;
     data.set("name", settings.name)
         .set("url", settings.url)
         .set("is_running", is_running)

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::cli {
 
@@ -19,6 +19,6 @@ namespace dedloc::cli {
 ///
 /// Errors  InputError (no such project)
 /// Cost    reads all ledgers, the sizes of all files, and the index of the table result once
-server::PageData project_status(const std::filesystem::path& project);
+json::Value project_status(const std::filesystem::path& project);
 
 }  // namespace dedloc::cli

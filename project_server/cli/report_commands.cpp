@@ -24,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using server::PageData;
 
 constexpr auto kRefresh = 500ms;
 constexpr std::size_t kLossWindow = 10;  // steps over which "loss at the end" is averaged
@@ -86,7 +85,7 @@ void wait(const ReportChoice& chosen) {
             is_complete ? "" : ", and its last state is not evaluated"));
     });
     if (!chosen.prints_json) return;
-    PageData data;
+    json::Value data;
     data.set("name", status.name)
         .set("state", status.state)
         .set("step", status.lines.empty() ? 0 : status.lines.back().step)
@@ -100,13 +99,13 @@ void print_leaderboard(const ReportChoice& chosen) {
     ProjectDatabase access{project};
     const auto lines = leaderboard(access.database(), chosen.count, server::is_official(project));
     if (chosen.prints_json) {
-        PageData::List users;
+        json::Value::List users;
         for (const auto& line : lines) {
-            PageData user;
+            json::Value user;
             user.set("name", line.user).set("team", line.team).set("credit", line.credit);
             users.push_back(std::move(user.set("hosts", line.hosts)));
         }
-        PageData data;
+        json::Value data;
         return print(data.set("users", std::move(users)), true);
     }
     int place = 0;
@@ -191,9 +190,9 @@ void print_text(const Facts& facts) {
 
 void print_report_json(const Facts& facts) {
     const auto& [status, sums, start, untrained, end] = facts;
-    PageData::List withholdings;
+    json::Value::List withholdings;
     for (const auto& sentence : sums.withholdings) withholdings.emplace_back(sentence);
-    PageData data;
+    json::Value data;
     data.set("name", status.name)
         .set("state", status.state)
         .set("step", status.lines.back().step)
@@ -257,7 +256,7 @@ void report(const ReportChoice& chosen) {
 void print_suspicions(const ReportChoice& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     auto& database = access.database();
-    PageData data;
+    json::Value data;
     data.set("suspicions", admin::suspicions(database, {.run = run_number(database, chosen.run),
                                                         .limit = chosen.count}));
     print(data, chosen.prints_json);

@@ -25,7 +25,9 @@
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/corpus/sample_cost.hpp"
 #include "project_server/corpus/tokenizer.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/signed_revocations.hpp"
 #include "project_server/ticket_key.hpp"
 
@@ -261,8 +263,8 @@ std::int64_t run_number(server::Database& database, const std::string& name) {
     return run_row(database, name).integer("id");
 }
 
-server::PageData run_list(server::Database& database) {
-    server::PageData::List runs;
+json::Value run_list(server::Database& database) {
+    json::Value::List runs;
     for (const auto& row : database.query(
              "select d.name, d.state, d.steps, d.target_batch, d.credit_per_sample, "
              "d.credit_per_gigabyte_reduced, d.created, "
@@ -273,7 +275,7 @@ server::PageData run_list(server::Database& database) {
              "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as rate "
              "from dedloc_run d left join dedloc_step s on s.runid = d.id and s.step = "
              "(select max(m.step) from dedloc_step m where m.runid = d.id) order by d.id")) {
-        server::PageData run;
+        json::Value run;
         run.set("name", row.text("name"))
             .set("state", row.text("state"))
             .set("step", row.integer("step"))
@@ -288,7 +290,7 @@ server::PageData run_list(server::Database& database) {
             .set("recorded_at", row.real("recorded"));
         runs.push_back(std::move(run));
     }
-    server::PageData data;
+    json::Value data;
     data.set("runs", std::move(runs));
     return data;
 }
@@ -332,11 +334,13 @@ std::vector<LeaderLine> leaderboard(server::Database& database, int count, bool 
         "h.userid = u.id) as hosts from (select owner, sum(credit) as credit from (select "
         "coalesce(nullif(k.userid, 0), r.userid, 0) as owner, c.credit from dedloc_contribution c "
         "left join dedloc_ticket k on k.runid = c.runid and k.peer_key = c.peer_key left join "
-        "result r on r.id = c.resultid where c.credit_state = 1 union all select userid, credit "
+        "result r on r.id = c.resultid where c.credit_state = ? union all select userid, credit "
         "from dedloc_daily_credit) paid group by owner) p join user u on u.id = p.owner left join "
         "team t on t.id = u.teamid order by p.credit desc, u.id limit ?";
     std::vector<LeaderLine> lines;
-    for (const auto& row : database.query(has_other_apps ? kOfRuns : kTotals, {count})) {
+    for (const auto& row : has_other_apps
+                               ? database.query(kOfRuns, {server::CreditState::kCredited, count})
+                               : database.query(kTotals, {count})) {
         lines.push_back({.user = row.text("name"),
                          .team = row.text("team"),
                          .credit = row.real("credit"),
@@ -382,19 +386,20 @@ std::vector<std::string> withholdings(server::Database& database, std::int64_t r
 }  // namespace
 
 RunReport run_report(server::Database& database, const std::string& name, bool has_other_apps) {
+    using enum server::CreditState;
     const auto run = run_row(database, name);
     const auto id = run.integer("id");
     const auto lines = database.query_one(
-        "select coalesce(sum(if(credit_state = 1, samples, 0)), 0) as samples, "
-        "coalesce(sum(if(credit_state = 1, reduced_bytes, 0)), 0) as bytes, "
-        "coalesce(sum(if(credit_state = 2, reduced_bytes, 0)), 0) as withheld_bytes, "
-        "coalesce(sum(if(credit_state = 3, reduced_bytes, 0)), 0) as unowned_bytes, "
+        "select coalesce(sum(if(credit_state = ?, samples, 0)), 0) as samples, "
+        "coalesce(sum(if(credit_state = ?, reduced_bytes, 0)), 0) as bytes, "
+        "coalesce(sum(if(credit_state = ?, reduced_bytes, 0)), 0) as withheld_bytes, "
+        "coalesce(sum(if(credit_state = ?, reduced_bytes, 0)), 0) as unowned_bytes, "
         "coalesce(sum(credit), 0) as credit, "
-        "coalesce(sum(credit_state = 0), 0) as uncredited, "
-        "coalesce(sum(if(credit_state = 2, samples, 0)), 0) as withheld, "
-        "coalesce(sum(if(credit_state = 3, samples, 0)), 0) as unowned "
+        "coalesce(sum(credit_state = ?), 0) as uncredited, "
+        "coalesce(sum(if(credit_state = ?, samples, 0)), 0) as withheld, "
+        "coalesce(sum(if(credit_state = ?, samples, 0)), 0) as unowned "
         "from dedloc_contribution where runid = ?",
-        {id});
+        {kCredited, kCredited, kWithheld, kUnowned, kPending, kWithheld, kUnowned, id});
     const auto daily = database.query_one(
         "select coalesce(sum(samples), 0) as samples, coalesce(sum(credit), 0) as credit, "
         "coalesce(sum(unowned), 0) as unowned, coalesce(sum(reduced_bytes), 0) as bytes, "
@@ -407,11 +412,13 @@ RunReport run_report(server::Database& database, const std::string& name, bool h
         "select (select coalesce(sum(credit), 0) from dedloc_contribution) + "
         "(select coalesce(sum(credit), 0) from dedloc_daily_credit) as credit");
     const auto results = database.query_one(
-        "select count(*) as open from result r join workunit w on w.id = r.workunitid "
-        "where w.opaque = ? and w.appid in (select id from app where name in "
-        "('dedloc_train', 'dedloc_aggregate')) and (r.server_state = 4 or "
-        "(r.server_state = 5 and r.outcome = 1 and r.validate_state = 0))",
-        {id});
+        fmt::format("select count(*) as open from result r join workunit w on w.id = r.workunitid "
+                    "where w.opaque = ? and w.appid in (select id from app where name in {}) and "
+                    "(r.server_state = ? or "
+                    "(r.server_state = ? and r.outcome = ? and r.validate_state = ?))",
+                    server::kAppsInSql),
+        {id, server::ServerState::kInProgress, server::ServerState::kOver,
+         server::ResultOutcome::kSuccess, server::ValidateState::kInit});
     const auto steps = database.query_one(
         "select coalesce(sum(members = equal_digests), 0) as equal, "
         "coalesce(sum(equal_digests = 0), 0) as unsettled from dedloc_step "

@@ -10,7 +10,7 @@
 #include "peer/formats/run_file.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/database/evaluations.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::cli {
 
@@ -92,7 +92,7 @@ std::int64_t run_number(server::Database& database, const std::string& name);
 /// credit_per_sample, credit_per_gigabyte_reduced, created_at, recorded_at}]} as the database has
 /// it, by creation: `loss` of the
 /// last step, which was recorded at recorded_at; `peers` are the trainers that work now.
-server::PageData run_list(server::Database& database);
+json::Value run_list(server::Database& database);
 
 /// The run and its steps after step `after`. Errors: InputError when there is no such run.
 RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after);

@@ -26,10 +26,10 @@ namespace {
 constexpr double kMaxCreditPerGigabyte = 1e6;
 
 void print_json(const CreatedRun& created, double per_gigabyte) {
-    server::PageData::List initialised;
+    json::Value::List initialised;
     for (const auto& tensor : created.initialised) initialised.emplace_back(tensor);
     const auto& run = created.run;
-    server::PageData data;
+    json::Value data;
     data.set("name", run.name)
         .set("id", formats::run_id(run).hex())
         .set("parameters", formats::parameter_count(run))

@@ -4,8 +4,7 @@
 
 namespace dedloc::cli {
 
-server::PageData run_jobs(server::Database& database, const std::string& name,
-                          const RunJobs& jobs) {
+json::Value run_jobs(server::Database& database, const std::string& name, const RunJobs& jobs) {
     const auto run = run_number(database, name);
     if (jobs.seats_ready) {
         database.execute("update dedloc_run set seats_ready = ? where id = ?",
@@ -21,7 +20,7 @@ server::PageData run_jobs(server::Database& database, const std::string& name,
     }
     const auto row = database.query_one(
         "select seats_ready, lease_hours, aggregators from dedloc_run where id = ?", {run});
-    server::PageData data;
+    json::Value data;
     data.set("run", name)
         .set("seats_ready", row->integer("seats_ready"))
         .set("lease_hours", row->integer("lease_hours"))

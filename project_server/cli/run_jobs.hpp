@@ -6,7 +6,7 @@
 #include <string>
 
 #include "project_server/database/database.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::cli {
 
@@ -20,6 +20,6 @@ struct RunJobs {
 /// Sets what `jobs` has, and returns {run, seats_ready, lease_hours, aggregators} after that.
 /// dedloc-work makes the next jobs by it; jobs that exist stay as they are. Errors: InputError (no
 /// such run), DatabaseError.
-server::PageData run_jobs(server::Database& database, const std::string& name, const RunJobs& jobs);
+json::Value run_jobs(server::Database& database, const std::string& name, const RunJobs& jobs);
 
 }  // namespace dedloc::cli

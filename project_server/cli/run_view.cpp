@@ -90,20 +90,20 @@ std::string held_out_line(const server::EvaluationRow& row) {
 }
 
 std::string step_json(const StepLine& step) {
-    server::PageData data;
+    json::Value data;
     data.set("step", step.step)
         .set("samples", step.samples)
         .set("members", step.members)
         .set("equal_digests", step.equal_digests)
         .set("loss", step.loss)
         .set("seconds", step.seconds);
-    return server::json_of(data);
+    return json::write(data);
 }
 
-server::PageData::List held_out_data(const RunStatus& status) {
-    server::PageData::List rows;
+json::Value::List held_out_data(const RunStatus& status) {
+    json::Value::List rows;
     for (const auto& row : status.held_out) {
-        server::PageData data;
+        json::Value data;
         data.set("step", row.step)
             .set("samples", row.samples)
             .set("loss", row.loss)
@@ -119,9 +119,9 @@ server::PageData::List held_out_data(const RunStatus& status) {
 }
 
 std::string status_json(const RunStatus& status) {
-    server::PageData::List losses;
+    json::Value::List losses;
     for (const auto& line : status.lines) losses.emplace_back(line.loss);
-    server::PageData data;
+    json::Value data;
     data.set("name", status.name)
         .set("state", status.state)
         .set("step", status.lines.empty() ? 0 : status.lines.back().step)
@@ -133,7 +133,7 @@ std::string status_json(const RunStatus& status) {
         .set("final_digest", status.final_digest)
         .set("losses", std::move(losses))
         .set("held_out", held_out_data(status));
-    return server::json_of(data);
+    return json::write(data);
 }
 
 }  // namespace dedloc::cli

@@ -26,7 +26,7 @@ std::vector<std::string> terminal_view(const RunStatus& status, const std::vecto
 
 /// [{step, samples, loss, loss_error, masked_loss, order_loss, masked_accuracy, order_accuracy,
 /// digest}]: the figures on held-out text.
-server::PageData::List held_out_data(const RunStatus& status);
+json::Value::List held_out_data(const RunStatus& status);
 
 /// The step as one JSON object in one line.
 std::string step_json(const StepLine& step);

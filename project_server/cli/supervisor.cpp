@@ -102,8 +102,9 @@ void Supervisor::ended(Kept& kept, int status, Clock::time_point now) {
     if (now - kept.started >= kGoodRun) kept.pause = 0ms;
     kept.pause = std::clamp<std::chrono::milliseconds>(kept.pause * 2, kFirstPause, kMaxPause);
     kept.retry = now + kept.pause;
-    log_warning("{} ended with status {}; restarting it in {} ms", kept.daemon.name, status,
-                kept.pause.count());
+    const std::string why = platform::failure_in(log_of(kept.daemon.name), kept.log_begin);
+    log_warning("{} ended with status {}; restarting it in {} ms{}", kept.daemon.name, status,
+                kept.pause.count(), why.empty() ? "" : fmt::format(". Its log says: {}", why));
 }
 
 void Supervisor::reap_strays() {

@@ -35,7 +35,7 @@ void rename(const TeamChoice& chosen) {
     const auto refusal = server::rename_team(access.database(), team, chosen.name);
     if (refusal) throw InputError(*refusal);
     if (chosen.prints_json) {
-        server::PageData data;
+        json::Value data;
         return print(data.set("id", team).set("name", chosen.name), true);
     }
     fmt::print("team {} is renamed\n", team);
@@ -46,7 +46,7 @@ void close(const TeamChoice& chosen) {
     const auto team = admin::team_id(access.database(), chosen.team);
     server::close_team(access.database(), team);
     if (chosen.prints_json) {
-        server::PageData data;
+        json::Value data;
         return print(data.set("id", team), true);
     }
     fmt::print("team {} is closed; its members keep their credit\n", team);

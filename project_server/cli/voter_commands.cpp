@@ -19,7 +19,7 @@ struct VoterChoice : AppointOptions {
 
 /// A change of the voters as a JSON object.
 void print_json(const VotersChange& change) {
-    server::PageData data;
+    json::Value data;
     data.set("key", change.key.hex()).set("voters", change.voters);
     print(data, true);
 }
@@ -58,9 +58,9 @@ const char* standing_of(const VoterLine& line) {
 }
 
 void print_voters_json(const VotersView& view) {
-    server::PageData::List voters;
+    json::Value::List voters;
     for (const VoterLine& line : view.lines) {
-        server::PageData voter;
+        json::Value voter;
         voter.set("key", line.key.hex())
             .set("votes", line.votes)
             .set("is_wanted", line.is_wanted)
@@ -69,7 +69,7 @@ void print_voters_json(const VotersView& view) {
             .set("ticket_expires_at", line.ticket_expires.time_since_epoch().count());
         voters.push_back(std::move(voter));
     }
-    server::PageData data;
+    json::Value data;
     data.set("generation", view.generation).set("voters", std::move(voters));
     print(data, true);
 }

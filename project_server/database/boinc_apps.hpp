@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 
 namespace dedloc::server {
 
@@ -9,6 +10,7 @@ inline constexpr const char* kTrainerApp = "dedloc_train";         ///< on proce
 inline constexpr const char* kAggregatorApp = "dedloc_aggregate";  ///< non-CPU-intensive
 inline constexpr std::array kApps{kTrainerApp, kAggregatorApp};
 /// The same for a statement: "app.name in " and this.
-inline constexpr const char* kAppsInSql = "('dedloc_train', 'dedloc_aggregate')";
+inline const std::string kAppsInSql =
+    std::string{"('"} + kTrainerApp + "', '" + kAggregatorApp + "')";
 
 }  // namespace dedloc::server

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -69,12 +70,19 @@ class RefusedData : public Error {
     std::string column_;
 };
 
+/// A type whose values are states.
+template <class T>
+concept Enumeration = std::is_enum_v<T>;
+
 /// One value for a ?. Doubles that are not finite become null.
 class Parameter {
   public:
     Parameter(std::nullptr_t) : kind_(Kind::kNull) {}
     template <std::integral T>
     Parameter(T value) : kind_(Kind::kNumber), text_(std::to_string(value)) {}
+    /// A state (states.hpp), as its number.
+    template <Enumeration T>
+    Parameter(T value) : Parameter(static_cast<std::underlying_type_t<T>>(value)) {}
     Parameter(double value);
     Parameter(std::string_view value) : kind_(Kind::kText), text_(value) {}
     Parameter(const std::string& value) : kind_(Kind::kText), text_(value) {}

@@ -1,42 +1,54 @@
-// The states in which people count jobs, as conditions on a row of `result`. Every row is in one of
-// them. BOINC's numbers: server_state 2 unsent, 4 in progress, 5 over; outcome 1 success,
-// 3 failed on the client, 4 no reply, 5 not needed, 6 refused, 7 detached; validate_state 0 not
-// looked at, 1 valid, 4 undecided.
+// The states in which people count jobs and read of them. Every row of `result` is in one of them.
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+
+#include "project_server/database/database.hpp"
 
 namespace dedloc::server {
 
-/// A state.
-struct JobState {
-    const char* name;       ///< as statistics call it
-    const char* condition;  ///< SQL
+/// A state of a job.
+enum class JobState : std::uint8_t {
+    kUnsent,      ///< no volunteer has had it
+    kInProgress,  ///< a volunteer has it
+    kSucceeded,   ///< it is valid
+    kWaiting,     ///< the validator has not decided yet
+    kRefused,     ///< it is not valid
+    kFailed,      ///< the client reported a failure
+    kTimedOut,    ///< not reported in time
+    kGivenUp,     ///< its client has left the project or started anew
+    kNotNeeded,   ///< it ended in another way
+};
+/// Their number.
+inline constexpr std::size_t kJobStates = 9;
+
+/// As statistics call it, for example "in_progress".
+const char* name_of(JobState state);
+
+/// The state of a row that has server_state, outcome and validate_state.
+JobState job_state_of(const Row& row);
+
+/// What happened to a task, in words. The row has the same columns.
+const char* task_state(const Row& row);
+
+/// Numbers of jobs by state.
+class JobCounts {
+  public:
+    /// The number of jobs in a state.
+    std::int64_t of(JobState state) const { return counts_[static_cast<std::size_t>(state)]; }
+    /// Counts jobs.
+    void add(JobState state, std::int64_t jobs) {
+        counts_[static_cast<std::size_t>(state)] += jobs;
+    }
+
+  private:
+    std::array<std::int64_t, kJobStates> counts_{};
 };
 
-/// All of them.
-inline constexpr std::array<JobState, 9> kJobStates{{
-    {"unsent", "server_state not in (4, 5)"},
-    {"in_progress", "server_state = 4"},
-    {"succeeded", "server_state = 5 and outcome = 1 and validate_state = 1"},
-    {"waiting", "server_state = 5 and outcome = 1 and validate_state in (0, 4)"},
-    {"refused",
-     "server_state = 5 and (outcome = 6 or (outcome = 1 and validate_state not in (0, 1, 4)))"},
-    {"failed", "server_state = 5 and outcome = 3"},
-    {"timed_out", "server_state = 5 and outcome = 4"},
-    {"given_up", "server_state = 5 and outcome = 7"},
-    {"not_needed", "server_state = 5 and outcome not in (1, 3, 4, 6, 7)"},
-}};
-
-/// The columns of a select that counts the jobs in each state, named as the states.
-inline std::string job_state_counts() {
-    std::string columns;
-    for (const JobState& state : kJobStates) {
-        if (!columns.empty()) columns += ", ";
-        columns += "coalesce(sum(" + std::string{state.condition} + "), 0) as " + state.name;
-    }
-    return columns;
-}
+/// Counts the rows of `result` that meet a condition of SQL. Errors: DatabaseError.
+JobCounts count_jobs(Database& database, const std::string& condition, Parameters parameters = {});
 
 }  // namespace dedloc::server

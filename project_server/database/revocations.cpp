@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "peer/wire/limits.hpp"
+#include "project_server/database/states.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -149,16 +150,16 @@ void revoke_replaced(Database& database, const formats::Ticket& ticket) {
 void revoke_ended(Database& database, const char* column, const Parameter& value,
                   std::uint64_t keep, formats::UtcSeconds now) {
     const std::int64_t seconds = now.time_since_epoch().count();
-    // BOINC's server_state of a job in progress is 4.
     database.execute(
         fmt::format("insert ignore into dedloc_revocation (kind, subject, since, reason, ends) "
                     "select ?, t.peer_key, ?, '', t.expires from dedloc_ticket t left join result "
                     "r on r.id = t.resultid where t.{} = ? and t.expires > ? and (r.id is null or "
-                    "r.server_state <> 4) and not exists (select 1 from dedloc_revocation v where "
+                    "r.server_state <> ?) and not exists (select 1 from dedloc_revocation v where "
                     "v.kind in (?, ?) and v.subject = t.peer_key) order by t.issued desc, "
                     "t.peer_key limit ? offset ?",
                     column),
-        {kEnded, seconds, value, seconds, kReplaced, kEnded, wire::kMaxRevocations, keep});
+        {kEnded, seconds, value, seconds, ServerState::kInProgress, kReplaced, kEnded,
+         wire::kMaxRevocations, keep});
 }
 
 std::uint64_t forgive(Database& database, const formats::Revocations& revocations) {

@@ -1,8 +1,6 @@
 #include "project_server/evaluate/by_hand.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <chrono>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include "kernels/thread_workers.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/memory.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::evaluate {
 namespace {
@@ -58,46 +57,23 @@ std::string report_text(const HandReport& report) {
 }
 
 std::string report_json(const HandReport& report) {
-    rapidjson::StringBuffer buffer;
-    rapidjson::Writer<rapidjson::StringBuffer> writer{buffer};
-    const auto text = [&](const char* name, const std::string& value) {
-        writer.Key(name);
-        writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-    };
-    const auto count = [&](const char* name, std::uint64_t value) {
-        writer.Key(name);
-        writer.Uint64(value);
-    };
-    const auto real = [&](const std::string& name, double value) {
-        writer.Key(name.c_str());
-        if (std::isfinite(value)) {
-            writer.Double(value);
-        } else {
-            writer.Null();
-        }
-    };
+    json::Value data;
     const auto estimate = [&](const std::string& name, const Estimate& value) {
-        real(name, value.value);
-        real(name + "_error", value.error);
+        data.set(name, value.value).set(name + "_error", value.error);
     };
-    writer.StartObject();
-    text("run", report.run.name);
-    text("run_id", formats::run_id(report.run).hex());
-    if (report.state.step) count("step", report.state.step->value());
-    if (report.state.digest) text("digest", report.state.digest->hex());
-    writer.Key("is_proven");
-    writer.Bool(report.standing.is_proven);
-    text("standing", report.standing.clause);
+    data.set("run", report.run.name).set("run_id", formats::run_id(report.run).hex());
+    if (report.state.step) data.set("step", report.state.step->value());
+    if (report.state.digest) data.set("digest", report.state.digest->hex());
+    data.set("is_proven", report.standing.is_proven).set("standing", report.standing.clause);
     estimate("loss", report.figures.loss);
     estimate("masked_loss", report.figures.masked_loss);
     estimate("order_loss", report.figures.order_loss);
     estimate("masked_accuracy", report.figures.masked_accuracy);
     estimate("order_accuracy", report.figures.order_accuracy);
-    count("samples", report.figures.samples);
-    count("masked_tokens", report.figures.masked_tokens);
-    real("seconds", report.seconds);
-    writer.EndObject();
-    return buffer.GetString();
+    data.set("samples", report.figures.samples)
+        .set("masked_tokens", report.figures.masked_tokens)
+        .set("seconds", report.seconds);
+    return json::write(data);
 }
 
 void evaluate_by_hand(const HandOptions& options) {

@@ -1,7 +1,5 @@
 #include "project_server/gateway/checkpoint_requests.hpp"
 
-#include <boinc_db_types.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/training_memory.hpp"
+#include "project_server/database/states.hpp"
 
 namespace dedloc::gateway {
 namespace {
@@ -58,7 +57,7 @@ std::vector<std::int64_t> chosen(Database& database, const KeyPair& secret, std:
              "and h.n_bwup >= ? and h.max_results_day <> -1 and not exists (select 1 from app a "
              "where a.id = r.appid and a.non_cpu_intensive = 1) and not exists (select 1 from "
              "dedloc_upload u where u.runid = t.runid and u.resultid = r.id) order by r.id limit ?",
-             {run, now, RESULT_SERVER_STATE_IN_PROGRESS, slowest, kMaxCandidates})) {
+             {run, now, server::ServerState::kInProgress, slowest, kMaxCandidates})) {
         results.emplace(row.integer("userid"), row.integer("id"));
     }
     std::vector<std::pair<Digest, std::int64_t>> order;

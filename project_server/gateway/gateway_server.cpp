@@ -19,9 +19,9 @@
 #include "project_server/gateway/refusal_log.hpp"
 #include "project_server/gateway/replies.hpp"
 #include "project_server/gateway/run_signer.hpp"
-#include "project_server/web/database_pool.hpp"
-#include "project_server/web/http_setup.hpp"
-#include "project_server/web/request_head.hpp"
+#include "project_server/http/database_pool.hpp"
+#include "project_server/http/http_setup.hpp"
+#include "project_server/http/request_head.hpp"
 
 namespace dedloc::gateway {
 namespace {
@@ -224,14 +224,13 @@ struct GatewayServer::Routes {
     server::AddressSlots result_dials{kMemberDials};  ///< one for each result
     httplib::Server http;
     server::HttpRun running{http};
-    std::uint16_t port = 0;
 };
 
 GatewayServer::GatewayServer(const server::ProjectConfig& config,
                              const std::filesystem::path& state, const GatewayAddress& address,
                              const TicketLimits& limits)
     : routes_(std::make_unique<Routes>(config, state, address, limits)) {
-    routes_->port = server::bind(routes_->http, address.host, address.port);
+    routes_->running.bind(address.host, address.port);
 }
 
 GatewayServer::~GatewayServer() = default;
@@ -245,7 +244,7 @@ void GatewayServer::stop() {
 }
 
 std::uint16_t GatewayServer::port() const {
-    return routes_->port;
+    return routes_->running.port();
 }
 
 }  // namespace dedloc::gateway

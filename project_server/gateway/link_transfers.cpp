@@ -12,7 +12,7 @@
 
 #include "peer/formats/enrolment.hpp"
 #include "project_server/gateway/replies.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 
 namespace dedloc::gateway {
 namespace {

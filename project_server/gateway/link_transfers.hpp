@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-#include "project_server/web/address_slots.hpp"
+#include "project_server/http/address_slots.hpp"
 
 namespace httplib {
 struct Request;

@@ -4,12 +4,12 @@
 // they need no rows, and end with the connection if this process dies.
 #include "project_server/gateway/seat_limits.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "project_server/database/revocations.hpp"
+#include "project_server/database/states.hpp"
 
 namespace dedloc::gateway {
 namespace {
@@ -32,7 +32,7 @@ std::uint64_t seats_of(Database& database, const char* column, const server::Par
                     "on r.id = t.resultid where t.{} = ? and t.expires > ? and r.server_state = ? "
                     "and t.resultid <> ?",
                     column),
-        {value, seconds_of(wish), RESULT_SERVER_STATE_IN_PROGRESS, wish.result});
+        {value, seconds_of(wish), server::ServerState::kInProgress, wish.result});
     return static_cast<std::uint64_t>(row->integer("seats"));
 }
 

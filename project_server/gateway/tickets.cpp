@@ -1,6 +1,5 @@
 #include "project_server/gateway/tickets.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include "peer/base/log.hpp"
 #include "project_server/database/account_keys.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/database/suspicions.hpp"
 #include "project_server/database/text_columns.hpp"
 #include "project_server/gateway/checkpoint_requests.hpp"
@@ -62,7 +62,8 @@ void require_seat(const Row& job, const formats::EnrolmentRequest& request) {
     if (job.integer("max_results_day") == kBanned) {
         throw Refused("the project has banned this computer");
     }
-    if (job.integer("server_state") != RESULT_SERVER_STATE_IN_PROGRESS) {
+    if (server::state_of<server::ServerState>(job, "server_state") !=
+        server::ServerState::kInProgress) {
         throw Refused(fmt::format("the job {} is over", request.result));
     }
 }

@@ -1,13 +1,12 @@
 #include "project_server/huggingface/albert_config.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
 
 #include <cstdint>
 
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::huggingface {
 namespace {
@@ -16,25 +15,6 @@ constexpr std::size_t kMaxModelConfigBytes = std::size_t{1} << 20;
 constexpr const char* kActivation = "gelu_new";
 constexpr double kLayerNormEpsilon = 1e-12;
 constexpr std::uint64_t kTokenTypes = 2;
-
-using PrettyWriter = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
-
-void put(PrettyWriter& out, const char* name, const char* text) {
-    out.Key(name);
-    out.String(text);
-}
-void put(PrettyWriter& out, const char* name, std::uint64_t value) {
-    out.Key(name);
-    out.Uint64(value);
-}
-void put(PrettyWriter& out, const char* name, double value) {
-    out.Key(name);
-    out.Double(value);
-}
-void put(PrettyWriter& out, const char* name, bool value) {
-    out.Key(name);
-    out.Bool(value);
-}
 
 /// Fields of the file; absent ones have a default.
 class Config {
@@ -77,40 +57,33 @@ class Config {
 }  // namespace
 
 std::string write_albert_config(const formats::RunFile& run) {
-    rapidjson::StringBuffer buffer;
-    PrettyWriter out(buffer);
-    out.SetIndent(' ', 2);
-    out.StartObject();
-    out.Key("architectures");
-    out.StartArray();
-    out.String("AlbertForPreTraining");
-    out.EndArray();
-    put(out, "attention_probs_dropout_prob", run.model.attention_dropout);
-    put(out, "bos_token_id", std::uint64_t{run.special_tokens.cls});
-    put(out, "classifier_dropout_prob", run.model.classifier_dropout);
-    put(out, "dtype", "float32");
-    put(out, "embedding_size", run.model.embedding);
-    put(out, "eos_token_id", std::uint64_t{run.special_tokens.sep});
-    put(out, "hidden_act", kActivation);
-    put(out, "hidden_dropout_prob", run.model.hidden_dropout);
-    put(out, "hidden_size", run.model.hidden);
-    put(out, "initializer_range", 0.02);
-    put(out, "inner_group_num", std::uint64_t{1});
-    put(out, "intermediate_size", run.model.ffn);
-    put(out, "layer_norm_eps", kLayerNormEpsilon);
-    put(out, "max_position_embeddings", run.model.positions);
-    put(out, "model_type", "albert");
-    put(out, "num_attention_heads", run.model.heads);
-    put(out, "num_hidden_groups", std::uint64_t{1});
-    put(out, "num_hidden_layers", run.model.layers);
-    put(out, "pad_token_id", std::uint64_t{run.special_tokens.pad});
-    put(out, "position_embedding_type", "absolute");
-    put(out, "tie_word_embeddings", true);
-    put(out, "torch_dtype", "float32");  // the name that transformers 4 reads
-    put(out, "type_vocab_size", kTokenTypes);
-    put(out, "vocab_size", run.model.vocabulary);
-    out.EndObject();
-    return std::string{buffer.GetString(), buffer.GetSize()} + "\n";
+    json::Value data;
+    data.set("architectures", json::Value::List{"AlbertForPreTraining"});
+    data.set("attention_probs_dropout_prob", run.model.attention_dropout);
+    data.set("bos_token_id", run.special_tokens.cls);
+    data.set("classifier_dropout_prob", run.model.classifier_dropout);
+    data.set("dtype", "float32");
+    data.set("embedding_size", run.model.embedding);
+    data.set("eos_token_id", run.special_tokens.sep);
+    data.set("hidden_act", kActivation);
+    data.set("hidden_dropout_prob", run.model.hidden_dropout);
+    data.set("hidden_size", run.model.hidden);
+    data.set("initializer_range", 0.02);
+    data.set("inner_group_num", 1);
+    data.set("intermediate_size", run.model.ffn);
+    data.set("layer_norm_eps", kLayerNormEpsilon);
+    data.set("max_position_embeddings", run.model.positions);
+    data.set("model_type", "albert");
+    data.set("num_attention_heads", run.model.heads);
+    data.set("num_hidden_groups", 1);
+    data.set("num_hidden_layers", run.model.layers);
+    data.set("pad_token_id", run.special_tokens.pad);
+    data.set("position_embedding_type", "absolute");
+    data.set("tie_word_embeddings", true);
+    data.set("torch_dtype", "float32");  // the name that transformers 4 reads
+    data.set("type_vocab_size", kTokenTypes);
+    data.set("vocab_size", run.model.vocabulary);
+    return json::write_pretty(data, 2) + "\n";
 }
 
 formats::ModelSpec read_albert_config(const std::string& document, std::string_view json) {

@@ -1,8 +1,6 @@
 #include "project_server/huggingface/safetensors.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +9,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::huggingface {
 namespace {
@@ -86,34 +85,21 @@ void check_places(const std::string& document, const std::vector<StoredTensor>& 
 }  // namespace
 
 std::string write_safetensors_head(std::vector<StoredTensor> tensors) {
-    rapidjson::StringBuffer buffer;
-    rapidjson::Writer<rapidjson::StringBuffer> out(buffer);
-    out.StartObject();
-    out.Key("__metadata__");
-    out.StartObject();
-    out.Key("format");
-    out.String("pt");
-    out.EndObject();
+    json::Value format;
+    format.set("format", "pt");
+    json::Value header;
+    header.set("__metadata__", std::move(format));
     std::uint64_t offset = 0;
     for (const StoredTensor& tensor : tensors) {
-        out.Key(tensor.name.c_str());
-        out.StartObject();
-        out.Key("dtype");
-        out.String("F32");
-        out.Key("shape");
-        out.StartArray();
-        for (const std::uint64_t extent : tensor.shape) out.Uint64(extent);
-        out.EndArray();
-        out.Key("data_offsets");
-        out.StartArray();
-        out.Uint64(offset);
+        const std::uint64_t begin = offset;
         offset += tensor.count() * sizeof(float);
-        out.Uint64(offset);
-        out.EndArray();
-        out.EndObject();
+        json::Value described;
+        described.set("dtype", "F32")
+            .set("shape", json::Value::List(tensor.shape.begin(), tensor.shape.end()))
+            .set("data_offsets", json::Value::List{begin, offset});
+        header.set(tensor.name, std::move(described));
     }
-    out.EndObject();
-    std::string json{buffer.GetString(), buffer.GetSize()};
+    std::string json = json::write(header);
     json.resize((json.size() + 7) / 8 * 8, ' ');
     const std::uint64_t length = json.size();
     std::string head(sizeof(length), '\0');

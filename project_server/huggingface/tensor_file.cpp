@@ -86,14 +86,4 @@ void TensorFile::read(const StoredTensor& tensor, std::span<float> out) const {
     }
 }
 
-std::vector<std::int64_t> TensorFile::read_integers(const StoredTensor& tensor) const {
-    if (tensor.type != "I64") {
-        throw InputError(fmt::format("{}: the tensor {} has the type {}, not I64", name_,
-                                     tensor.name, tensor.type));
-    }
-    std::vector<std::int64_t> values(static_cast<std::size_t>(tensor.count()));
-    read_bytes(tensor, 0, std::as_writable_bytes(std::span{values}));
-    return values;
-}
-
 }  // namespace dedloc::huggingface

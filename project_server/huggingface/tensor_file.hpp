@@ -41,8 +41,6 @@ class TensorFile {
     /// Requires as many elements as the tensor has (aborts).
     /// Errors   InputError: another type, or a value that is not finite
     void read(const StoredTensor& tensor, std::span<float> out) const;
-    /// Reads a tensor of type I64. Errors: InputError: another type.
-    std::vector<std::int64_t> read_integers(const StoredTensor& tensor) const;
 
   protected:
     /// Reads a part of a tensor's bytes, from `offset` within the tensor.

@@ -1,11 +1,10 @@
 #include "project_server/huggingface/tokenizer_files.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 #include <sodium.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/utf8.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::huggingface {
 namespace {
@@ -21,31 +21,11 @@ namespace {
 constexpr std::uint64_t kUnigram = 1;
 constexpr const char* kBlank = "\u2581";  // ▁, which SentencePiece writes for a blank
 
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
-
-void put(Writer& out, const char* name, const std::string& text) {
-    out.Key(name);
-    out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-void put(Writer& out, const char* name, const char* text) {
-    put(out, name, std::string{text});
-}
-void put(Writer& out, const char* name, bool value) {
-    out.Key(name);
-    out.Bool(value);
-}
-void put(Writer& out, const char* name, std::uint64_t value) {
-    out.Key(name);
-    out.Uint64(value);
-}
-void put_null(Writer& out, const char* name) {
-    out.Key(name);
-    out.Null();
-}
-void begin(Writer& out, const char* name, const char* type) {
-    if (name != nullptr) out.Key(name);
-    out.StartObject();
-    put(out, "type", type);
+/// An object with this type.
+json::Value typed(const char* type) {
+    json::Value data;
+    data.set("type", type);
+    return data;
 }
 
 const char* name_of(UnicodeForm::Form form) {
@@ -101,177 +81,128 @@ std::vector<std::pair<const char*, std::uint16_t>> special_tokens(const formats:
             {"unk_token", ids.unknown}};
 }
 
-void put_added_tokens(Writer& out, const TokenizerSpec& spec) {
-    out.Key("added_tokens");
-    out.StartArray();
+json::Value::List added_tokens(const TokenizerSpec& spec) {
+    json::Value::List list;
     for (const AddedToken& token : spec.added) {
-        out.StartObject();
-        put(out, "id", std::uint64_t{token.id});
-        put(out, "content", token.content);
-        put(out, "single_word", token.is_single_word);
-        put(out, "lstrip", token.takes_space_before);
-        put(out, "rstrip", token.takes_space_after);
-        put(out, "normalized", token.is_normalised);
-        put(out, "special", token.is_special);
-        out.EndObject();
+        list.emplace_back()
+            .set("id", token.id)
+            .set("content", token.content)
+            .set("single_word", token.is_single_word)
+            .set("lstrip", token.takes_space_before)
+            .set("rstrip", token.takes_space_after)
+            .set("normalized", token.is_normalised)
+            .set("special", token.is_special);
     }
-    out.EndArray();
+    return list;
 }
 
-/// Writes "Replace" with a pattern of one kind: "String" or "Regex".
-void put_replacement(Writer& out, const char* kind, const std::string& pattern,
-                     const std::string& content) {
-    begin(out, nullptr, "Replace");
-    out.Key("pattern");
-    out.StartObject();
-    put(out, kind, pattern);
-    out.EndObject();
-    put(out, "content", content);
-    out.EndObject();
+/// "Replace" with a pattern of one kind: "String" or "Regex".
+json::Value replacement(const char* kind, const std::string& pattern, const std::string& content) {
+    json::Value replaced;
+    replaced.set(kind, pattern);
+    return typed("Replace").set("pattern", std::move(replaced)).set("content", content);
 }
 
-struct StepWriter {
-    Writer& out;
-
-    void operator()(const Replace& step) const {
-        put_replacement(out, "String", step.pattern, step.content);
+struct StepData {
+    json::Value operator()(const Replace& step) const {
+        return replacement("String", step.pattern, step.content);
     }
-    void operator()(const ReplaceBlanks& step) const {
-        put_replacement(out, "Regex", " {2,}", step.content);
+    json::Value operator()(const ReplaceBlanks& step) const {
+        return replacement("Regex", " {2,}", step.content);
     }
-    void operator()(const UnicodeForm& step) const {
-        begin(out, nullptr, name_of(step.form));
-        out.EndObject();
+    json::Value operator()(const UnicodeForm& step) const { return typed(name_of(step.form)); }
+    json::Value operator()(const StripAccents&) const { return typed("StripAccents"); }
+    json::Value operator()(const Lowercase&) const { return typed("Lowercase"); }
+    json::Value operator()(const Precompiled& step) const {
+        return typed("Precompiled").set("precompiled_charsmap", base64(step.charsmap));
     }
-    void operator()(const StripAccents&) const {
-        begin(out, nullptr, "StripAccents");
-        out.EndObject();
-    }
-    void operator()(const Lowercase&) const {
-        begin(out, nullptr, "Lowercase");
-        out.EndObject();
-    }
-    void operator()(const Precompiled& step) const {
-        begin(out, nullptr, "Precompiled");
-        put(out, "precompiled_charsmap", base64(step.charsmap));
-        out.EndObject();
-    }
-    void operator()(const Strip& step) const {
-        begin(out, nullptr, "Strip");
-        put(out, "strip_left", step.left);
-        put(out, "strip_right", step.right);
-        out.EndObject();
+    json::Value operator()(const Strip& step) const {
+        return typed("Strip").set("strip_left", step.left).set("strip_right", step.right);
     }
 };
 
-void put_normaliser(Writer& out, const TokenizerSpec& spec) {
-    begin(out, "normalizer", "Sequence");
-    out.Key("normalizers");
-    out.StartArray();
-    for (const NormaliserStep& step : spec.normaliser) std::visit(StepWriter{out}, step);
-    out.EndArray();
-    out.EndObject();
+json::Value normaliser(const TokenizerSpec& spec) {
+    json::Value::List steps;
+    for (const NormaliserStep& step : spec.normaliser) {
+        steps.push_back(std::visit(StepData{}, step));
+    }
+    return typed("Sequence").set("normalizers", std::move(steps));
 }
 
-void put_metaspace(Writer& out, const char* name, const Metaspace& step) {
-    begin(out, name, "Metaspace");
-    put(out, "replacement", kBlank);
-    put(out, "prepend_scheme", name_of(step.prefix));
-    put(out, "split", step.splits);
-    out.EndObject();
+json::Value metaspace(const Metaspace& step) {
+    return typed("Metaspace")
+        .set("replacement", kBlank)
+        .set("prepend_scheme", name_of(step.prefix))
+        .set("split", step.splits);
 }
 
-void put_divisions(Writer& out, const TokenizerSpec& spec) {
-    const auto put_step = [&](const char* name, const Division& division) {
-        if (const auto* const step = std::get_if<Metaspace>(&division)) {
-            return put_metaspace(out, name, *step);
-        }
-        begin(out, name, "WhitespaceSplit");
-        out.EndObject();
-    };
-    if (spec.divisions.size() == 1) return put_step("pre_tokenizer", spec.divisions[0]);
-    begin(out, "pre_tokenizer", "Sequence");
-    out.Key("pretokenizers");
-    out.StartArray();
-    for (const Division& division : spec.divisions) put_step(nullptr, division);
-    out.EndArray();
-    out.EndObject();
+json::Value division_data(const Division& division) {
+    const auto* const step = std::get_if<Metaspace>(&division);
+    return step != nullptr ? metaspace(*step) : typed("WhitespaceSplit");
+}
+
+json::Value divisions(const TokenizerSpec& spec) {
+    if (spec.divisions.size() == 1) return division_data(spec.divisions[0]);
+    json::Value::List steps;
+    for (const Division& division : spec.divisions) steps.push_back(division_data(division));
+    return typed("Sequence").set("pretokenizers", std::move(steps));
 }
 
 /// The last Metaspace also says how to make text of tokens.
-void put_decoder(Writer& out, const TokenizerSpec& spec) {
+json::Value decoder(const TokenizerSpec& spec) {
     Metaspace step;
     for (const Division& division : spec.divisions) {
         if (const auto* const found = std::get_if<Metaspace>(&division)) step = *found;
     }
-    put_metaspace(out, "decoder", step);
+    return metaspace(step);
 }
 
-void put_sequence(Writer& out, const char* kind, const std::string& id, std::uint64_t type) {
-    out.StartObject();
-    out.Key(kind);
-    out.StartObject();
-    put(out, "id", id);
-    put(out, "type_id", type);
-    out.EndObject();
-    out.EndObject();
+json::Value template_item(const char* kind, const std::string& id, int type) {
+    json::Value named;
+    named.set("id", id).set("type_id", type);
+    json::Value item;
+    item.set(kind, std::move(named));
+    return item;
 }
 
 /// [CLS] A [SEP], and B [SEP] after it in a pair.
-void put_template(Writer& out, const TokenizerSpec& spec, const formats::SpecialTokens& special) {
+json::Value template_data(const TokenizerSpec& spec, const formats::SpecialTokens& special) {
     const std::string& cls = piece_at(spec, special.cls);
     const std::string& sep = piece_at(spec, special.sep);
-    begin(out, "post_processor", "TemplateProcessing");
-    for (const char* name : {"single", "pair"}) {
-        out.Key(name);
-        out.StartArray();
-        put_sequence(out, "SpecialToken", cls, 0);
-        put_sequence(out, "Sequence", "A", 0);
-        put_sequence(out, "SpecialToken", sep, 0);
-        if (std::string_view{name} == "pair") {
-            put_sequence(out, "Sequence", "B", 1);
-            put_sequence(out, "SpecialToken", sep, 1);
-        }
-        out.EndArray();
-    }
-    out.Key("special_tokens");
-    out.StartObject();
+    const json::Value::List single{template_item("SpecialToken", cls, 0),
+                                   template_item("Sequence", "A", 0),
+                                   template_item("SpecialToken", sep, 0)};
+    json::Value::List pair = single;
+    pair.push_back(template_item("Sequence", "B", 1));
+    pair.push_back(template_item("SpecialToken", sep, 1));
+    json::Value tokens;
     for (const std::uint16_t id : {special.cls, special.sep}) {
         const std::string& text = piece_at(spec, id);
-        out.Key(text.c_str());
-        out.StartObject();
-        put(out, "id", text);
-        out.Key("ids");
-        out.StartArray();
-        out.Uint64(id);
-        out.EndArray();
-        out.Key("tokens");
-        out.StartArray();
-        out.String(text.c_str());
-        out.EndArray();
-        out.EndObject();
+        json::Value token;
+        token.set("id", text)
+            .set("ids", json::Value::List{id})
+            .set("tokens", json::Value::List{text});
+        tokens.set(text, std::move(token));
     }
-    out.EndObject();
-    out.EndObject();
+    return typed("TemplateProcessing")
+        .set("single", single)
+        .set("pair", std::move(pair))
+        .set("special_tokens", std::move(tokens));
 }
 
-void put_model(Writer& out, const TokenizerSpec& spec) {
-    begin(out, "model", "Unigram");
-    put(out, "unk_id", std::uint64_t{spec.unknown});
-    out.Key("vocab");
-    out.StartArray();
+json::Value model_data(const TokenizerSpec& spec) {
+    json::Value::List vocabulary;
     for (const ScoredPiece& piece : spec.pieces) {
-        out.StartArray();
-        const auto length = static_cast<rapidjson::SizeType>(piece.text.size());
-        out.String(piece.text.data(), length);
-        if (!out.Double(piece.score)) {
+        if (!std::isfinite(piece.score)) {
             throw InputError("the tokenizer has a piece without a score");
         }
-        out.EndArray();
+        vocabulary.emplace_back(json::Value::List{piece.text, piece.score});
     }
-    out.EndArray();
-    put(out, "byte_fallback", false);
-    out.EndObject();
+    json::Value data = typed("Unigram");
+    data.set("unk_id", spec.unknown)
+        .set("vocab", std::move(vocabulary))
+        .set("byte_fallback", false);
+    return data;
 }
 
 }  // namespace
@@ -308,20 +239,17 @@ TokenizerSpec sentencepiece_spec(const SentencePieceModel& model,
 }
 
 std::string write_tokenizer(const TokenizerSpec& spec, const formats::SpecialTokens& special) {
-    rapidjson::StringBuffer buffer;
-    Writer out(buffer);
-    out.StartObject();
-    put(out, "version", "1.0");
-    put_null(out, "truncation");
-    put_null(out, "padding");
-    put_added_tokens(out, spec);
-    put_normaliser(out, spec);
-    put_divisions(out, spec);
-    put_template(out, spec, special);
-    put_decoder(out, spec);
-    put_model(out, spec);
-    out.EndObject();
-    return std::string{buffer.GetString(), buffer.GetSize()} + "\n";
+    json::Value data;
+    data.set("version", "1.0")
+        .set("truncation", nullptr)
+        .set("padding", nullptr)
+        .set("added_tokens", added_tokens(spec))
+        .set("normalizer", normaliser(spec))
+        .set("pre_tokenizer", divisions(spec))
+        .set("post_processor", template_data(spec, special))
+        .set("decoder", decoder(spec))
+        .set("model", model_data(spec));
+    return json::write(data) + "\n";
 }
 
 std::string write_tokenizer(const SentencePieceModel& model, const formats::RunFile& run) {
@@ -329,22 +257,17 @@ std::string write_tokenizer(const SentencePieceModel& model, const formats::RunF
 }
 
 std::string write_tokenizer_config(const TokenizerSpec& spec, const formats::RunFile& run) {
-    rapidjson::StringBuffer buffer;
-    Writer out(buffer);
-    out.StartObject();
-    for (const auto& [name, id] : special_tokens(run)) put(out, name, piece_at(spec, id));
-    put(out, "clean_up_tokenization_spaces", false);
+    json::Value data;
+    for (const auto& [name, id] : special_tokens(run)) data.set(name, piece_at(spec, id));
+    data.set("clean_up_tokenization_spaces", false);
     // What SentencePiece's own table does to them is not meant by these two.
-    put(out, "do_lower_case", has_step<Lowercase>(spec));
-    put(out, "keep_accents", !has_step<StripAccents>(spec));
-    out.Key("model_input_names");
-    out.StartArray();
-    for (const char* name : {"input_ids", "token_type_ids", "attention_mask"}) out.String(name);
-    out.EndArray();
-    put(out, "model_max_length", run.model.positions);
-    put(out, "tokenizer_class", "PreTrainedTokenizerFast");
-    out.EndObject();
-    return std::string{buffer.GetString(), buffer.GetSize()} + "\n";
+    data.set("do_lower_case", has_step<Lowercase>(spec));
+    data.set("keep_accents", !has_step<StripAccents>(spec));
+    data.set("model_input_names",
+             json::Value::List{"input_ids", "token_type_ids", "attention_mask"});
+    data.set("model_max_length", run.model.positions);
+    data.set("tokenizer_class", "PreTrainedTokenizerFast");
+    return json::write(data) + "\n";
 }
 
 std::string write_tokenizer_config(const SentencePieceModel& model, const formats::RunFile& run) {

@@ -18,6 +18,7 @@
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/mapped_file.hpp"
 #include "peer/platform/ports.hpp"
+#include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/schema.hpp"
 #include "project_server/database/statement_limit.hpp"
 #include "project_server/official/apache.hpp"
@@ -205,10 +206,11 @@ void Installer::check_files() const {
 void Installer::check_plan_classes() {
     if (fs::exists(root() / kPlanClassFile)) return;
     std::string names;
-    for (const auto& row : project_.database().query(
+    for (const auto& row : project_.database().query(fmt::format(
              "select distinct v.plan_class from app_version v join app a on a.id = v.appid where "
-             "v.deprecated = 0 and a.deprecated = 0 and v.plan_class <> '' and a.name not in "
-             "('dedloc_train', 'dedloc_aggregate') order by v.plan_class")) {
+             "v.deprecated = 0 and a.deprecated = 0 and v.plan_class <> '' and a.name not in {} "
+             "order by v.plan_class",
+             server::kAppsInSql))) {
         names += (names.empty() ? "" : ", ") + row.text("plan_class");
     }
     if (names.empty()) return;

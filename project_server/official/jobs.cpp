@@ -21,6 +21,7 @@
 #include "peer/formats/run_file.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/official/uploads.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/work/staging.hpp"
@@ -109,7 +110,7 @@ void remove_messages(Project& project) {
 
 /// Results of our apps that file_deleter has not dealt with, and whose files it would delete.
 constexpr const char* kDescribed =
-    "from result where appid = ? and file_delete_state <> 2 and xml_doc_in like '%<file_info>%' "
+    "from result where appid = ? and file_delete_state <> ? and xml_doc_in like '%<file_info>%' "
     "and xml_doc_in not like '%<no_delete/>%'";
 
 void remove_published_files(Project& project, std::int64_t app) {
@@ -153,7 +154,7 @@ std::int64_t jobs_in_progress(Project& project) {
         .query_one(fmt::format("select count(*) as jobs from result r join app a on a.id = r.appid "
                                "where a.name in {} and r.server_state = ?",
                                server::kAppsInSql),
-                   {RESULT_SERVER_STATE_IN_PROGRESS})
+                   {server::ServerState::kInProgress})
         ->integer("jobs");
 }
 
@@ -161,7 +162,8 @@ std::int64_t described_results(Project& project) {
     std::int64_t count = 0;
     for (const std::int64_t app : apps_of(project)) {
         count += project.database()
-                     .query_one(fmt::format("select count(*) as results {}", kDescribed), {app})
+                     .query_one(fmt::format("select count(*) as results {}", kDescribed),
+                                {app, server::FileDeleteState::kDone})
                      ->integer("results");
     }
     return count;
@@ -170,7 +172,8 @@ std::int64_t described_results(Project& project) {
 void describe_results(Project& project) {
     for (const std::int64_t app : apps_of(project)) {
         for (const auto& row :
-             project.database().query(fmt::format("select id, xml_doc_in {}", kDescribed), {app})) {
+             project.database().query(fmt::format("select id, xml_doc_in {}", kDescribed),
+                                      {app, server::FileDeleteState::kDone})) {
             std::string text = row.text("xml_doc_in");
             constexpr std::string_view kInfo = "<file_info>";
             for (auto at = text.find(kInfo); at != std::string::npos; at = text.find(kInfo, at)) {
@@ -200,13 +203,13 @@ void withdraw(Project& project) {
                 "w.appid = ? and w.error_mask = 0 and w.canonical_resultid = 0 and "
                 "w.assimilate_state = ? and not exists (select 1 from result r where "
                 "r.workunitid = w.id and r.server_state <> ?)",
-                {WU_ERROR_CANCELLED, std::time(nullptr), app, ASSIMILATE_INIT,
-                 RESULT_SERVER_STATE_UNSENT});
+                {WU_ERROR_CANCELLED, std::time(nullptr), app, server::AssimilateState::kInit,
+                 server::ServerState::kUnsent});
             database.execute(
                 "update result set server_state = ?, outcome = ? where appid = ? and "
                 "server_state = ?",
-                {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, app,
-                 RESULT_SERVER_STATE_UNSENT});
+                {server::ServerState::kOver, server::ResultOutcome::kNotNeeded, app,
+                 server::ServerState::kUnsent});
         });
     }
     reload_feeder(project.root());

@@ -1,15 +1,13 @@
 #include "project_server/official/manifest.hpp"
 
-#include <rapidjson/document.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
-
 #include <span>
+#include <utility>
 
 #include "peer/base/digest.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::official {
 namespace {
@@ -18,16 +16,9 @@ constexpr std::size_t kMaxManifestBytes = 1 << 20;
 constexpr std::size_t kMaxEntries = 10'000;
 
 using formats::JsonFields;
-using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
 
-void put_text(Writer& writer, const std::string& text) {
-    writer.String(text.c_str(), static_cast<rapidjson::SizeType>(text.size()));
-}
-
-void put_set(Writer& writer, const std::set<std::string>& texts) {
-    writer.StartArray();
-    for (const auto& text : texts) put_text(writer, text);
-    writer.EndArray();
+json::Value list_of(const std::set<std::string>& texts) {
+    return json::Value::List(texts.begin(), texts.end());
 }
 
 std::set<std::string> set_of(JsonFields& fields, const char* name) {
@@ -73,42 +64,24 @@ std::optional<Manifest> read_manifest(const std::filesystem::path& project) {
 }
 
 void write_manifest(const std::filesystem::path& project, const Manifest& manifest) {
-    rapidjson::StringBuffer buffer;
-    Writer writer(buffer);
-    const auto optional_text = [&](const std::string& text) {
-        put_set(writer, text.empty() ? std::set<std::string>{} : std::set{text});
+    const auto optional_text = [](const std::string& text) {
+        return list_of(text.empty() ? std::set<std::string>{} : std::set{text});
     };
-    writer.StartObject();
-    writer.Key("created");
-    put_set(writer, manifest.created);
-    writer.Key("added");
-    put_set(writer, manifest.added);
-    writer.Key("empty_elements");
-    writer.StartArray();
+    json::Value::List empty_elements;
     for (const auto& [name, form] : manifest.empty_elements) {
-        writer.StartObject();
-        writer.Key("name");
-        put_text(writer, name);
-        writer.Key("form");
-        optional_text(form);
-        writer.EndObject();
+        empty_elements.emplace_back().set("name", name).set("form", optional_text(form));
     }
-    writer.EndArray();
-    writer.Key("written");
-    writer.StartArray();
+    json::Value::List written;
     for (const auto& [file, digests] : manifest.written) {
-        writer.StartObject();
-        writer.Key("file");
-        put_text(writer, file);
-        writer.Key("digests");
-        put_set(writer, digests);
-        writer.EndObject();
+        written.emplace_back().set("file", file).set("digests", list_of(digests));
     }
-    writer.EndArray();
-    writer.Key("schema");
-    optional_text(manifest.schema);
-    writer.EndObject();
-    platform::replace_file(manifest_file(project), std::string(buffer.GetString()) + "\n");
+    json::Value data;
+    data.set("created", list_of(manifest.created))
+        .set("added", list_of(manifest.added))
+        .set("empty_elements", std::move(empty_elements))
+        .set("written", std::move(written))
+        .set("schema", optional_text(manifest.schema));
+    platform::replace_file(manifest_file(project), json::write_pretty(data) + "\n");
 }
 
 }  // namespace dedloc::official

@@ -11,6 +11,7 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/xml/job_documents.hpp"
 
 namespace dedloc::official {
@@ -78,7 +79,8 @@ class Sweeper {
         const bool is_ours =
             !row->is_null("app") &&
             std::ranges::find(server::kApps, row->text("app")) != server::kApps.end();
-        return is_ours && row->integer("file_delete_state") != 0;
+        return is_ours && server::state_of<server::FileDeleteState>(*row, "file_delete_state") !=
+                              server::FileDeleteState::kInit;
     }
 
     server::Database& database_;

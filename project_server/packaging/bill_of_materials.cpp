@@ -12,13 +12,12 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/version.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::packaging {
 namespace {
 
 namespace fs = std::filesystem;
-using server::PageData;
 
 /// SHA-256 of a file in hexadecimal digits.
 std::string sha256_of(const fs::path& file) {
@@ -41,29 +40,29 @@ std::string sha256_of(const fs::path& file) {
     return text;
 }
 
-PageData file_component(const Item& item) {
-    PageData digest;
+json::Value file_component(const Item& item) {
+    json::Value digest;
     digest.set("alg", "SHA-256").set("content", sha256_of(item.file));
-    PageData file;
-    file.set("type", "file").set("name", item.name).set("hashes", PageData::List{digest});
+    json::Value file;
+    file.set("type", "file").set("name", item.name).set("hashes", json::Value::List{digest});
     return file;
 }
 
-PageData licences_of(const Origin& origin) {
-    PageData text;
+json::Value licences_of(const Origin& origin) {
+    json::Value text;
     text.set("contentType", "text/plain").set("content", origin.text);
-    PageData licence;
+    json::Value licence;
     licence.set("name", origin.licences.empty() ? "see text" : origin.licences)
         .set("text", std::move(text));
-    PageData choice;
+    json::Value choice;
     choice.set("license", std::move(licence));
-    return PageData{PageData::List{std::move(choice)}};
+    return json::Value{json::Value::List{std::move(choice)}};
 }
 
-PageData component_of(const Origin& origin, const Contents& contents) {
-    PageData supplier;
+json::Value component_of(const Origin& origin, const Contents& contents) {
+    json::Value supplier;
     supplier.set("name", origin.supplier);
-    PageData component;
+    json::Value component;
     component.set("type", "library")
         .set("bom-ref", origin.name + '@' + origin.version)
         .set("supplier", std::move(supplier))
@@ -71,7 +70,7 @@ PageData component_of(const Origin& origin, const Contents& contents) {
         .set("version", origin.version)
         .set("licenses", licences_of(origin));
     if (!origin.address.empty()) component.set("purl", origin.address);
-    PageData::List files;
+    json::Value::List files;
     for (const Item& item : contents.items) {
         const auto found = contents.origins.find(item.file);
         if (found == contents.origins.end() || found->second != origin) continue;
@@ -90,24 +89,24 @@ std::vector<Origin> Contents::all_origins() const {
 }
 
 std::string bill_of_materials(const Contents& contents, std::string_view now) {
-    PageData::List components;
+    json::Value::List components;
     for (const Origin& origin : contents.all_origins()) {
         components.push_back(component_of(origin, contents));
     }
     for (const Item& item : contents.items) {
         if (!contents.origins.contains(item.file)) components.push_back(file_component(item));
     }
-    PageData program;
+    json::Value program;
     program.set("type", "application").set("name", contents.program).set("version", version());
-    PageData metadata;
+    json::Value metadata;
     metadata.set("timestamp", std::string{now}).set("component", std::move(program));
-    PageData bill;
+    json::Value bill;
     bill.set("bomFormat", "CycloneDX")
         .set("specVersion", "1.5")
         .set("version", 1)
         .set("metadata", std::move(metadata))
         .set("components", std::move(components));
-    return json_of(bill) + '\n';
+    return json::write(bill) + '\n';
 }
 
 std::string licence_texts(const Contents& contents) {

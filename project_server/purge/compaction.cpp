@@ -9,15 +9,16 @@
 #include <string>
 #include <tuple>
 
+#include "project_server/database/states.hpp"
+
 namespace dedloc::purge {
 namespace {
+
+using server::CreditState;
 
 constexpr int kBatches = 20;  ///< transactions for each run in a pass
 constexpr std::int64_t kStepsAtOnce = 10'000;
 constexpr std::int64_t kDaySeconds = 86'400;  ///< seconds
-constexpr int kPending = 0;                   ///< dedloc_contribution.credit_state
-constexpr int kCredited = 1;                  ///< as above
-constexpr int kUnowned = 3;                   ///< as above
 
 /// A row of dedloc_daily_credit.
 struct Sum {
@@ -57,7 +58,7 @@ void Compaction::raise_mark(std::int64_t run, std::int64_t before) {
         const auto first = database_.query_one(
             "select step from dedloc_contribution where runid = ? and step > ? and step <= ? and "
             "(committed_at >= ? or credit_state = ?) order by step limit 1",
-            {run, mark, end, before, kPending});
+            {run, mark, end, before, CreditState::kPending});
         const auto last = database_.query_one(
             "select step from dedloc_contribution where runid = ? and step > ? and step <= ? "
             "order by step desc limit 1",
@@ -86,10 +87,11 @@ int Compaction::replace_batch(std::int64_t run) {
             "c.peer_key), (select r.hostid from result r where r.id = c.resultid), 0) as host "
             "from dedloc_contribution c where c.runid = ? and c.step >= ? and c.step <= ? and "
             "c.credit_state in (?, ?) order by c.step, c.peer_key limit ? for update",
-            {kDaySeconds, run, next, mark ? mark->integer("compacted") : 0, kCredited, kUnowned,
-             batch_});
+            {kDaySeconds, run, next, mark ? mark->integer("compacted") : 0, CreditState::kCredited,
+             CreditState::kUnowned, batch_});
         for (const server::Row& row : rows) {
-            const bool is_credited = row.integer("credit_state") == kCredited;
+            const bool is_credited =
+                server::state_of<CreditState>(row, "credit_state") == CreditState::kCredited;
             Sum& sum =
                 sums[is_credited ? Day{row.integer("user"), row.integer("host"), row.integer("day")}
                                  : Day{0, 0, row.integer("day")}];

@@ -8,7 +8,6 @@
 // with a document, and the next pass goes on there.
 #include "project_server/purge/download_purge.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <optional>
@@ -20,6 +19,7 @@
 #include "peer/formats/job_shards.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/work/staging.hpp"
 #include "project_server/xml/job_documents.hpp"
@@ -47,7 +47,7 @@ constexpr const char* kIsUnused =
     "newer.platformid = published.platformid and newer.plan_class = published.plan_class and "
     "newer.deprecated = 0 and "
     "newer.version_num > published.version_num)) and not exists (select 1 from result r where "
-    "r.appid = published.appid and r.server_state <> 5 and r.app_version_id = published.id)";
+    "r.appid = published.appid and r.server_state <> ? and r.app_version_id = published.id)";
 
 /// Whether the file is gone now. Counts it if it was there.
 bool remove_file(const fs::path& path, int& count) {
@@ -88,8 +88,9 @@ int DownloadPurge::delete_inputs(std::int64_t before) {
     if ((trainer == 0 && aggregator == 0) || !lock) return 0;
     std::set<std::string> needed;
     std::set<std::string> over;
-    for (const auto& row : database_.query(kRuns, {before, trainer, aggregator, ASSIMILATE_DONE,
-                                                   before, RESULT_SERVER_STATE_OVER, before})) {
+    for (const auto& row :
+         database_.query(kRuns, {before, trainer, aggregator, server::AssimilateState::kDone,
+                                 before, server::ServerState::kOver, before})) {
         try {
             const auto run = formats::parse_run_file(row.text("spec"));
             auto& names = row.integer("is_over") != 0 ? over : needed;
@@ -114,13 +115,14 @@ void DownloadPurge::choose_versions(std::int64_t now, std::int64_t before) {
         fmt::format("delete unused from dedloc_unused_version unused left join app_version "
                     "published on published.id = unused.id "
                     "where unused.is_final = 0 and (published.id is null or not ({}))",
-                    kIsUnused));
+                    kIsUnused),
+        {server::ServerState::kOver});
     database_.execute(
         fmt::format(
             "insert ignore into dedloc_unused_version (id, since) select published.id, ? from "
             "app_version published where published.xml_doc <> '' and {}",
             kIsUnused),
-        {now});
+        {now, server::ServerState::kOver});
     for (const auto& row : database_.query(
              "select id from dedloc_unused_version where is_final = 0 and since < ?", {before})) {
         server::in_transaction(database_, [&] {
@@ -130,7 +132,7 @@ void DownloadPurge::choose_versions(std::int64_t now, std::int64_t before) {
                 database_.query_one(fmt::format("select published.id from app_version published "
                                                 "where published.id = ? and {} for update",
                                                 kIsUnused),
-                                    {id});
+                                    {id, server::ServerState::kOver});
             if (!locked) return;
             database_.execute("update app_version set deprecated = 1 where id = ?", {id});
             database_.execute("update dedloc_unused_version set is_final = 1 where id = ?", {id});

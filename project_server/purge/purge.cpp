@@ -3,7 +3,6 @@
 // Must be the first of BOINC's headers: it configures the others.
 #include <config.h>
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 #include <sched_util.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "peer/base/log.hpp"
 #include "peer/formats/receipt.hpp"
 #include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/official/uploads.hpp"
 #include "project_server/xml/job_documents.hpp"
 
@@ -23,10 +23,6 @@ namespace dedloc::purge {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kFilesKept = 0;     // workunit.file_delete_state: FILE_DELETE_INIT
-constexpr int kFilesDeleted = 2;  // FILE_DELETE_DONE
-constexpr int kFilesStuck = 3;    // FILE_DELETE_ERROR
 
 constexpr std::int64_t kDay = 86'400;  // seconds
 /// How long sites of statistics have to learn of a deleted account.
@@ -91,14 +87,15 @@ void Purge::delete_files(std::int64_t app, std::int64_t before, PurgeReport& rep
         database_.execute(
             "update workunit set file_delete_state = ?, mod_time = mod_time where appid = ? and "
             "assimilate_state = ? and file_delete_state = ?",
-            {kFilesKept, app, ASSIMILATE_DONE, kFilesStuck});
+            {server::FileDeleteState::kInit, app, server::AssimilateState::kDone,
+             server::FileDeleteState::kError});
     }
     for (const auto& job : database_.query(
              fmt::format("select w.id from workunit w where {} order by w.mod_time limit ?",
                          kIsOver),
-             {app, ASSIMILATE_DONE, kFilesKept, before, RESULT_SERVER_STATE_OVER, before,
-              options_.batch})) {
-        int state = kFilesDeleted;
+             {app, server::AssimilateState::kDone, server::FileDeleteState::kInit, before,
+              server::ServerState::kOver, before, options_.batch})) {
+        auto state = server::FileDeleteState::kDone;
         for (const auto& result : database_.query(
                  "select xml_doc_in from result where workunitid = ?", {job.integer("id")})) {
             for (const auto& name : server::referenced_files(result.text("xml_doc_in"))) {
@@ -107,7 +104,7 @@ void Purge::delete_files(std::int64_t app, std::int64_t before, PurgeReport& rep
                     if (fs::remove(path, failure)) ++report.files;
                     if (!failure) continue;
                     log_warning("cannot delete {}: {}", path.string(), failure.message());
-                    state = kFilesStuck;
+                    state = server::FileDeleteState::kError;
                 }
             }
         }
@@ -132,15 +129,15 @@ void Purge::delete_jobs(std::int64_t app, std::int64_t before, PurgeReport& repo
              fmt::format("select w.id from workunit w where {} and w.id < ? order by w.mod_time "
                          "limit ?",
                          kIsOver),
-             {app, ASSIMILATE_DONE, kFilesDeleted, before, RESULT_SERVER_STATE_OVER, before,
-              newest->integer("id"), options_.batch})) {
+             {app, server::AssimilateState::kDone, server::FileDeleteState::kDone, before,
+              server::ServerState::kOver, before, newest->integer("id"), options_.batch})) {
         server::in_transaction(database_, [&] {
             // Locked and looked at again: a report may have arrived.
             const auto locked = database_.query_one(
                 fmt::format("select w.id from workunit w where w.id = ? and {} for update",
                             kIsOver),
-                {job.integer("id"), app, ASSIMILATE_DONE, kFilesDeleted, before,
-                 RESULT_SERVER_STATE_OVER, before});
+                {job.integer("id"), app, server::AssimilateState::kDone,
+                 server::FileDeleteState::kDone, before, server::ServerState::kOver, before});
             if (!locked) return;
             database_.execute("delete from result where workunitid = ?", {job.integer("id")});
             database_.execute("delete from workunit where id = ?", {job.integer("id")});

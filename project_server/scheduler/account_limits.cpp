@@ -1,12 +1,12 @@
 #include "project_server/scheduler/account_limits.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
 #include "peer/platform/files.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
@@ -56,7 +56,7 @@ std::int64_t jobs_left(Database& database, const Account& account, const Host& h
     const auto row = database.query_one(
         "select count(*) as jobs from host h join result r on r.hostid = h.id and "
         "r.server_state = ? where h.userid = ? and h.total_credit = 0",
-        {RESULT_SERVER_STATE_IN_PROGRESS, account.id});
+        {ServerState::kInProgress, account.id});
     return std::max<std::int64_t>(0, limits.jobs_without_credit - row->integer("jobs"));
 }
 

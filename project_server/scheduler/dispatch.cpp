@@ -1,6 +1,5 @@
 #include "project_server/scheduler/dispatch.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <set>
@@ -8,6 +7,7 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/scheduler/job_elements.hpp"
 #include "project_server/scheduler/no_work.hpp"
 #include "project_server/scheduler/version_choice.hpp"
@@ -86,7 +86,7 @@ class Dispatcher {
             if (!job) continue;
             const UsableVersion* const version = choose(*job, false);
             if (version == nullptr) continue;
-            mark(*job, *version, RESULT_SERVER_STATE_IN_PROGRESS);
+            mark(*job, *version, ServerState::kInProgress);
             if (!quota_.add(version->version->id)) continue;
             write(*job, *version);
             log_info("result {} resent to host {}", lost.name, host_.id);
@@ -99,7 +99,7 @@ class Dispatcher {
             const auto job = ready_.take(database_, fits);
             if (!job) return;
             const UsableVersion* const version = choose(*job, true);
-            mark(*job, *version, RESULT_SERVER_STATE_UNSENT);
+            mark(*job, *version, ServerState::kUnsent);
             // Nothing is written to the database after the last job.
             const bool is_last = left == 1 || total(wanted_) == 1;
             if (!quota_.count(version->version->id, is_last)) continue;
@@ -135,7 +135,7 @@ class Dispatcher {
     /// Marks a job as sent. The last statement matches no row if the job is in another state now,
     /// or if its workunit has ended, which it knows from the row count of the first. The workunit
     /// is written before its result, in the order in which the transitioner locks them.
-    void mark(const Job& job, const UsableVersion& usable, int expected_state) {
+    void mark(const Job& job, const UsableVersion& usable, ServerState expected_state) {
         const PublishedVersion& version = *usable.version;
         const std::int64_t deadline = deadline_of(job);
         database_.defer(
@@ -147,8 +147,8 @@ class Dispatcher {
             "teamid = ?, sent_time = ?, report_deadline = ?, app_version_id = ?, "
             "app_version_num = ?, flops_estimate = ? where id = ? and server_state = ? and "
             "row_count() > 0",
-            {RESULT_SERVER_STATE_IN_PROGRESS, host_.id, account_.id, account_.team_id, now_,
-             deadline, version.id, version.number, usable.usage.flops, job.id, expected_state});
+            {ServerState::kInProgress, host_.id, account_.id, account_.team_id, now_, deadline,
+             version.id, version.number, usable.usage.flops, job.id, expected_state});
     }
 
     /// Adds a job that is marked to the reply.

@@ -1,9 +1,10 @@
 #include "project_server/scheduler/no_work.hpp"
 
-#include <boinc_db_types.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "project_server/database/states.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -91,7 +92,7 @@ std::vector<std::string> reasons_for_none(Database& database, const NoWork& none
         "from (select workunitid from result where server_state = ? limit ?) r "
         "join workunit w on w.id = r.workunitid join app a on a.id = w.appid and "
         "a.non_cpu_intensive = 0 left join dedloc_run d on d.id = w.opaque",
-        {RESULT_SERVER_STATE_UNSENT, kLookedAt});
+        {ServerState::kUnsent, kLookedAt});
     reasons.push_back(lack_of(none, *least));
     return reasons;
 }

@@ -1,9 +1,9 @@
 #include "project_server/scheduler/ready_jobs.hpp"
 
-#include <boinc_db_types.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "project_server/database/states.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -114,8 +114,7 @@ void ReadyJobs::load(Database& database) {
     Rows rows = database.query(
         std::string{kColumns} + kFirstUnsent + kJoins +
             "join app a on a.id = w.appid where a.deprecated = 0 and w.transitioner_flags = 0",
-        {RESULT_SERVER_STATE_UNSENT, RESULT_SERVER_STATE_UNSENT, asked, RESULT_SERVER_STATE_UNSENT,
-         asked});
+        {ServerState::kUnsent, ServerState::kUnsent, asked, ServerState::kUnsent, asked});
     std::ranges::sort(rows, {}, [](const Row& row) {
         return std::pair{-row.integer("priority"), row.integer("id")};
     });

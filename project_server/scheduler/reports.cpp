@@ -9,6 +9,7 @@
 
 #include "peer/base/log.hpp"
 #include "peer/formats/receipt.hpp"
+#include "project_server/database/states.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -18,10 +19,7 @@ constexpr int kFilesUploaded = 5;  // client state of a result whose output file
 /// The results that a report may still change: those in progress, and those that the server gave up
 /// because nothing was heard of them, or because their client seemed to have started anew, which an
 /// official server concludes from less than certainty.
-const std::string kAwaited = fmt::format(
-    "(server_state = {} or (server_state = {} and outcome in ({}, {})))",
-    static_cast<int>(RESULT_SERVER_STATE_IN_PROGRESS), static_cast<int>(RESULT_SERVER_STATE_OVER),
-    static_cast<int>(RESULT_OUTCOME_NO_REPLY), static_cast<int>(RESULT_OUTCOME_CLIENT_DETACHED));
+constexpr const char* kAwaited = "(server_state = ? or (server_state = ? and outcome in (?, ?)))";
 
 /// A result that may be reported.
 struct Reportable {
@@ -35,9 +33,11 @@ struct Reportable {
 std::optional<Reportable> find_reportable(Database& database, const Account& account,
                                           const std::string& name) {
     const auto row = database.query_one(
-        "select id, workunitid, app_version_id from result where name = ? and userid = ? and " +
-            kAwaited + " for update",
-        {name, account.id});
+        fmt::format("select id, workunitid, app_version_id from result where name = ? and "
+                    "userid = ? and {} for update",
+                    kAwaited),
+        {name, account.id, ServerState::kInProgress, ServerState::kOver, ResultOutcome::kNoReply,
+         ResultOutcome::kDetached});
     if (!row) return std::nullopt;
     return Reportable{.id = row->integer("id"),
                       .workunit = row->integer("workunitid"),
@@ -57,17 +57,34 @@ void store_report(Database& database, const Account& account, const Host& host,
     database.defer("update workunit set transition_time = ?, mod_time = mod_time where id = ?",
                    {now, result.workunit});
     database.defer(
-        "update result use index (primary) set server_state = ?, outcome = ?, client_state = ?, "
-        "validate_state = ?, received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, "
-        "elapsed_time = ?, exit_status = ?, stderr_out = ?, xml_doc_out = ?, "
-        "peak_working_set_size = ?, peak_swap_size = ?, peak_disk_usage = ? "
-        "where id = ? and userid = ? and " +
-            kAwaited,
-        {RESULT_SERVER_STATE_OVER, success ? RESULT_OUTCOME_SUCCESS : RESULT_OUTCOME_CLIENT_ERROR,
-         *report.client_state, success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now, host.id,
-         account.team_id, report.cpu_seconds, report.elapsed_seconds, *report.exit_status,
-         report.standard_error, report.output_files, report.peak_working_set, report.peak_swap,
-         report.peak_disk, result.id, account.id});
+        fmt::format(
+            "update result use index (primary) set server_state = ?, outcome = ?, client_state = "
+            "?, validate_state = ?, received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, "
+            "elapsed_time = ?, exit_status = ?, stderr_out = ?, xml_doc_out = ?, "
+            "peak_working_set_size = ?, peak_swap_size = ?, peak_disk_usage = ? "
+            "where id = ? and userid = ? and {}",
+            kAwaited),
+        {ServerState::kOver,
+         success ? ResultOutcome::kSuccess : ResultOutcome::kClientError,
+         *report.client_state,
+         success ? ValidateState::kInit : ValidateState::kInvalid,
+         now,
+         host.id,
+         account.team_id,
+         report.cpu_seconds,
+         report.elapsed_seconds,
+         *report.exit_status,
+         report.standard_error,
+         report.output_files,
+         report.peak_working_set,
+         report.peak_swap,
+         report.peak_disk,
+         result.id,
+         account.id,
+         ServerState::kInProgress,
+         ServerState::kOver,
+         ResultOutcome::kNoReply,
+         ResultOutcome::kDetached});
 }
 
 }  // namespace
@@ -129,9 +146,9 @@ Aborts useless_results(Database& database, const Account& account,
             {name, account.id});
         if (!row || (row->integer("error_mask") & WU_ERROR_CANCELLED) != 0) {
             aborts.now.push_back(name);
-        } else if (row->integer("assimilate_state") == ASSIMILATE_DONE ||
-                   (row->integer("server_state") == RESULT_SERVER_STATE_OVER &&
-                    row->integer("outcome") == RESULT_OUTCOME_NO_REPLY)) {
+        } else if (state_of<AssimilateState>(*row, "assimilate_state") == AssimilateState::kDone ||
+                   (state_of<ServerState>(*row, "server_state") == ServerState::kOver &&
+                    state_of<ResultOutcome>(*row, "outcome") == ResultOutcome::kNoReply)) {
             aborts.if_not_started.push_back(name);
         }
     }

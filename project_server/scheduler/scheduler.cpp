@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "peer/base/log.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/dispatch.hpp"
 #include "project_server/scheduler/plain_request.hpp"
@@ -79,9 +80,9 @@ void add_signatures(XmlWriter& reply, Database& database, const CodeSignKeys& ke
                     const Host& host) {
     for (const Row& row : database.query(
              "select xml_doc from app_version where id in (select app_version_id from result "
-             "where hostid = ? and server_state = 4) and exists (select 1 from "
+             "where hostid = ? and server_state = ?) and exists (select 1 from "
              "dedloc_code_sign_key where public_key = ?)",
-             {host.id, keys.present()})) {
+             {host.id, ServerState::kInProgress, keys.present()})) {
         XmlReader document{row.text("xml_doc")};
         while (const auto element = document.next()) {
             if (element->name == "file_info") reply.raw(element->whole);

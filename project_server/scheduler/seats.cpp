@@ -1,10 +1,10 @@
 #include "project_server/scheduler/seats.hpp"
 
-#include <boinc_db_types.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
+
+#include "project_server/database/states.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -27,7 +27,7 @@ void add_held_jobs(Batch& batch, std::int64_t host) {
         "select r.id, r.workunitid, r.app_version_id, r.name, v.plan_class from "
         "result r use index (res_hostid_id) left join app_version v on v.id = r.app_version_id "
         "where r.hostid = ? and r.server_state = ?",
-        {host, RESULT_SERVER_STATE_IN_PROGRESS});
+        {host, ServerState::kInProgress});
 }
 
 std::vector<HeldJob> held_jobs(const Rows& rows) {

@@ -23,27 +23,27 @@ Tally count(std::span<const ResultState> results) {
     Tally tally;
     for (const ResultState& result : results) {
         ++tally.total;
-        if (result.server_state != RESULT_SERVER_STATE_OVER) {
+        if (result.server_state != ServerState::kOver) {
             ++tally.pending;
-            if (result.server_state == RESULT_SERVER_STATE_IN_PROGRESS) {
+            if (result.server_state == ServerState::kInProgress) {
                 tally.next_deadline = std::min(tally.next_deadline, result.report_deadline);
             }
             continue;
         }
         switch (result.outcome) {
-            case RESULT_OUTCOME_SUCCESS:
-                if (result.validate_state == VALIDATE_STATE_INVALID) {
+            case ResultOutcome::kSuccess:
+                if (result.validate_state == ValidateState::kInvalid) {
                     ++tally.errors;
                 } else {
                     ++tally.successes;
-                    tally.unchecked_success |= result.validate_state == VALIDATE_STATE_INIT;
+                    tally.unchecked_success |= result.validate_state == ValidateState::kInit;
                 }
                 break;
-            case RESULT_OUTCOME_COULDNT_SEND:
+            case ResultOutcome::kNotSent:
                 tally.could_not_send = true;
                 break;
-            case RESULT_OUTCOME_CLIENT_ERROR:
-            case RESULT_OUTCOME_VALIDATE_ERROR:
+            case ResultOutcome::kClientError:
+            case ResultOutcome::kValidateError:
                 ++tally.errors;
                 break;
             default:
@@ -78,12 +78,12 @@ int next_suffix(std::span<const ResultState> results) {
 
 void drop_what_is_left(std::span<const ResultState> results, bool failed, Transition& transition) {
     for (const ResultState& result : results) {
-        if (result.server_state == RESULT_SERVER_STATE_UNSENT) {
+        if (result.server_state == ServerState::kUnsent) {
             transition.not_needed.push_back(result.id);
         }
-        if (failed && result.server_state == RESULT_SERVER_STATE_OVER &&
-            result.outcome == RESULT_OUTCOME_SUCCESS &&
-            result.validate_state == VALIDATE_STATE_INIT) {
+        if (failed && result.server_state == ServerState::kOver &&
+            result.outcome == ResultOutcome::kSuccess &&
+            result.validate_state == ValidateState::kInit) {
             transition.unchecked.push_back(result.id);
         }
     }
@@ -96,10 +96,9 @@ Transition decide_transition(const WorkunitState& workunit, std::span<const Resu
     Transition transition;
     std::vector<ResultState> results{given.begin(), given.end()};
     for (ResultState& result : results) {
-        if (result.server_state == RESULT_SERVER_STATE_IN_PROGRESS &&
-            result.report_deadline <= now) {
-            result.server_state = RESULT_SERVER_STATE_OVER;
-            result.outcome = RESULT_OUTCOME_NO_REPLY;
+        if (result.server_state == ServerState::kInProgress && result.report_deadline <= now) {
+            result.server_state = ServerState::kOver;
+            result.outcome = ResultOutcome::kNoReply;
             transition.timed_out.push_back(result.id);
         }
     }
@@ -114,8 +113,8 @@ Transition decide_transition(const WorkunitState& workunit, std::span<const Resu
     transition.assimilate_state = workunit.assimilate_state;
     if (transition.error_mask != 0) {
         drop_what_is_left(results, !workunit.has_canonical, transition);
-        if (transition.assimilate_state == ASSIMILATE_INIT) {
-            transition.assimilate_state = ASSIMILATE_READY;
+        if (transition.assimilate_state == AssimilateState::kInit) {
+            transition.assimilate_state = AssimilateState::kReady;
         }
         return transition;
     }

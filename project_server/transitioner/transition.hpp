@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "project_server/database/states.hpp"
+
 namespace dedloc::server {
 
 /// Columns of a `workunit` row.
@@ -19,18 +21,18 @@ struct WorkunitState {
     int error_mask = 0;           ///< BOINC's WU_ERROR_* bits
     bool has_canonical = false;   ///< a valid result has been chosen
     bool need_validate = false;   ///< the validator has work
-    int assimilate_state = 0;     ///< BOINC's ASSIMILATE_*
-    bool may_create = true;       ///< false: transitioner_flags forbid new results
+    AssimilateState assimilate_state = AssimilateState::kInit;
+    bool may_create = true;  ///< false: transitioner_flags forbid new results
 };
 
 /// Columns of a `result` row.
 struct ResultState {
-    std::int64_t id = 0;               ///< key of the row
-    std::string name;                  ///< name of the workunit, "_", a number
-    int server_state = 0;              ///< BOINC's RESULT_SERVER_STATE_*
-    int outcome = 0;                   ///< BOINC's RESULT_OUTCOME_*
-    int validate_state = 0;            ///< BOINC's VALIDATE_STATE_*
-    std::int64_t report_deadline = 0;  ///< Unix time, seconds
+    std::int64_t id = 0;                                  ///< key of the row
+    std::string name;                                     ///< name of the workunit, "_", a number
+    ServerState server_state{};                           ///< where it is
+    ResultOutcome outcome = ResultOutcome::kInit;         ///< how it ended
+    ValidateState validate_state = ValidateState::kInit;  ///< its verdict
+    std::int64_t report_deadline = 0;                     ///< Unix time, seconds
 };
 
 /// Changes to make to a workunit and its results.
@@ -43,7 +45,7 @@ struct Transition {
     // New values of the workunit's columns.
     int error_mask = 0;
     bool need_validate = false;
-    int assimilate_state = 0;
+    AssimilateState assimilate_state = AssimilateState::kInit;
     /// When to look at the workunit again; INT32_MAX: only after a change.
     std::int64_t transition_time = 0;
 };

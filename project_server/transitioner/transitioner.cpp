@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "peer/base/log.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/transitioner/transition.hpp"
 
 namespace dedloc::server {
@@ -94,38 +95,39 @@ void Transitioner::handle(std::int64_t workunit, std::int64_t now) {
     const auto integer = [&](std::string_view column) {
         return static_cast<int>(row->integer(column));
     };
-    const WorkunitState state{.min_quorum = integer("min_quorum"),
-                              .target_results = integer("target_nresults"),
-                              .max_error_results = integer("max_error_results"),
-                              .max_total_results = integer("max_total_results"),
-                              .max_success_results = integer("max_success_results"),
-                              .error_mask = integer("error_mask"),
-                              .has_canonical = row->integer("canonical_resultid") != 0,
-                              .need_validate = integer("need_validate") != 0,
-                              .assimilate_state = integer("assimilate_state"),
-                              .may_create = integer("transitioner_flags") == 0};
+    const WorkunitState state{
+        .min_quorum = integer("min_quorum"),
+        .target_results = integer("target_nresults"),
+        .max_error_results = integer("max_error_results"),
+        .max_total_results = integer("max_total_results"),
+        .max_success_results = integer("max_success_results"),
+        .error_mask = integer("error_mask"),
+        .has_canonical = row->integer("canonical_resultid") != 0,
+        .need_validate = integer("need_validate") != 0,
+        .assimilate_state = state_of<AssimilateState>(*row, "assimilate_state"),
+        .may_create = integer("transitioner_flags") == 0};
     std::vector<ResultState> results;
     for (const Row& result : outcomes[1].rows) {
         results.push_back({.id = result.integer("id"),
                            .name = result.text("name"),
-                           .server_state = static_cast<int>(result.integer("server_state")),
-                           .outcome = static_cast<int>(result.integer("outcome")),
-                           .validate_state = static_cast<int>(result.integer("validate_state")),
+                           .server_state = state_of<ServerState>(result, "server_state"),
+                           .outcome = state_of<ResultOutcome>(result, "outcome"),
+                           .validate_state = state_of<ValidateState>(result, "validate_state"),
                            .report_deadline = result.integer("report_deadline")});
     }
     const Transition transition = decide_transition(state, results, now);
     for (const auto id : transition.timed_out) {
         database_.defer("update result set server_state = ?, outcome = ? where id = ?",
-                        {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_NO_REPLY, id});
+                        {ServerState::kOver, ResultOutcome::kNoReply, id});
         log_info("result {} timed out", id);
     }
     for (const auto id : transition.not_needed) {
         database_.defer("update result set server_state = ?, outcome = ? where id = ?",
-                        {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, id});
+                        {ServerState::kOver, ResultOutcome::kNotNeeded, id});
     }
     for (const auto id : transition.unchecked) {
         database_.defer("update result set validate_state = ? where id = ?",
-                        {VALIDATE_STATE_NO_CHECK, id});
+                        {ValidateState::kNoCheck, id});
     }
     for (int i = 0; i < transition.new_results; ++i) {
         libsched_->create(workunit, transition.first_suffix + i);

@@ -12,10 +12,10 @@
 #include "project_server/accounts/stored_account.hpp"
 #include "project_server/database/account_keys.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/people.hpp"
 #include "project_server/web/data/tasks.hpp"
-#include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -47,7 +47,7 @@ void add_own_page(Site& site, const std::string& path, const std::string& conten
                     return site.show(request, response, content, std::move(*page));
                 }
                 response.set_header("Cache-Control", "no-store");
-                response.set_content(json_of(page->data), "application/json");
+                response.set_content(json::write(page->data), "application/json");
             });
     };
     const std::string pattern = literal(site.prefix) + path;
@@ -64,7 +64,7 @@ void show_again(Site& site, const Request& request, Response& response, const st
 }
 
 Page empty_form(const char* title, const std::string& email = {}, const std::string& name = {}) {
-    PageData data;
+    json::Value data;
     data.set("email", email).set("name", name);
     return {.title = title, .data = std::move(data)};
 }
@@ -181,7 +181,7 @@ void add_overview(Site& site) {
             data->set("ban", ban ? sentence_of(*ban) : "")
                 .set("can_confirm", site.mailer.is_on() && row->integer("email_validated") == 0);
             data->set("email", row->text("email_addr")).set("own_hosts", [&] {
-                PageData hosts;
+                json::Value hosts;
                 hosts.set("hosts", host_list(database, user));
                 return hosts;
             }());
@@ -228,7 +228,7 @@ void add_certificate(Site& site) {
                          {user});
                      if (!row) return page;
                      const double credit = row->real("total_credit");
-                     PageData data;
+                     json::Value data;
                      data.set("id", row->integer("id"))
                          .set("name", row->text("name"))
                          .set("created", row->integer("create_time"))
@@ -241,10 +241,10 @@ void add_certificate(Site& site) {
 }
 
 /// A form for the jobs in general, and one for each venue.
-PageData::List job_forms(const ProjectChoices& choices) {
-    PageData::List forms;
+json::Value::List job_forms(const ProjectChoices& choices) {
+    json::Value::List forms;
     const auto add = [&](const std::string& venue, const JobPreferences& jobs, bool has_own) {
-        PageData form;
+        json::Value form;
         form.set("area", "jobs")
             .set("venue", venue)
             .set("part", venue.empty() ? "general" : venue)
@@ -265,7 +265,7 @@ PageData::List job_forms(const ProjectChoices& choices) {
 
 Page settings_page(Database& database, std::int64_t user) {
     const Preferences now = read_preferences(database, user);
-    PageData data;
+    json::Value data;
     data.set("name", now.name)
         .set("country", now.country)
         .set("url", now.url)

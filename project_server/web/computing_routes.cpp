@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "project_server/accounts/preference_changes.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -19,14 +19,14 @@ constexpr const char* kPage = "/account/computing";
 constexpr const char* kContent = "computing.html";
 
 /// The fields of a form by their headings.
-PageData::List groups_of(const ComputingValues& values) {
-    PageData::List groups;
+json::Value::List groups_of(const ComputingValues& values) {
+    json::Value::List groups;
     for (std::size_t i = 0; i < values.size();) {
         const std::string heading = kComputingFields[i].group;
-        PageData::List fields;
+        json::Value::List fields;
         for (; i < values.size() && kComputingFields[i].group == heading; ++i) {
             const auto& field = kComputingFields[i];
-            PageData data;
+            json::Value data;
             data.set("field", field.name)
                 .set("label", field.label)
                 .set("is_flag", field.is_flag)
@@ -36,7 +36,7 @@ PageData::List groups_of(const ComputingValues& values) {
                 .set("most", fmt::format("{}", field.most));
             fields.push_back(std::move(data));
         }
-        PageData group;
+        json::Value group;
         group.set("heading", heading).set("fields", std::move(fields));
         groups.push_back(std::move(group));
     }
@@ -45,9 +45,9 @@ PageData::List groups_of(const ComputingValues& values) {
 
 Page page_of(Database& database, std::int64_t user) {
     const auto choices = read_computing_choices(database, user);
-    PageData::List forms;
+    json::Value::List forms;
     const auto add = [&](const std::string& venue, const ComputingValues& values, bool has_own) {
-        PageData form;
+        json::Value form;
         form.set("area", "computing")
             .set("venue", venue)
             .set("part", venue.empty() ? "general" : venue)
@@ -61,7 +61,7 @@ Page page_of(Database& database, std::int64_t user) {
         const bool has_own = own != choices.venues.end();
         add(venue, has_own ? own->second : choices.general, has_own);
     }
-    PageData data;
+    json::Value data;
     data.set("computing_forms", std::move(forms));
     return {.title = "Computing preferences", .data = std::move(data)};
 }

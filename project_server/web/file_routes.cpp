@@ -4,9 +4,9 @@
 #include <fstream>
 #include <memory>
 
+#include "project_server/http/address_slots.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/transfer/upload_limits.hpp"
-#include "project_server/web/address_slots.hpp"
-#include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/templates.hpp"
 #include "project_server/xml/job_documents.hpp"

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "project_server/http/http_setup.hpp"
+#include "project_server/http/request_head.hpp"
 #include "project_server/transfer/upload_limits.hpp"
-#include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
-#include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/stock_addresses.hpp"
 
@@ -91,13 +91,12 @@ struct HttpServer::Routes {
     httplib::Server server;
     Site site;
     HttpRun running{server};
-    std::uint16_t port = 0;
 };
 
 HttpServer::HttpServer(const ProjectConfig& config, const std::string& host, std::uint16_t port,
                        MailSettings mail)
     : routes_(std::make_unique<Routes>(config, std::move(mail))) {
-    routes_->port = bind(routes_->server, host, port);
+    routes_->running.bind(host, port);
 }
 
 HttpServer::~HttpServer() = default;
@@ -112,7 +111,7 @@ void HttpServer::stop() {
 }
 
 std::uint16_t HttpServer::port() const {
-    return routes_->port;
+    return routes_->running.port();
 }
 
 }  // namespace dedloc::server

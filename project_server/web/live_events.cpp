@@ -20,7 +20,7 @@
 #include "project_server/control/client.hpp"
 #include "project_server/control/message_names.hpp"
 #include "project_server/control/sockets.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 
 namespace dedloc::server {
 namespace {

@@ -20,7 +20,7 @@
 
 #include "project_server/control/messages.hpp"
 
-#include "project_server/web/address_slots.hpp"
+#include "project_server/http/address_slots.hpp"
 
 namespace httplib {
 class Server;

@@ -5,8 +5,8 @@
 namespace dedloc::server {
 namespace {
 
-PageData summary(const control::Snapshot& picture) {
-    PageData run;
+json::Value summary(const control::Snapshot& picture) {
+    json::Value run;
     run.set("name", picture.run)
         .set("state", name_of(picture.state))
         .set("step", static_cast<std::int64_t>(picture.progress.step))
@@ -19,27 +19,27 @@ PageData summary(const control::Snapshot& picture) {
 
 }  // namespace
 
-PageData::List live_run_list(const std::vector<control::Snapshot>& pictures) {
-    PageData::List runs;
+json::Value::List live_run_list(const std::vector<control::Snapshot>& pictures) {
+    json::Value::List runs;
     for (const control::Snapshot& picture : pictures) runs.push_back(summary(picture));
     return runs;
 }
 
-PageData live_run_data(const control::Snapshot& picture) {
-    PageData::List curve;
+json::Value live_run_data(const control::Snapshot& picture) {
+    json::Value::List curve;
     for (const control::StepView& step : picture.recent) {
         const double rate =
             step.seconds > 0 ? static_cast<double>(step.samples) / step.seconds : 0.0;
-        curve.emplace_back(PageData::List{static_cast<std::int64_t>(step.step), step.loss, rate,
-                                          static_cast<std::int64_t>(step.members), 0.0});
+        curve.emplace_back(json::Value::List{static_cast<std::int64_t>(step.step), step.loss, rate,
+                                             static_cast<std::int64_t>(step.members), 0.0});
     }
-    PageData run = summary(picture);
+    json::Value run = summary(picture);
     run.set("without_database", true)
         .set("target_batch", static_cast<std::int64_t>(picture.target_batch))
         .set("samples_per_second", picture.progress.samples_per_second)
         .set("working_peers", static_cast<std::int64_t>(picture.progress.trainers))
         .set("curve", std::move(curve))
-        .set("peers", PageData::List{});
+        .set("peers", json::Value::List{});
     return run;
 }
 

@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "project_server/control/messages.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::server {
 
 /// As run_list() of data/runs.hpp, without figures on held-out text.
-PageData::List live_run_list(const std::vector<control::Snapshot>& pictures);
+json::Value::List live_run_list(const std::vector<control::Snapshot>& pictures);
 
 /// As run_data() of data/runs.hpp, without samples, credit, peers and figures on held-out text; its
 /// curve has the last control::kRecentSteps steps. without_database is true.
-PageData live_run_data(const control::Snapshot& picture);
+json::Value live_run_data(const control::Snapshot& picture);
 
 }  // namespace dedloc::server

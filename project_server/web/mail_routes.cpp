@@ -9,7 +9,7 @@
 #include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/stored_account.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -23,7 +23,7 @@ constexpr const char* kUndeliverable =
     "administrator for a new password.";
 
 Page page_of(Site& site, const char* title) {
-    PageData data;
+    json::Value data;
     data.set("has_mail", site.mailer.is_on());
     return {.title = title, .data = std::move(data)};
 }

@@ -6,6 +6,10 @@
 #include <cmath>
 #include <map>
 #include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "project_server/database/states.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -80,17 +84,19 @@ std::string run_metrics(Database& database) {
 
 std::string job_metrics(Database& database, double now) {
     Metric jobs{"dedloc_tasks", "Tasks by state."};
-    for (const auto& [state, number] : {std::pair{"unsent", 2}, std::pair{"in_progress", 4}}) {
+    for (const auto& [state, number] : {std::pair{"unsent", ServerState::kUnsent},
+                                        std::pair{"in_progress", ServerState::kInProgress}}) {
         const auto row =
             database.query_one("select count(*) as n from result where server_state = ?", {number});
         jobs.add(label("state", state), row->real("n"));
     }
     Metric waiting{"dedloc_workunits_waiting", "Jobs that wait for a daemon."};
-    for (const auto& [what, condition] : {std::pair{"validation", "need_validate = 1"},
-                                          std::pair{"assimilation", "assimilate_state = 1"},
-                                          std::pair{"deletion", "file_delete_state = 1"}}) {
+    for (const auto& [what, column, value] :
+         {std::tuple{"validation", "need_validate", Parameter{1}},
+          std::tuple{"assimilation", "assimilate_state", Parameter{AssimilateState::kReady}},
+          std::tuple{"deletion", "file_delete_state", Parameter{FileDeleteState::kReady}}}) {
         const auto row = database.query_one(
-            fmt::format("select count(*) as n from workunit where {}", condition));
+            fmt::format("select count(*) as n from workunit where {} = ?", column), {value});
         waiting.add(label("for", what), row->real("n"));
     }
     Metric people{"dedloc_with_recent_credit", "Volunteers and computers with recent credit."};

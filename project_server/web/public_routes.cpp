@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/data/feeds.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/news_list.hpp"
 #include "project_server/web/data/people.hpp"
 #include "project_server/web/data/runs.hpp"
 #include "project_server/web/data/server_status.hpp"
-#include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_runs.hpp"
 #include "project_server/web/metrics.hpp"
 #include "project_server/web/routes.hpp"
@@ -37,14 +37,14 @@ std::int64_t id_in(const PageRequest& request) {
 }
 
 /// A page about one row of a table.
-std::optional<Page> page_of(std::optional<PageData> data, std::string title) {
+std::optional<Page> page_of(std::optional<json::Value> data, std::string title) {
     if (!data) return std::nullopt;
     return Page{.title = std::move(title), .data = std::move(*data)};
 }
 
 void add_start(Site& site) {
     const auto home = [&site](Database& database, const PageRequest&) -> std::optional<Page> {
-        PageData data;
+        json::Value data;
         const auto sums = database.query_one(
             "select (select count(*) from user where total_credit > 0) as users, "
             "(select count(*) from host where total_credit > 0) as hosts, "
@@ -55,12 +55,12 @@ void add_start(Site& site) {
             .set("team_count", sums->integer("teams"))
             .set("runs", run_list(database))
             .set("news", news_list(database, kNewsAtHome));
-        data.set("has_news", !std::get<PageData::List>(data.field("news").value()).empty());
+        data.set("has_news", !std::get<json::Value::List>(data.field("news").value()).empty());
         return Page{.title = site.config.name, .data = std::move(data)};
     };
     // BOINC's clients read the home page too, which names the scheduler.
     const auto bare = [&site](const PageRequest&) {
-        PageData data;
+        json::Value data;
         data.set("has_database", false);
         return Page{.title = site.config.name, .data = std::move(data)};
     };
@@ -74,7 +74,7 @@ void add_start(Site& site) {
     }
     site.add_page({.path = "/news", .content = "news.html", .life = 5s},
                   [](Database& database, const PageRequest&) {
-                      PageData data;
+                      json::Value data;
                       data.set("news", news_list(database, kNews));
                       return Page{.title = "News", .data = std::move(data)};
                   });
@@ -86,14 +86,14 @@ void add_start(Site& site) {
 
 void add_runs(Site& site) {
     const auto live_runs = [&site](const PageRequest&) {
-        PageData data;
+        json::Value data;
         data.set("without_database", true).set("runs", live_run_list(site.live.pictures()));
         return Page{.title = "Training runs", .data = std::move(data)};
     };
     site.add_page(
         {.path = "/runs", .content = "runs.html", .without_database = live_runs, .life = kLiveLife},
         [](Database& database, const PageRequest&) {
-            PageData data;
+            json::Value data;
             data.set("runs", run_list(database));
             return Page{.title = "Training runs", .data = std::move(data)};
         });

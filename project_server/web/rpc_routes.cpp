@@ -10,8 +10,8 @@
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/stored_account.hpp"
-#include "project_server/web/http_setup.hpp"
-#include "project_server/web/request_head.hpp"
+#include "project_server/http/http_setup.hpp"
+#include "project_server/http/request_head.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {

@@ -13,8 +13,8 @@
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/database/account_keys.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/data/leaders.hpp"
-#include "project_server/web/http_setup.hpp"
 #include "project_server/web/templates.hpp"
 
 namespace dedloc::server {
@@ -181,7 +181,8 @@ AnswerCache::Pointer Site::answer(const PageRoute& route, const Read& read,
             page = route.without_database(request);
         }
         if (!page) return std::nullopt;
-        Answer answer{.title = page->title, .body = {}, .page = {}, .json = json_of(page->data)};
+        Answer answer{
+            .title = page->title, .body = {}, .page = {}, .json = json::write(page->data)};
         page->data.set("form_token", route.life.count() > 0 ? std::string{} : request.form_token);
         answer.body = fill_in(route.content, with_project(std::move(page->data)));
         answer.page =
@@ -193,13 +194,13 @@ AnswerCache::Pointer Site::answer(const PageRoute& route, const Read& read,
     return answer ? std::make_shared<const Answer>(std::move(*answer)) : nullptr;
 }
 
-PageData Site::with_project(PageData data) const {
+json::Value Site::with_project(json::Value data) const {
     data.set("root", prefix).set("project", config.name).set("master", config.master_url);
     return data;
 }
 
-PageData Site::frame(const std::string& title, bool is_home, const std::string& user) const {
-    PageData data;
+json::Value Site::frame(const std::string& title, bool is_home, const std::string& user) const {
+    json::Value data;
     data.set("title", title)
         .set("root", prefix)
         .set("project", config.name)
@@ -301,9 +302,9 @@ void Site::refuse(const httplib::Request& request, httplib::Response& response, 
     response.set_header("Cache-Control", "no-store");
     switch (client_of(request, prefix)) {
         case Client::kScript: {
-            PageData data;
+            json::Value data;
             data.set("status", status).set("error", sentence);
-            return response.set_content(json_of(data), kJson);
+            return response.set_content(json::write(data), kJson);
         }
         case Client::kBoinc:
             return response.set_content(account_error(error_number_of(status), sentence), kXml);
@@ -317,7 +318,7 @@ void Site::refuse(const httplib::Request& request, httplib::Response& response, 
     } catch (const DatabaseError&) {
         // The page is as for visitors who are not signed in.
     }
-    PageData data;
+    json::Value data;
     data.set("sentence", sentence);
     response.set_content(lay_out(frame("Not available", false, user),
                                  fill_in("refused.html", with_project(std::move(data)))),

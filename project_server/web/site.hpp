@@ -14,11 +14,11 @@
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/throttle.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/http/database_pool.hpp"
+#include "project_server/http/form.hpp"
+#include "project_server/json/value.hpp"
 #include "project_server/web/answer_cache.hpp"
-#include "project_server/web/data/page_data.hpp"
 #include "project_server/web/data/run_history.hpp"
-#include "project_server/web/database_pool.hpp"
-#include "project_server/web/form.hpp"
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/metrics.hpp"
 
@@ -45,7 +45,7 @@ struct PageRequest {
 /// The content of a page.
 struct Page {
     std::string title;      ///< plain text
-    PageData data;          ///< fields of the template, and the JSON
+    json::Value data;       ///< fields of the template, and the JSON
     bool has_json = false;  ///< it is at the address of the page with ".json", as add_page has it
 };
 
@@ -127,8 +127,8 @@ class Site {
     Visitor visitor_of_page(const PageRoute& route, const httplib::Request& request);
     AnswerCache::Pointer answer(const PageRoute& route, const Read& read,
                                 const PageRequest& request);
-    PageData with_project(PageData data) const;
-    PageData frame(const std::string& title, bool is_home, const std::string& user = {}) const;
+    json::Value with_project(json::Value data) const;
+    json::Value frame(const std::string& title, bool is_home, const std::string& user = {}) const;
     void set_cookie(httplib::Response& response, const char* name, const std::string& value,
                     std::int64_t seconds) const;
     bool is_own_form(const httplib::Request& request, const Form& form,

@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -105,8 +105,9 @@ void add_stock_addresses(Site& site) {
     site.server.Get(literal(site.prefix) + R"(/{1,2}([a-z0-9_]+\.php))",
                     [&site](const Request& request, Response& response) {
                         const std::string name = request.matches[1];
-                        const auto found = std::ranges::find(kPages, name, &StockPage::stock);
-                        if (found == kPages.end()) {
+                        const auto pages = stock_pages();
+                        const auto found = std::ranges::find(pages, name, &StockPage::stock);
+                        if (found == pages.end()) {
                             return site.refuse(request, response, 404, "There is no such page.");
                         }
                         std::string path = found->page;

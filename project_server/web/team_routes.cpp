@@ -4,7 +4,7 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/accounts/teams.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -29,7 +29,7 @@ TeamText text_of(const Form& form) {
 
 /// The form of a team; `team` 0: a new one.
 Page form_page(const TeamText& text, std::int64_t team, const std::string& fault = {}) {
-    PageData data;
+    json::Value data;
     data.set("name", text.name)
         .set("url", text.url)
         .set("country", text.country)

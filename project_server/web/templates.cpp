@@ -70,26 +70,29 @@ Fields number(double value, std::string plain) {
     return fields;
 }
 
-Fields converted(const PageData& data);
+Fields converted(const json::Value& data);
 
-Fields converted_list(const PageData::List& items) {
+Fields converted_list(const json::Value::List& items) {
     List list;
-    for (const PageData& item : items) {
-        if (std::holds_alternative<PageData::Fields>(item.value())) list.push_back(converted(item));
+    for (const json::Value& item : items) {
+        if (std::holds_alternative<json::Value::Fields>(item.value()))
+            list.push_back(converted(item));
     }
     return Fields{std::move(list)};
 }
 
-Fields converted(const PageData& data) {
+Fields converted(const json::Value& data) {
     return std::visit(
         []<class T>(const T& value) -> Fields {
             if constexpr (std::is_same_v<T, bool>) {
                 return Fields{value};
+            } else if constexpr (std::is_same_v<T, std::nullptr_t>) {
+                return Fields{false};
             } else if constexpr (std::is_arithmetic_v<T>) {
                 return number(static_cast<double>(value), fmt::format("{}", value));
             } else if constexpr (std::is_same_v<T, std::string>) {
                 return value.empty() ? Fields{false} : Fields{value};
-            } else if constexpr (std::is_same_v<T, PageData::List>) {
+            } else if constexpr (std::is_same_v<T, json::Value::List>) {
                 return converted_list(value);
             } else {
                 Fields fields{kainjow::mustache::data::type::object};
@@ -124,7 +127,7 @@ std::string_view page_file(std::string_view name) {
     return found->text;
 }
 
-std::string fill_in(std::string_view name, const PageData& data) {
+std::string fill_in(std::string_view name, const json::Value& data) {
     Fields fields = converted(data);
     for (const std::string part : kParts) {
         fields.set(part, Fields{kainjow::mustache::partial{
@@ -133,7 +136,7 @@ std::string fill_in(std::string_view name, const PageData& data) {
     return render(name, fields);
 }
 
-std::string lay_out(const PageData& frame, std::string body) {
+std::string lay_out(const json::Value& frame, std::string body) {
     Fields fields = converted(frame);
     fields.set("body", std::move(body));
     return render("layout.html", fields);

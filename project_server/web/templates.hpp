@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::server {
 
@@ -24,10 +24,10 @@ std::string_view page_file(std::string_view name);
 /// plain (17), count (12,345), f1, f2, f4 (decimals), percent (of a share), date (of UTC seconds),
 /// ago (of seconds) and bytes. A section {{#x}} is rendered unless x is false, "", an empty list or
 /// absent. Lists of plain values, such as points of a curve, are left out. Thread: any.
-std::string fill_in(std::string_view name, const PageData& data);
+std::string fill_in(std::string_view name, const json::Value& data);
 
 /// The page around `body`, which is HTML: title, menu and footer of layout.html. `frame` has the
 /// fields of the layout other than the body.
-std::string lay_out(const PageData& frame, std::string body);
+std::string lay_out(const json::Value& frame, std::string body);
 
 }  // namespace dedloc::server

@@ -23,6 +23,7 @@
 #include "peer/platform/folder_lock.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/host_blacklist.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
 #include "project_server/work/staging.hpp"
@@ -196,7 +197,8 @@ void WorkGenerator::renew_jobs_of(const server::Row& run, const App& app, double
                          "(select 1 from result r where r.workunitid = w.id and "
                          "r.server_state <> ?) as is_sent {}",
                          kOpenJobs),
-             {RESULT_SERVER_STATE_UNSENT, app.id, run.integer("id"), ASSIMILATE_INIT})) {
+             {server::ServerState::kUnsent, app.id, run.integer("id"),
+              server::AssimilateState::kInit})) {
         double needed = kSlotBytes + state + version_bytes;
         for (const auto& input : server::described_files(job.text("xml_doc"))) {
             if (input.name != staged_name_of(file)) needed += input.bytes;
@@ -256,7 +258,8 @@ void WorkGenerator::serve(const App& app, WorkReport& report) {
     report.assimilated += static_cast<int>(
         database_.execute("update workunit set assimilate_state = ?, transition_time = ? "
                           "where appid = ? and assimilate_state = ?",
-                          {ASSIMILATE_DONE, std::time(nullptr), app.id, ASSIMILATE_READY}));
+                          {server::AssimilateState::kDone, std::time(nullptr), app.id,
+                           server::AssimilateState::kReady}));
 }
 
 /// Some jobs to train are always unsent. All open jobs that only average count, so that a run never
@@ -271,11 +274,11 @@ void WorkGenerator::create_jobs(const App& app, const server::Row& run, WorkRepo
     const auto count = [&] {
         if (app.is_aggregator) {
             return database_.query_one(fmt::format("select count(*) as jobs {}", kOpenJobs),
-                                       {app.id, id, ASSIMILATE_INIT});
+                                       {app.id, id, server::AssimilateState::kInit});
         }
         return database_.query_one(
             fmt::format("select count(*) as jobs {}{}", kOpenJobs, kOfThemReady),
-            {app.id, id, ASSIMILATE_INIT, RESULT_SERVER_STATE_UNSENT});
+            {app.id, id, server::AssimilateState::kInit, server::ServerState::kUnsent});
     };
     const auto limit = app.is_aggregator ? run.integer("aggregators")
                        : own_seats > 0   ? own_seats
@@ -358,8 +361,9 @@ void WorkGenerator::cancel_jobs(const App& app, std::int64_t run, WorkReport& re
             "w.assimilate_state = ? and w.error_mask = 0 and w.canonical_resultid = 0 and not "
             "exists (select 1 from result r where r.workunitid = w.id and (r.server_state = ? or "
             "(r.server_state = ? and r.outcome = ? and r.validate_state = ?))) for update",
-            {app.id, run, ASSIMILATE_INIT, RESULT_SERVER_STATE_IN_PROGRESS,
-             RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT});
+            {app.id, run, server::AssimilateState::kInit, server::ServerState::kInProgress,
+             server::ServerState::kOver, server::ResultOutcome::kSuccess,
+             server::ValidateState::kInit});
         for (const auto& row : rows) cancel(row.integer("id"));
         return static_cast<int>(rows.size());
     });
@@ -370,10 +374,11 @@ void WorkGenerator::cancel(std::int64_t job) {
     database_.execute(
         "update result set server_state = ?, outcome = ? where workunitid = ? and "
         "server_state = ?",
-        {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, job, RESULT_SERVER_STATE_UNSENT});
+        {server::ServerState::kOver, server::ResultOutcome::kNotNeeded, job,
+         server::ServerState::kUnsent});
     if (database_.query_one("select id from result where workunitid = ? and server_state = ? limit "
                             "1 for update",
-                            {job, RESULT_SERVER_STATE_IN_PROGRESS})) {
+                            {job, server::ServerState::kInProgress})) {
         return;
     }
     database_.execute(

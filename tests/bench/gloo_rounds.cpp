@@ -10,6 +10,7 @@
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
 #include "tests/bench/rank_processes.hpp"
+#include "tests/peer/state/average_digest.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc::bench {

@@ -16,16 +16,12 @@
 #include <functional>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "kernels/accumulate.hpp"
-#include "kernels/dequantize.hpp"
 #include "kernels/digest.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
-#include "kernels/quantize.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/thread_workers.hpp"
 #include "kernels/weighted_mean.hpp"
@@ -44,26 +40,19 @@ constexpr std::size_t kSenders = 8;
 constexpr double kCopyBytes = 8;  ///< per element, read and written
 constexpr int kRounds = 15;
 
-/// Inputs and outputs of the kernels: 53 bytes an element.
+/// Inputs and outputs of the kernels: 44 bytes an element.
 struct Arena {
     explicit Arena(std::size_t elements)
         : count(elements),
           table(bench::albert_large(elements)),
           ratios(table.tensors().size()),
-          rates(table.tensors().size()),
-          half(elements),
-          bfloat(elements),
-          codes(elements) {
+          rates(table.tensors().size()) {
         Random random{elements};
         for (std::size_t k = 0; k < kSenders; ++k) parts.emplace_back(count);
         for (Floats& part : parts) {
             for (float& x : part) x = 1e-2f * static_cast<float>(random.uniform() - 0.5);
         }
-        exponents.resize(kernels::int8_block_count(count));
         reset();
-        verify(kernels::quantize(parts[0], half));
-        verify(kernels::quantize(parts[0], bfloat));
-        verify(kernels::quantize(parts[0], {codes, exponents}));
     }
 
     /// Resets the outputs, so that equal kernels give equal digests.
@@ -78,9 +67,7 @@ struct Arena {
         const std::vector<kernels::DigestBytes> digests{
             kernels::tree_digest(std::as_bytes(std::span{out}), all),
             kernels::tree_digest(std::as_bytes(std::span{m}), all),
-            kernels::tree_digest(std::as_bytes(std::span{v}), all),
-            kernels::tree_digest(std::as_bytes(std::span{half}), all),
-            kernels::tree_digest(std::as_bytes(std::span{codes}), all)};
+            kernels::tree_digest(std::as_bytes(std::span{v}), all)};
         return kernels::tree_digest(std::as_bytes(std::span{digests}));
     }
 
@@ -96,10 +83,6 @@ struct Arena {
     std::vector<float> rates;
     std::vector<Floats> parts;
     Floats out, m, v;
-    std::vector<kernels::Half> half;
-    std::vector<kernels::Bfloat16> bfloat;
-    std::vector<std::int8_t> codes;
-    std::vector<std::uint8_t> exponents;
 };
 
 /// The best of many tries.
@@ -156,41 +139,8 @@ std::vector<Line> all_lines() {
                                   .trust = 1e-3};
     return {
         {"memcpy", kCopyBytes, "", [](A& a, const W& w) { return copy(a, w), 0; }},
-        {"accumulate fp32", 12, "80",
-         [](A& a, const W& w) {
-             return kernels::accumulate(a.out, a.parts[1], 0.5f, w).sum_of_squares;
-         }},
-        {"accumulate fp16", 10, "80",
-         [](A& a, const W& w) {
-             return kernels::accumulate(a.out, std::as_const(a.half), 0.5f, w).sum_of_squares;
-         }},
-        {"accumulate bf16", 10, "80",
-         [](A& a, const W& w) {
-             return kernels::accumulate(a.out, std::as_const(a.bfloat), 0.5f, w).sum_of_squares;
-         }},
         {"weighted_mean K=2", 12, "80", mean<2>},
         {"weighted_mean K=8", 4 * (kSenders + 1), "80", mean<kSenders>},
-        {"dequantize fp16", 6, "80",
-         [](A& a, const W& w) { return truth(kernels::dequantize(a.half, a.out, w)); }},
-        {"dequantize bf16", 6, "80",
-         [](A& a, const W& w) { return truth(kernels::dequantize(a.bfloat, a.out, w)); }},
-        {"dequantize int8", 5.016, "80",
-         [](A& a, const W& w) {
-             return truth(kernels::dequantize({a.codes, a.exponents}, a.out, w));
-         }},
-        {"quantize fp16", 6, "60",
-         [](A& a, const W& w) { return truth(kernels::quantize(a.parts[0], a.half, w)); }},
-        {"quantize bf16", 6, "60",
-         [](A& a, const W& w) { return truth(kernels::quantize(a.parts[0], a.bfloat, w)); }},
-        {"quantize int8", 5.016, "60",
-         [](A& a, const W& w) {
-             return truth(kernels::quantize(a.parts[0], {a.codes, a.exponents}, w));
-         }},
-        {"int8 with feedback", 13.016, "60",
-         [](A& a, const W& w) {
-             return truth(
-                 kernels::quantize_with_feedback(a.parts[0], a.m, {a.codes, a.exponents}, w));
-         }},
         {"lamb A", 40, "60", lamb(LambVariant::kStepDebiased)},
         {"lamb B", 40, "60", lamb(LambVariant::kMomentsDebiased)},
         {"sgd with LARC", 28, "",
@@ -200,7 +150,6 @@ std::vector<Line> all_lines() {
          }},
         {"global_norm", 4, "",
          [](A& a, const W& w) { return kernels::global_norm(a.parts[2], w); }},
-        {"clip", 8, "", [](A& a, const W& w) { return kernels::clip(a.out, 0.99f, w), 0; }},
         {"all_finite", 4, "",
          [](A& a, const W& w) { return truth(kernels::all_finite(a.parts[3], w)); }},
         {"tree_digest", 4, "",

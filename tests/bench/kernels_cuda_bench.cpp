@@ -16,34 +16,21 @@
 #include <string>
 #include <vector>
 
-#include "kernels/accumulate.hpp"
-#include "kernels/bfloat_lanes.hpp"
-#include "kernels/cuda/accumulate.hpp"
-#include "kernels/cuda/bfloat_lanes.hpp"
-#include "kernels/cuda/dequantize.hpp"
 #include "kernels/cuda/error.hpp"
 #include "kernels/cuda/finite.hpp"
 #include "kernels/cuda/global_norm.hpp"
-#include "kernels/cuda/half_lanes.hpp"
-#include "kernels/cuda/int8_lanes.hpp"
 #include "kernels/cuda/lamb.hpp"
 #include "kernels/cuda/memory.hpp"
-#include "kernels/cuda/quantize.hpp"
 #include "kernels/cuda/sgd.hpp"
-#include "kernels/cuda/weighted_mean.hpp"
-#include "kernels/dequantize.hpp"
 #include "kernels/global_norm.hpp"
-#include "kernels/half_lanes.hpp"
-#include "kernels/int8_lanes.hpp"
 #include "kernels/lamb.hpp"
 #include "kernels/lanes.hpp"
-#include "kernels/quantize.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/thread_workers.hpp"
-#include "kernels/weighted_mean.hpp"
 #include "peer/base/random.hpp"
 #include "tests/bench/albert_large.hpp"
 #include "tests/bench/lamb_scalars.hpp"
+#include "tests/kernels/cuda/stopwatch.hpp"
 
 namespace {
 
@@ -52,7 +39,7 @@ namespace cuda = kernels::cuda;
 using cuda::DeviceBuffer;
 using cuda::StreamView;
 
-constexpr std::size_t kSenders = 8;
+constexpr std::size_t kGradients = 2;
 constexpr int kRepeats = 31;
 /// Twice the largest second-level cache of current GPUs.
 constexpr std::size_t kFlushBytes = std::size_t{256} << 20;
@@ -65,19 +52,12 @@ struct Host {
           rates(table.tensors().size()),
           out(count, 0.5f),
           m(count, 0.25f),
-          v(count, 1e-4f),
-          half(count),
-          bfloat(count),
-          codes(count),
-          exponents(kernels::int8_block_count(count)) {
+          v(count, 1e-4f) {
         Random random{count};
-        for (std::size_t k = 0; k < kSenders; ++k) {
+        for (std::size_t k = 0; k < kGradients; ++k) {
             parts.emplace_back(count);
             for (float& x : parts.back()) x = 1e-2f * static_cast<float>(random.uniform() - 0.5);
         }
-        static_cast<void>(kernels::quantize(parts[0], half));
-        static_cast<void>(kernels::quantize(parts[0], bfloat));
-        static_cast<void>(kernels::quantize(parts[0], {codes, exponents}));
     }
 
     kernels::SegmentTable table;
@@ -85,14 +65,10 @@ struct Host {
     std::vector<float> rates;
     std::vector<std::vector<float>> parts;
     std::vector<float> out, m, v;
-    std::vector<kernels::Half> half;
-    std::vector<kernels::Bfloat16> bfloat;
-    std::vector<std::int8_t> codes;
-    std::vector<std::uint8_t> exponents;
-    double number = 0;  ///< a norm or sum
+    double norm = 0;
 };
 
-/// The same on the device: 53 bytes an element.
+/// The same on the device: 20 bytes an element.
 struct Device {
     Device(std::size_t size, StreamView on) : Device(size, bench::albert_large(size), on) {}
     Device(std::size_t size, const kernels::SegmentTable& table, StreamView on)
@@ -106,18 +82,13 @@ struct Device {
           out(size, on),
           m(size, on),
           v(size, on),
-          half(size, on),
-          bfloat(size, on),
-          codes(size, on),
-          exponents(kernels::int8_block_count(size), on),
-          number(1, on),
-          factor(1, on),
+          norm(1, on),
           flag(1, on),
           workspace(std::max({cuda::lamb_workspace_bytes(all_tensors()),
                               cuda::sgd_workspace_bytes(all_tensors()),
-                              cuda::accumulate_workspace_bytes(size)}),
+                              cuda::norm_workspace_bytes(size)}),
                     on) {
-        for (std::size_t k = 0; k < kSenders; ++k) parts.emplace_back(size, on);
+        for (std::size_t k = 0; k < kGradients; ++k) parts.emplace_back(size, on);
         cuda::raise_flag(flag, on);
         cuda::upload(table.segments(), segments.span(), on);
         cuda::upload(table.tensors(), tensors.span(), on);
@@ -129,15 +100,10 @@ struct Device {
     }
 
     void take(const Host& host) {
-        for (std::size_t k = 0; k < kSenders; ++k) send(host.parts[k], parts[k]);
+        for (std::size_t k = 0; k < kGradients; ++k) send(host.parts[k], parts[k]);
         send(host.out, out);
         send(host.m, m);
         send(host.v, v);
-        send(host.half, half);
-        send(host.bfloat, bfloat);
-        send(host.codes, codes);
-        send(host.exponents, exponents);
-        send(std::vector<float>{0.99f}, factor);
         stream.wait();
     }
     template <class T>
@@ -154,10 +120,8 @@ struct Device {
     }
     bool equals(const Host& host) const {
         return equals(host.out, out) && equals(host.m, m) && equals(host.v, v) &&
-               equals(host.half, half) && equals(host.bfloat, bfloat) &&
-               equals(host.codes, codes) && equals(host.exponents, exponents) &&
                equals(host.ratios, ratios) && equals(host.rates, rates) &&
-               equals(std::vector<double>{host.number}, number);
+               equals(std::vector<double>{host.norm}, norm);
     }
 
     std::size_t count;
@@ -169,12 +133,7 @@ struct Device {
     DeviceBuffer<float> rates;
     std::vector<DeviceBuffer<float>> parts;
     DeviceBuffer<float> out, m, v;
-    DeviceBuffer<kernels::Half> half;
-    DeviceBuffer<kernels::Bfloat16> bfloat;
-    DeviceBuffer<std::int8_t> codes;
-    DeviceBuffer<std::uint8_t> exponents;
-    DeviceBuffer<double> number;
-    DeviceBuffer<float> factor;
+    DeviceBuffer<double> norm;
     DeviceBuffer<std::uint32_t> flag;
     DeviceBuffer<std::byte> workspace;
 };
@@ -191,142 +150,12 @@ Line lamb_line(const char* name, kernels::LambVariant variant) {
     const auto scalars = bench::lamb_scalars(variant);
     return {name, 40, "85",
             [scalars](const Device& d) {
-                cuda::lamb({d.out, d.m, d.v, d.parts[3]}, d.all_tensors(), scalars, {}, d.ratios,
+                cuda::lamb({d.out, d.m, d.v, d.parts[1]}, d.all_tensors(), scalars, d.ratios,
                            d.workspace, d.stream);
             },
             [scalars](Host& h) {
-                kernels::lamb({h.out, h.m, h.v, h.parts[3]}, h.table, scalars, h.ratios);
+                kernels::lamb({h.out, h.m, h.v, h.parts[1]}, h.table, scalars, h.ratios);
             }};
-}
-
-std::vector<Line> summing_lines() {
-    return {
-        {"accumulate fp32", 12, "90",
-         [](const Device& d) {
-             cuda::accumulate(d.out, cuda::DeviceSpan<const float>{d.parts[1]}, 0.5f, d.number,
-                              d.flag, d.workspace, d.stream);
-         },
-         [](Host& h) { h.number = kernels::accumulate(h.out, h.parts[1], 0.5f).sum_of_squares; }},
-        {"accumulate fp16", 10, "90",
-         [](const Device& d) {
-             cuda::accumulate(d.out, cuda::DeviceSpan<const kernels::Half>{d.half}, 0.5f, d.number,
-                              d.flag, d.workspace, d.stream);
-         },
-         [](Host& h) { h.number = kernels::accumulate(h.out, h.half, 0.5f).sum_of_squares; }},
-        {"accumulate bf16", 10, "90",
-         [](const Device& d) {
-             cuda::accumulate(d.out, cuda::DeviceSpan<const kernels::Bfloat16>{d.bfloat}, 0.5f,
-                              d.number, d.flag, d.workspace, d.stream);
-         },
-         [](Host& h) { h.number = kernels::accumulate(h.out, h.bfloat, 0.5f).sum_of_squares; }},
-        {"weighted_mean K=8", 4 * (kSenders + 1), "90",
-         [](const Device& d) {
-             const std::vector<cuda::DeviceSpan<const float>> parts(d.parts.begin(), d.parts.end());
-             cuda::weighted_mean(parts, std::vector<std::uint64_t>(kSenders, 3), d.out, d.stream);
-         },
-         [](Host& h) {
-             const std::vector<std::span<const float>> parts(h.parts.begin(), h.parts.end());
-             kernels::weighted_mean(parts, std::vector<std::uint64_t>(kSenders, 3), h.out);
-         }},
-        {"global_norm", 4, "90",
-         [](const Device& d) { cuda::global_norm(d.parts[2], d.number, d.workspace, d.stream); },
-         [](Host& h) { h.number = kernels::global_norm(h.parts[2]); }},
-        {"clip", 8, "90", [](const Device& d) { cuda::clip(d.out, d.factor, d.stream); },
-         [](Host& h) { kernels::clip(h.out, 0.99f); }},
-        {"check_finite", 4, "90",
-         [](const Device& d) { cuda::check_finite(d.parts[3], d.flag, d.stream); }, [](Host&) {}},
-    };
-}
-
-std::vector<Line> codec_lines() {
-    return {
-        {"quantize fp16", 6, "90",
-         [](const Device& d) { cuda::quantize(d.parts[4], d.half.span(), d.flag, d.stream); },
-         [](Host& h) { static_cast<void>(kernels::quantize(h.parts[4], h.half)); }},
-        {"quantize bf16", 6, "90",
-         [](const Device& d) { cuda::quantize(d.parts[4], d.bfloat.span(), d.flag, d.stream); },
-         [](Host& h) { static_cast<void>(kernels::quantize(h.parts[4], h.bfloat)); }},
-        {"quantize int8", 5.016, "90",
-         [](const Device& d) {
-             cuda::quantize(d.parts[4], {d.codes, d.exponents}, d.flag, d.stream);
-         },
-         [](Host& h) {
-             static_cast<void>(kernels::quantize(h.parts[4], {h.codes, h.exponents}));
-         }},
-        {"int8 with feedback", 13.016, "90",
-         [](const Device& d) {
-             cuda::quantize_with_feedback(d.parts[4], d.m, {d.codes, d.exponents}, d.flag,
-                                          d.stream);
-         },
-         [](Host& h) {
-             static_cast<void>(
-                 kernels::quantize_with_feedback(h.parts[4], h.m, {h.codes, h.exponents}));
-         }},
-        {"dequantize fp16", 6, "90",
-         [](const Device& d) {
-             cuda::dequantize(cuda::DeviceSpan<const kernels::Half>{d.half}, d.out, d.flag,
-                              d.stream);
-         },
-         [](Host& h) { static_cast<void>(kernels::dequantize(h.half, h.out)); }},
-        {"dequantize bf16", 6, "90",
-         [](const Device& d) {
-             cuda::dequantize(cuda::DeviceSpan<const kernels::Bfloat16>{d.bfloat}, d.out, d.flag,
-                              d.stream);
-         },
-         [](Host& h) { static_cast<void>(kernels::dequantize(h.bfloat, h.out)); }},
-        {"dequantize int8", 5.016, "90",
-         [](const Device& d) {
-             cuda::dequantize({d.codes, d.exponents}, d.out, d.flag, d.stream);
-         },
-         [](Host& h) {
-             static_cast<void>(kernels::dequantize({h.codes, h.exponents}, h.out));
-         }},
-    };
-}
-
-/// The round's codecs: contributions with a residual; of fp16 also rounding errors and an average.
-std::vector<Line> round_lines() {
-    constexpr float kScale = 0x1p12F;
-    const auto set = kernels::widest_instruction_set();
-    return {
-        {"round: to halves", 10, "90",
-         [](const Device& d) {
-             cuda::shorten_to_halves({.values = d.parts[4], .scale = kScale, .owed = d.parts[5]},
-                                     d.half, d.flag, d.stream);
-         },
-         [set](Host& h) {
-             kernels::shorten_to_halves(
-                 set, {.values = h.parts[4].data(), .scale = kScale, .owed = h.parts[5].data()},
-                 h.half.data(), h.half.size());
-         }},
-        {"round: errors", 12, "90",
-         [](const Device& d) { cuda::keep_half_errors(d.parts[4], kScale, d.m, d.flag, d.stream); },
-         [set](Host& h) {
-             kernels::keep_half_errors(set, h.parts[4].data(), kScale, h.m.data(), h.m.size());
-         }},
-        {"round: from halves", 6, "90",
-         [](const Device& d) { cuda::widen_halves(d.half, kScale, d.out, d.flag, d.stream); },
-         [set](Host& h) {
-             kernels::widen_halves(set, h.half.data(), kScale, h.out.data(), h.out.size());
-         }},
-        {"round: to bfloats", 10, "90",
-         [](const Device& d) {
-             cuda::shorten_to_bfloats(d.parts[4], d.parts[5], d.bfloat, d.flag, d.stream);
-         },
-         [set](Host& h) {
-             kernels::shorten_to_bfloats(set, h.parts[4].data(), h.parts[5].data(), h.bfloat.data(),
-                                         h.bfloat.size());
-         }},
-        {"round: to int8", 9.016, "90",
-         [](const Device& d) {
-             cuda::shorten_to_int8({.values = d.parts[4], .owed = d.parts[5]},
-                                   {d.codes, d.exponents}, d.flag, d.stream);
-         },
-         [set](Host& h) {
-             kernels::shorten_to_int8(set, {.values = h.parts[4].data(), .owed = h.parts[5].data()},
-                                      h.codes.data(), h.exponents.data(), h.codes.size());
-         }},
-    };
 }
 
 std::vector<Line> all_lines() {
@@ -334,18 +163,22 @@ std::vector<Line> all_lines() {
         .element = {.learning_rate = 1e-4f, .momentum = 0.9f, .weight_decay = 1e-6f},
         .trust = 0.001,
         .epsilon = 1e-8};
-    std::vector<Line> lines = summing_lines();
-    for (Line& line : codec_lines()) lines.push_back(std::move(line));
-    for (Line& line : round_lines()) lines.push_back(std::move(line));
+    std::vector<Line> lines{
+        {"global_norm", 4, "90",
+         [](const Device& d) { cuda::global_norm(d.parts[0], d.norm, d.workspace, d.stream); },
+         [](Host& h) { h.norm = kernels::global_norm(h.parts[0]); }},
+        {"check_finite", 4, "90",
+         [](const Device& d) { cuda::check_finite(d.parts[1], d.flag, d.stream); }, [](Host&) {}},
+    };
     lines.push_back(lamb_line("lamb A", kernels::LambVariant::kStepDebiased));
     lines.push_back(lamb_line("lamb B", kernels::LambVariant::kMomentsDebiased));
     lines.push_back({"sgd with LARC", 28, "85",
                      [sgd](const Device& d) {
-                         cuda::sgd({d.out, d.m, d.parts[3]}, d.all_tensors(), sgd, {}, d.rates,
+                         cuda::sgd({d.out, d.m, d.parts[1]}, d.all_tensors(), sgd, d.rates,
                                    d.workspace, d.stream);
                      },
                      [sgd](Host& h) {
-                         kernels::sgd({h.out, h.m, h.parts[3]}, h.table, sgd, h.rates);
+                         kernels::sgd({h.out, h.m, h.parts[1]}, h.table, sgd, h.rates);
                      }});
     return lines;
 }
@@ -355,7 +188,7 @@ void verify(const std::vector<Line>& lines, StreamView stream) {
     Host host{1'000'003};
     Device device{1'000'003, stream};
     device.take(host);
-    device.send(std::vector<double>{0}, device.number);
+    device.send(std::vector<double>{0}, device.norm);
     device.send(host.ratios, device.ratios);
     device.send(host.rates, device.rates);
     for (const Line& line : lines) {
@@ -377,11 +210,10 @@ class Clock {
         std::vector<double> times;
         for (int i = 0; i < kRepeats; ++i) {
             cuda::clear_bytes(flushed_, stream_);
-            begin_.record(stream_);
+            stopwatch_.start(stream_);
             enqueue();
-            end_.record(stream_);
-            end_.wait();
-            times.push_back(double{end_.milliseconds_since(begin_)});
+            stopwatch_.stop(stream_);
+            times.push_back(double{stopwatch_.milliseconds()});
         }
         std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
         return times[kRepeats / 2];
@@ -390,7 +222,7 @@ class Clock {
   private:
     StreamView stream_;
     DeviceBuffer<std::byte> flushed_;
-    cuda::Event begin_, end_;
+    tests::Stopwatch stopwatch_;
 };
 
 /// Plausible content: a million random elements, repeated.
@@ -400,18 +232,15 @@ void fill(const Device& device, std::size_t count, StreamView stream) {
         const std::size_t here = std::min(sample.out.size(), count - first);
         for (const auto& part : device.parts) {
             cuda::upload<float>(std::span{sample.parts[0]}.first(here),
-                                part.span().subspan(first, here), stream);
+                                {part.span().data() + first, here}, stream);
         }
-        cuda::upload<float>(std::span{sample.v}.first(here), device.v.span().subspan(first, here),
+        cuda::upload<float>(std::span{sample.v}.first(here), {device.v.span().data() + first, here},
                             stream);
     }
     for (const auto* const filled : {&device.out, &device.m}) {
         cuda::copy_bytes(std::as_bytes(device.parts[0].span().addresses()),
                          std::as_writable_bytes(filled->span().addresses()), stream);
     }
-    cuda::quantize(device.parts[0], device.half.span(), device.flag, stream);
-    cuda::quantize(device.parts[0], device.bfloat.span(), device.flag, stream);
-    cuda::quantize(device.parts[0], {device.codes, device.exponents}, device.flag, stream);
     stream.wait();
 }
 
@@ -452,7 +281,7 @@ int main(int argc, char** argv) {
             return 2;
         }
     }
-    if (cuda::device_count() == 0) {
+    if (tests::device_count() == 0) {
         std::puts("skipped: this machine has no GPU that CUDA can use");
         return 0;
     }

@@ -68,7 +68,8 @@ class Script {
         if (takes_jobs_) {
             body += "<cpu_req_secs>100</cpu_req_secs><cpu_req_instances>2</cpu_req_instances>";
             if (!job.empty()) {
-                body += "<result><name>" + job + "_0</name><state>5</state></result>";
+                body += "<result><name>" + job +
+                        "_0</name><state>5</state><exit_status>0</exit_status></result>";
             }
         }
         body += "</scheduler_request>\n";

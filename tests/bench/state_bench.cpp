@@ -14,6 +14,7 @@
 #include "peer/state/average_tree.hpp"
 #include "peer/state/model_state.hpp"
 #include "peer/state/run_state.hpp"
+#include "tests/peer/state/average_digest.hpp"
 
 namespace {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdint>
+#include <fstream>
 #include <map>
 #include <string>
 
@@ -43,7 +45,19 @@ struct Fixture {
         return std::stod(parity.header().metadata.at(name));
     }
     std::vector<std::int64_t> integers(const std::string& name) const {
-        return parity.read_integers(*parity.find(name));
+        const StoredTensor* const tensor = parity.find(name);
+        REQUIRE(tensor != nullptr);
+        REQUIRE(tensor->type == "I64");
+        std::vector<std::int64_t> values(static_cast<std::size_t>(tensor->count()));
+        std::ifstream file{folder / "parity.safetensors", std::ios::binary};
+        std::uint64_t header_bytes = 0;
+        file.read(reinterpret_cast<char*>(&header_bytes), sizeof(header_bytes));
+        file.seekg(
+            static_cast<std::streamoff>(sizeof(header_bytes) + header_bytes + tensor->begin));
+        file.read(reinterpret_cast<char*>(values.data()),
+                  static_cast<std::streamsize>(values.size() * sizeof(values[0])));
+        REQUIRE(file.good());
+        return values;
     }
     FloatVector floats(const SafetensorsFile& file, const std::string& name) const {
         const StoredTensor* const tensor = file.find(name);

@@ -13,6 +13,7 @@
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/host_accelerator.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
+#include "tests/copy_of.hpp"
 
 namespace dedloc::training {
 namespace {

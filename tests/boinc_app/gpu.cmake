@@ -10,7 +10,7 @@ if(TARGET dedloc_cuda)
     add_dependencies(cuda_plugin_test dedloc_cuda played_driver_13010_0_64)
     target_compile_definitions(cuda_plugin_test PRIVATE DEDLOC_PLAYED_DRIVERS="${folder}"
         DEDLOC_PLUGIN="$<TARGET_FILE:dedloc_cuda>")
-    dedloc_test(replica_gpu_test LABEL gpu TIMEOUT 600 SOURCES replica_gpu_test.cpp
+    dedloc_test(replica_gpu_test LABEL gpu SOURCES replica_gpu_test.cpp
         LINKS dedloc::gpu)
     add_dependencies(replica_gpu_test dedloc_cuda)
     set_target_properties(replica_gpu_test PROPERTIES BUILD_RPATH ${PROJECT_BINARY_DIR}/bin)

@@ -16,6 +16,7 @@
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
+#include "tests/copy_of.hpp"
 
 namespace dedloc::training {
 namespace {

@@ -7,7 +7,7 @@
 #include "peer/base/check.hpp"
 #include "peer/base/markup.hpp"
 #include "project_server/accounts/account_request.hpp"
-#include "project_server/web/form.hpp"
+#include "project_server/http/form.hpp"
 #include "project_server/xml/xml.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 

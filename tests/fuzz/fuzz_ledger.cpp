@@ -2,9 +2,9 @@
 #include <span>
 
 #include "peer/base/check.hpp"
-#include "peer/ledger/ledger.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 #include "tests/fuzz/histories.hpp"
+#include "tests/peer/ledger/ledger.hpp"
 
 namespace dedloc::fuzz {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "peer/ledger/ledger.hpp"
 #include "peer/membership/quorum.hpp"
+#include "tests/peer/ledger/ledger.hpp"
 #include "tests/peer/wire/samples.hpp"
 
 namespace dedloc::fuzz {

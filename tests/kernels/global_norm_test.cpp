@@ -57,7 +57,8 @@ TEST_CASE("clipping bounds the norm and leaves short gradients alone", "[kernels
     CHECK(clip_factor(0.0, 1.0f) == 1.0f);
     CHECK(clip_factor(1e30, 0.0f) == 1.0f);
     auto values = tests::ordinary(Random{4}, 100'000, 3);
-    clip(values, clip_factor(global_norm(values), 1.5f));
+    const float factor = clip_factor(global_norm(values), 1.5f);
+    for (float& x : values) x *= factor;
     // Each product and the factor have a relative error of at most 2⁻²⁴.
     CHECK(std::fabs(global_norm(values) - 1.5) <= 1.5 * 2.001 / 16'777'216);
 }
@@ -69,7 +70,5 @@ TEST_CASE("norm and clip refuse misuse in one sentence", "[kernels]") {
     std::vector<float> values(2);
     CHECK(tests::aborts_saying("a norm must", [] { clip_factor(-1, 1); }));
     CHECK(tests::aborts_saying("a norm limit must", [] { clip_factor(1, NAN); }));
-    CHECK(tests::aborts_saying("a clip factor must", [&] { clip(values, INFINITY); }));
-    CHECK(tests::aborts_saying("a clip factor must", [&] { clip(values, NAN); }));
     CHECK(tests::aborts_saying("more elements", [&] { global_norm(tests::too_long(values)); }));
 }

@@ -6,7 +6,7 @@ target_link_libraries(golden_cases PRIVATE Catch2::Catch2 dedloc_warnings)
 set(golden_links dedloc::base PkgConfig::SODIUM Threads::Threads)
 list(TRANSFORM DEDLOC_KERNEL_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/kernels/ OUTPUT_VARIABLE kernels)
 
-dedloc_test(golden_test LABEL unit TIMEOUT 400 SOURCES $<TARGET_OBJECTS:golden_cases>
+dedloc_test(golden_test LABEL unit SOURCES $<TARGET_OBJECTS:golden_cases>
     LINKS dedloc::kernels dedloc::base)
 
 function(dedloc_golden_test name)
@@ -15,7 +15,7 @@ function(dedloc_golden_test name)
     target_link_libraries(${name}_kernels PRIVATE dedloc_warnings PkgConfig::SODIUM)
     target_compile_options(${name}_kernels PRIVATE ${DEDLOC_KERNEL_OPTIONS} ${ARGN}
         $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)  # as in kernels/
-    dedloc_test(${name} LABEL unit TIMEOUT 400 SOURCES $<TARGET_OBJECTS:golden_cases>
+    dedloc_test(${name} LABEL unit SOURCES $<TARGET_OBJECTS:golden_cases>
         LINKS ${name}_kernels ${golden_links} ARGUMENTS ~[reference])
 endfunction()
 
@@ -31,6 +31,6 @@ function(dedloc_golden_clang_test name)
             DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${source} DEPFILE ${object}.d VERBATIM)
         list(APPEND objects ${object})
     endforeach()
-    dedloc_test(${name} LABEL unit TIMEOUT 400 SOURCES $<TARGET_OBJECTS:golden_cases> ${objects}
+    dedloc_test(${name} LABEL unit SOURCES $<TARGET_OBJECTS:golden_cases> ${objects}
         LINKS ${golden_links} ARGUMENTS ~[reference])
 endfunction()

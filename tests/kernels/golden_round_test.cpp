@@ -1,6 +1,6 @@
-// A hundred consecutive rounds of all kernels except the optimizers: three peers accumulate
-// gradients of every width, encode their sums with error feedback, decode the others' and average
-// them. Linked, like golden_test.cpp, into one program per compiler and set of flags.
+// A hundred consecutive rounds of all kernels except the optimizers: three peers add up gradients
+// of every width, encode their sums with error feedback, decode the others' and average them.
+// Linked, like golden_test.cpp, into one program per compiler and set of flags.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,12 +10,11 @@
 #include <string>
 #include <utility>
 
-#include "kernels/accumulate.hpp"
-#include "kernels/dequantize.hpp"
 #include "kernels/digest.hpp"
-#include "kernels/quantize.hpp"
+#include "kernels/global_norm.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/bytes.hpp"
+#include "tests/kernels/encodings.hpp"
 #include "tests/kernels/every_worker.hpp"
 #include "tests/kernels/inputs.hpp"
 #include "tests/kernels/slow_codec.hpp"
@@ -29,7 +28,7 @@ using Floats = std::vector<float>;
 constexpr std::size_t kRounds = 100;
 constexpr std::size_t kPeers = 3;
 
-enum class Form { kHalf, kBfloat16, kInt8 };
+using Form = tests::Encoding;
 
 struct Case {
     std::size_t count;
@@ -86,37 +85,21 @@ struct Swarm {
 struct Fast {
     const kernels::Workers& workers;
 
+    /// sum ← sum + scale × gradient, which has this width; kInt8 stands for fp32. Returns the sum
+    /// of the terms' squares.
     double accumulate(Floats& sum, const Floats& gradient, Form width, float scale) const {
-        if (width == Form::kInt8) {
-            return kernels::accumulate(sum, gradient, scale, workers).sum_of_squares;
+        Floats terms =
+            width == Form::kInt8 ? gradient : tests::decoded(width, gradient, {}, workers);
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+            terms[i] = tests::slow::multiplied(scale, terms[i]);
+            sum[i] = tests::slow::added(sum[i], terms[i]);
         }
-        if (width == Form::kHalf) {
-            std::vector<kernels::Half> shorter(gradient.size());
-            CHECK(kernels::quantize(gradient, shorter, workers));
-            return kernels::accumulate(sum, shorter, scale, workers).sum_of_squares;
-        }
-        std::vector<kernels::Bfloat16> shorter(gradient.size());
-        CHECK(kernels::quantize(gradient, shorter, workers));
-        return kernels::accumulate(sum, shorter, scale, workers).sum_of_squares;
-    }
-
-    template <class Short>
-    Floats send_short(const Floats& values, Floats& error) const {
-        std::vector<Short> sent(values.size());
-        CHECK(kernels::quantize_with_feedback(values, error, sent, workers));
-        Floats decoded(values.size());
-        CHECK(kernels::dequantize(sent, decoded, workers));
-        return decoded;
+        return kernels::sum_of_squares(terms, workers);
     }
 
     Floats send(const Floats& values, Floats& error, Form form) const {
-        if (form == Form::kHalf) return send_short<kernels::Half>(values, error);
-        if (form == Form::kBfloat16) return send_short<kernels::Bfloat16>(values, error);
-        std::vector<std::int8_t> codes(values.size());
-        std::vector<std::uint8_t> exponents(kernels::int8_block_count(values.size()));
-        CHECK(kernels::quantize_with_feedback(values, error, {codes, exponents}, workers));
-        Floats decoded(values.size());
-        CHECK(kernels::dequantize({codes, exponents}, decoded, workers));
+        Floats decoded = tests::decoded(form, values, error, workers);
+        error = tests::kept_errors(form, values, error, workers);
         return decoded;
     }
 

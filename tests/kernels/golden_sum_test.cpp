@@ -1,6 +1,6 @@
-// Adds a hundred gradients to one sum, in each width; takes the sum's norm after each and clips the
-// sum after every fourth. Linked, like golden_test.cpp, into one program per compiler and set of
-// flags.
+// Adds a hundred gradients to one sum, of each width; takes the norms of gradient and sum after
+// each and clips the sum after every fourth. Linked, like golden_test.cpp, into one program per
+// compiler and set of flags.
 #include <array>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -8,7 +8,6 @@
 #include <map>
 #include <string>
 
-#include "kernels/accumulate.hpp"
 #include "kernels/digest.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/global_norm.hpp"
@@ -60,33 +59,24 @@ const Case kCases[]{
      "319f06a4686b0a37f349cc0fdf700dfbac32fb3395498203c3340491442f3f03"},
 };
 
-/// One gradient in its own width, and its exact elements.
-struct Gradient {
-    Floats exact;
-    std::vector<kernels::Half> half;
-    std::vector<kernels::Bfloat16> bfloat;
-};
-
 /// Eight gradients, used in turn: small ones, huge ones, one all zero. Made once for each case.
-const std::vector<Gradient>& gradients_of(const Case& test) {
-    static std::map<const Case*, std::vector<Gradient>> made;
+const std::vector<Floats>& gradients_of(const Case& test) {
+    static std::map<const Case*, std::vector<Floats>> made;
     const auto [entry, is_new] = made.try_emplace(&test, 8);
-    std::vector<Gradient>& gradients = entry->second;
+    std::vector<Floats>& gradients = entry->second;
     if (!is_new) return gradients;
     for (std::size_t kind = 0; kind < gradients.size(); ++kind) {
-        Gradient& gradient = gradients[kind];
-        gradient.exact.resize(test.count);
+        Floats& gradient = gradients[kind];
+        gradient.resize(test.count);
         if (!test.is_all_zero && kind != 5) {
             const double huge = kind % 2 == 0 ? 1e4 : test.form == Form::kHalf ? 6e4 : 1e35;
-            gradient.exact = tests::adversarial(Random{test.count}.split(kind), test.count, huge);
+            gradient = tests::adversarial(Random{test.count}.split(kind), test.count, huge);
         }
-        for (float& x : gradient.exact) {
+        for (float& x : gradient) {
             if (test.form == Form::kHalf) {
-                gradient.half.push_back({tests::slow::half_bits(x)});
-                x = static_cast<float>(tests::slow::half_value(gradient.half.back().bits));
+                x = static_cast<float>(tests::slow::half_value(tests::slow::half_bits(x)));
             } else if (test.form == Form::kBfloat16) {
-                gradient.bfloat.push_back({tests::slow::bfloat16_bits(x)});
-                x = static_cast<float>(tests::slow::bfloat16_value(gradient.bfloat.back().bits));
+                x = static_cast<float>(tests::slow::bfloat16_value(tests::slow::bfloat16_bits(x)));
             }
         }
     }
@@ -114,25 +104,28 @@ struct Trace {
     }
 };
 
-kernels::Accumulated add(Floats& sum, const Gradient& gradient, Form form, float scale,
-                         const kernels::Workers& workers) {
-    if (form == Form::kHalf) return kernels::accumulate(sum, gradient.half, scale, workers);
-    if (form == Form::kBfloat16) return kernels::accumulate(sum, gradient.bfloat, scale, workers);
-    return kernels::accumulate(sum, gradient.exact, scale, workers);
+/// sum ← sum + scale × gradient. Returns the sum of the terms' squares.
+double add(Floats& sum, const Floats& gradient, float scale, const kernels::Workers& workers) {
+    Floats terms(gradient.size());
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+        terms[i] = tests::slow::multiplied(scale, gradient[i]);
+        sum[i] = tests::slow::added(sum[i], terms[i]);
+    }
+    return kernels::sum_of_squares(terms, workers);
 }
 
 template <class WorkerAt>
-std::string by_kernels(const Case& test, const std::vector<Gradient>& gradients,
+std::string by_kernels(const Case& test, const std::vector<Floats>& gradients,
                        const WorkerAt& worker_at) {
     Trace trace{.sum = Floats(test.count), .numbers = {}};
     for (std::size_t step = 0; step < kSteps; ++step) {
         const kernels::Workers& workers = worker_at(step);
-        const auto added = add(trace.sum, gradients[step % 8], test.form, scale_at(step), workers);
-        CHECK(added.is_finite);
+        const double squares = add(trace.sum, gradients[step % 8], scale_at(step), workers);
         const double norm = kernels::global_norm(trace.sum, workers);
-        trace.numbers.insert(trace.numbers.end(), {added.sum_of_squares, norm});
+        trace.numbers.insert(trace.numbers.end(), {squares, norm});
         if (step % 4 == 3) {
-            kernels::clip(trace.sum, kernels::clip_factor(norm, kLimit), workers);
+            const float factor = kernels::clip_factor(norm, kLimit);
+            for (float& x : trace.sum) x = tests::slow::multiplied(factor, x);
         }
         CHECK(kernels::all_finite(trace.sum, workers));
     }
@@ -144,7 +137,7 @@ std::string by_reference(const Case& test) {
     Trace trace{.sum = Floats(test.count), .numbers = {}};
     for (std::size_t step = 0; step < kSteps; ++step) {
         const double squares =
-            tests::slow::accumulate(trace.sum, gradients[step % 8].exact, scale_at(step));
+            tests::slow::accumulate(trace.sum, gradients[step % 8], scale_at(step));
         const double norm = std::sqrt(tests::slow::tree_of_squares(trace.sum));
         trace.numbers.insert(trace.numbers.end(), {squares, norm});
         if (step % 4 != 3) continue;

@@ -10,7 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "kernels/dequantize.hpp"
 #include "tests/kernels/every_worker.hpp"
 #include "tests/kernels/inputs.hpp"
 #include "tests/kernels/slow_codec.hpp"
@@ -169,28 +168,13 @@ std::size_t wrong_shortened(InstructionSet set, std::span<const float> values,
         const Unrounded x{.values = from, .scale = scale, .owed = owed.data()};
         return shorten_to_halves(set, x, out, count);
     });
-    wrong += wrong_errors(scaled, owed, scale, [&](float* error) {
-        return keep_half_errors(set, from, scale, error, count);
-    });
-    const Floats sums = unrounded(values, owed, 1);
-    wrong += wrong_halves(sums, [&](Half* out) {
-        Floats error{owed.begin(), owed.end()};
-        return shorten_to_halves(set, from, error.data(), out, count);
-    });
-    return wrong + wrong_errors(sums, owed, 1, [&](float* error) {
-               Halves out(count);
-               return shorten_to_halves(set, from, error, out.data(), count);
+    return wrong + wrong_errors(scaled, owed, scale, [&](float* error) {
+               return keep_half_errors(set, from, scale, error, count);
            });
 }
 
 std::size_t wrong_widened(InstructionSet set, std::span<const Half> halves) {
-    Floats out(halves.size() + 2, kFloatGuard);
-    const std::uint32_t bad = widen_halves(set, halves.data(), out.data() + 1, halves.size());
-    const auto is_bad = [](Half half) { return !is_half_finite(half); };
-    std::size_t wrong = bad == std::ranges::count_if(halves, is_bad) ? 0 : 1;
-    for (std::size_t i = 0; i < halves.size(); ++i) {
-        wrong += tests::same_bits(out[i + 1], widened(halves[i])) ? 0u : 1u;
-    }
+    std::size_t wrong = 0;
     for (const float scale : {0x1p-102F, 1.0F, 0x1p112F}) {
         Floats scaled(halves.size() + 2, kFloatGuard);
         Floats sum(halves.size() + 2, kFloatGuard);
@@ -205,7 +189,7 @@ std::size_t wrong_widened(InstructionSet set, std::span<const Half> halves) {
         wrong += scaled.front() == kFloatGuard && scaled.back() == kFloatGuard ? 0u : 1u;
         wrong += sum.front() == kFloatGuard && sum.back() == kFloatGuard ? 0u : 1u;
     }
-    return wrong + (out.front() == kFloatGuard && out.back() == kFloatGuard ? 0u : 1u);
+    return wrong;
 }
 
 /// Ordinary numbers and, one in `rarity`, special ones.
@@ -289,13 +273,7 @@ TEST_CASE("every half widens exactly in every lane, with any neighbours", "[kern
             }
             std::size_t wrong = 0;
             for (std::size_t start = 0; start < kGroup; ++start) {
-                const auto halves = std::span<const Half>{all}.subspan(start, kAll);
-                wrong += wrong_widened(set, halves);
-                Floats out(kAll);
-                wrong += dequantize(halves, out, ThisThread{set}) ? 1u : 0u;
-                for (std::size_t i = 0; i < kAll; ++i) {
-                    wrong += tests::same_bits(out[i], widened(halves[i])) ? 0u : 1u;
-                }
+                wrong += wrong_widened(set, std::span<const Half>{all}.subspan(start, kAll));
             }
             CHECK(wrong == 0);
         }

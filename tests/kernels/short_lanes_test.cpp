@@ -1,6 +1,5 @@
-// The loops of bfloat16 and int8 that quantize() and dequantize() do not reach: sums of encoded
-// values, values with an error that stays as it is, errors alone, bounded scales. The bits are
-// those of the slow reference at any length and address.
+// The loops of bfloat16 and int8: sums of encoded values, values with an error that stays as it is,
+// errors alone, bounded scales. The bits are those of the slow reference at any length and address.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -83,7 +82,7 @@ std::size_t wrong_bfloats(InstructionSet set, const Floats& values, const Floats
     wrong += shorten_to_bfloats(set, values.data(), nullptr, out.data(), count) == 0 ? 0u : 1u;
     wrong += out == bfloats_of(sums_of(values, zeros)) ? 0u : 1u;
     wrong += wrong_after(owed, sums_of(x, rounded, -1), [&](float* error) {
-        (void)shorten_keeping_errors(set, values.data(), error, nullptr, count);
+        (void)keep_bfloat_errors(set, values.data(), error, count);
     });
     wrong += wrong_after(values, sums_of(values, rounded),
                          [&](float* sum) { add_bfloats(set, encoded.data(), sum, count); });
@@ -126,9 +125,7 @@ std::size_t wrong_blocks(InstructionSet set, const Floats& values, const Floats&
     (void)shorten_to_int8(set, alone, out.codes.data(), out.exponents.data(), count);
     wrong += out == bounded(values, max_exponent) ? 0u : 1u;
     wrong += wrong_after(owed, sums_of(x, rounded, -1), [&](float* error) {
-        const Unquantized with_error{
-            .values = values.data(), .owed = error, .max_exponent = max_exponent};
-        (void)shorten_keeping_errors(set, with_error, nullptr, nullptr, error, count);
+        (void)keep_int8_errors(set, values.data(), max_exponent, error, count);
     });
     wrong += wrong_after(values, sums_of(values, rounded), [&](float* sum) {
         add_int8(set, coded.codes.data(), coded.exponents.data(), sum, count);
@@ -189,15 +186,13 @@ TEST_CASE("values that are not finite are counted in any lane of bfloats and int
                 wrong += largest_magnitude(set, values.data(), error.data(), kCount) >= 0x7f800000u
                              ? 0u
                              : 1u;
-                const Unquantized x{.values = values.data(), .owed = error.data()};
-                Floats kept(kCount);
-                wrong += shorten_keeping_errors(set, x, nullptr, nullptr, kept.data(), kCount) == 1
-                             ? 0u
-                             : 1u;
+                Floats kept = error;
                 wrong +=
-                    shorten_keeping_errors(set, values.data(), error.data(), nullptr, kCount) == 1
+                    keep_int8_errors(set, values.data(), kInt8MaxExponent, kept.data(), kCount) == 1
                         ? 0u
                         : 1u;
+                wrong +=
+                    keep_bfloat_errors(set, values.data(), error.data(), kCount) == 1 ? 0u : 1u;
             }
         }
         CHECK(wrong == 0);

@@ -6,16 +6,14 @@
 #include <string>
 #include <thread>
 
-#include "kernels/accumulate.hpp"
-#include "kernels/dequantize.hpp"
 #include "kernels/digest.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
-#include "kernels/quantize.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "tests/kernels/aborts.hpp"
+#include "tests/kernels/encodings.hpp"
 #include "tests/kernels/every_worker.hpp"
 #include "tests/kernels/inputs.hpp"
 #include "tests/kernels/one_tensor.hpp"
@@ -43,17 +41,13 @@ std::vector<std::byte> everything(std::size_t count, const Workers& workers) {
     Floats v(count, 1e-6f);
     const Floats g = tests::adversarial(random.split(2), count, 1e3);
     Floats sum(count);
-    std::vector<double> numbers{accumulate(sum, g, 0.3f, workers).sum_of_squares,
-                                global_norm(g, workers), all_finite(g, workers) ? 1.0 : 0.0};
-    clip(sum, 0.77f, workers);
-    std::vector<Half> half(count);
-    std::vector<std::int8_t> codes(count);
-    std::vector<std::uint8_t> exponents(int8_block_count(count));
-    Floats error(count);
-    Floats decoded(count);
-    CHECK(quantize(sum, half, workers));
-    CHECK(quantize_with_feedback(sum, error, {codes, exponents}, workers));
-    CHECK(dequantize({codes, exponents}, decoded, workers));
+    for (std::size_t i = 0; i < count; ++i) sum[i] = 0.3f * g[i];
+    std::vector<double> numbers{sum_of_squares(sum, workers), global_norm(g, workers),
+                                all_finite(g, workers) ? 1.0 : 0.0};
+    const Floats half = tests::decoded(tests::Encoding::kHalf, sum, {}, workers);
+    const Floats bfloat = tests::decoded(tests::Encoding::kBfloat16, sum, half, workers);
+    const Floats decoded = tests::decoded(tests::Encoding::kInt8, sum, bfloat, workers);
+    const Floats error = tests::kept_errors(tests::Encoding::kInt8, sum, bfloat, workers);
     Floats mean(count);
     for (std::size_t senders = 1; senders <= 14; ++senders) {
         // 13 senders need two passes: eight, then five.
@@ -72,10 +66,7 @@ std::vector<std::byte> everything(std::size_t count, const Workers& workers) {
     const SgdScalars sgd_scalars{.element = {.learning_rate = 0.1f, .momentum = 0.9f},
                                  .trust = 0.01};
     numbers.push_back(double{tests::sgd_of_one({p, m, g}, sgd_scalars, workers)});
-    for (const Floats& values : {sum, error, decoded, p, m, v}) keep(trace, values);
-    keep(trace, half);
-    keep(trace, codes);
-    keep(trace, exponents);
+    for (const Floats& values : {sum, half, bfloat, decoded, error, p, m, v}) keep(trace, values);
     keep(trace, numbers);
     const DigestBytes root = tree_digest(trace, workers);
     trace.insert(trace.end(), root.begin(), root.end());

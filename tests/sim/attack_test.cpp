@@ -76,6 +76,9 @@ TEST_CASE("a member that joins late is not waited for", "[averaging][sim]") {
 TEST_CASE("a member that does not join one round of four is soon not called", "[averaging][sim]") {
     require_defeated({.misbehaviour = Misbehaviour::kNoShow});
 }
+TEST_CASE("a member that hangs up in every round is soon not called", "[averaging][sim]") {
+    require_defeated({.misbehaviour = Misbehaviour::kHangUp});
+}
 TEST_CASE("averages that are not finite skip no update", "[averaging][sim]") {
     require_defeated({.misbehaviour = Misbehaviour::kNanAverage});
 }

@@ -29,7 +29,7 @@ constexpr std::uint64_t kSteps = 10;
 constexpr std::size_t kHonest = 5;
 constexpr Duration kFaultTime = 30s;
 /// Seeds of the mix beyond those that are always tried, each of which has found a bug.
-constexpr std::uint64_t kOnceFailed[] = {22'031, 22'707, 40'753};
+constexpr std::uint64_t kOnceFailed[] = {22'031, 22'707, 40'753, 55'435};
 
 /// Misbehaviours that the protocol stops.
 constexpr std::array kDecisive{
@@ -42,7 +42,7 @@ constexpr std::array kDecisive{
     Misbehaviour::kHelloStorm,         Misbehaviour::kFalseVotes,      Misbehaviour::kEarlyFlood,
     Misbehaviour::kHeartbeatStorm,     Misbehaviour::kKeySquat,        Misbehaviour::kWhisper,
     Misbehaviour::kNeverReady,         Misbehaviour::kPulse,           Misbehaviour::kTrickle,
-    Misbehaviour::kLateJoin,           Misbehaviour::kNoShow};
+    Misbehaviour::kLateJoin,           Misbehaviour::kNoShow,          Misbehaviour::kHangUp};
 /// Misbehaviours that it does not stop yet: they cost time and what is learnt, but the history is
 /// one.
 constexpr std::array kUndefended{Misbehaviour::kGarbageAverage, Misbehaviour::kEquivocation,

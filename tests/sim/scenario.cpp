@@ -1,5 +1,7 @@
 #include "tests/sim/scenario.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -100,6 +102,9 @@ Watch::Watch(const simulation::World& world) {
 }
 
 Watch::~Watch() {
+    if (std::getenv("DEDLOC_HASHES") != nullptr) {
+        print(fmt::format("seed {}: {:016x}\n", watched->seed(), watched->trace_hash()));
+    }
     watched = nullptr;
 }
 

@@ -28,14 +28,16 @@ std::string replay_command(std::uint64_t seed);
 /// trace.
 simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules);
 
-/// Rules of a small run with a few seconds per step. Signatures take most of the time, and each
-/// chunk has one, so the vector has only ten chunks: enough for four reducers.
+/// Rules of a small run with a few seconds per step. Each message takes its time, so the vector has
+/// only ten chunks: enough for four reducers.
 RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 160);
 
 /// A codec for this seed: each is as likely as the others.
 Codec drawn_codec(std::uint64_t seed);
 
-/// While an object of this class exists, a failed DEDLOC_CHECK prints the world before it aborts.
+/// While an object of this class exists, a failed DEDLOC_CHECK prints the world and aborts. If
+/// DEDLOC_HASHES is set, its end prints the world's seed and the hash of its trace: two builds that
+/// print the same do the same.
 class Watch {
   public:
     explicit Watch(const simulation::World& world);

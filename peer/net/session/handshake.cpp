@@ -124,11 +124,11 @@ std::size_t Handshake::wants() const {
 }
 
 Buffer Handshake::take(std::span<const std::byte> message, formats::UtcSeconds now,
-                       const formats::Revocations& revoked, bool has_place) {
+                       const formats::Revocations& revoked, const Admit& admit) {
     DEDLOC_CHECK(wants() > 0 && message.size() == wants(), "a handshake message is not complete",
                  message.size(), wants());
     if (state_ == State::kAwaitsHello) return take_hello(message);
-    if (state_ == State::kAwaitsProof) return take_proof(message, now, revoked, has_place);
+    if (state_ == State::kAwaitsProof) return take_proof(message, now, revoked, admit);
     return take_verdict(message);
 }
 
@@ -220,7 +220,7 @@ Buffer Handshake::prove() {
 }
 
 Buffer Handshake::take_proof(std::span<const std::byte> message, formats::UtcSeconds now,
-                             const formats::Revocations& revoked, bool has_place) {
+                             const formats::Revocations& revoked, const Admit& admit) {
     const Digest before = transcript_;
     const auto plain = open(message);
     if (!plain) {
@@ -234,11 +234,12 @@ Buffer Handshake::take_proof(std::span<const std::byte> message, formats::UtcSec
     const LinkRefusal verdict = judge_proof(*plain, before, now, revoked);
     if (verdict != LinkRefusal::kNone) return refuse(verdict);
     if (!is_dialler()) {
-        if (!has_place) return refuse(LinkRefusal::kFull);
+        const LinkRefusal answer = admit ? admit(proven_.peer.peer) : LinkRefusal::kNone;
+        if (answer != LinkRefusal::kNone) return refuse(answer);
         state_ = State::kAwaitsVerdict;
-        Buffer answer = prove();
+        Buffer proof = prove();
         derive_link_keys();
-        return answer;
+        return proof;
     }
     derive_link_keys();
     state_ = State::kProven;

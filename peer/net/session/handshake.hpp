@@ -22,6 +22,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -94,6 +95,9 @@ struct Proven {
     }
 };
 
+/// Whether a peer that has proven its key may open one more link now; kNone: it may.
+using Admit = std::function<LinkRefusal(const PeerKey& opener)>;
+
 /// One end of one handshake. Give every message to take() and send what it returns.
 class Handshake {
   public:
@@ -114,10 +118,10 @@ class Handshake {
     /// Size of the next message in bytes; 0: no further message is read.
     std::size_t wants() const;
     /// Takes the next message and returns the answer to send (maybe empty), also on refusal. A
-    /// listener without a place for one more link refuses a dialler that has proven its key.
-    /// Requires message.size() == wants() > 0 (DEDLOC_CHECK). Cost: at most 0.2 ms (link_bench).
+    /// listener asks `admit`, if there is one, about a dialler that has proven its key. Requires
+    /// message.size() == wants() > 0 (DEDLOC_CHECK). Cost: at most 0.2 ms (link_bench).
     Buffer take(std::span<const std::byte> message, formats::UtcSeconds now,
-                const formats::Revocations& revoked, bool has_place = true);
+                const formats::Revocations& revoked, const Admit& admit = {});
 
     /// Both ends have proven their keys; the last answer of take() must still be sent.
     bool is_proven() const { return state_ == State::kProven; }
@@ -145,7 +149,7 @@ class Handshake {
     Buffer hello();
     Buffer take_hello(std::span<const std::byte> message);
     Buffer take_proof(std::span<const std::byte> message, formats::UtcSeconds now,
-                      const formats::Revocations& revoked, bool has_place);
+                      const formats::Revocations& revoked, const Admit& admit);
     Buffer take_verdict(std::span<const std::byte> message);
     LinkRefusal judge_proof(std::span<const std::byte> proof, const Digest& signed_transcript,
                             formats::UtcSeconds now, const formats::Revocations& revoked);

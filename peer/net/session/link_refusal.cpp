@@ -40,6 +40,7 @@ constexpr std::array<Sentences, static_cast<std::size_t>(kLastLinkRefusal) + 1> 
     {"it named a link that this peer does not have", "it does not have the link that we named"},
     {"its link has as many connections as it may have",
      "our link has as many connections as it may have"},
+    {"it opens links too often", "we open links too often"},
     {"it gave a reason that this version does not know",
      "it gave a reason that this version does not know"},
 }};

@@ -28,7 +28,8 @@ enum class LinkRefusal : std::uint8_t {
     kFull = 17,            ///< it has as many links as it may have
     kNoSuchLink = 18,      ///< it attaches a connection to a link that is not there
     kFlowsTaken = 19,      ///< the link has as many connections as it may have
-    kUnknown = 20,         ///< a code of a later version
+    kTooOften = 20,        ///< it has opened too many links in a short time
+    kUnknown = 21,         ///< a code of a later version
 };
 /// The highest known code.
 inline constexpr LinkRefusal kLastLinkRefusal = LinkRefusal::kUnknown;

@@ -19,12 +19,12 @@ constexpr std::size_t kCrowdPart = 16;
 }  // namespace
 
 PendingLinks::PendingLinks(const TransportOptions& options, const SocketPlaces& places,
-                           const formats::Revocations& revoked, HasPlace has_place,
+                           const formats::Revocations& revoked, Admit admit,
                            FlowHandshake::FindLink find_link, OnOver on_over)
     : deadline_(options.handshakes.deadline),
       places_(places),
       revoked_(revoked),
-      has_place_(std::move(has_place)),
+      admit_(std::move(admit)),
       find_link_(std::move(find_link)),
       on_over_(std::move(on_over)),
       session_(std::make_shared<const SessionOptions>(*options.session)) {}
@@ -54,7 +54,7 @@ void PendingLinks::begin(TcpSocket socket, const Endpoint& remote,
     const auto handshake = std::make_shared<TcpHandshake>(
         std::move(socket), terms, revoked_,
         TcpHandshake::Owner{.on_hello = [this, number] { on_hello(number); },
-                            .has_place = has_place_,
+                            .admit = admit_,
                             .find_link = find_link_,
                             .on_over = [this, number](TcpHandshake&) { over(number); }});
     pending_links_.emplace(number, Stranger{remote, terms.side, Clock::now(), handshake});

@@ -34,12 +34,11 @@ class PendingLinks final {
   public:
     /// A handshake is over; `handshake` has the result.
     using OnOver = std::function<void(const Endpoint& remote, Side side, TcpHandshake& handshake)>;
-    /// Whether one more incoming link may be opened now.
-    using HasPlace = std::function<bool()>;
 
-    /// Requires options.session. `revoked` must outlive the transport's thread.
+    /// Requires options.session. `admit` judges incoming links. `revoked` must outlive the
+    /// transport's thread.
     PendingLinks(const TransportOptions& options, const SocketPlaces& places,
-                 const formats::Revocations& revoked, HasPlace has_place,
+                 const formats::Revocations& revoked, Admit admit,
                  FlowHandshake::FindLink find_link, OnOver on_over);
     PendingLinks(const PendingLinks&) = delete;
     PendingLinks& operator=(const PendingLinks&) = delete;
@@ -78,7 +77,7 @@ class PendingLinks final {
     const std::chrono::milliseconds deadline_;
     const SocketPlaces places_;
     const formats::Revocations& revoked_;
-    const HasPlace has_place_;
+    const Admit admit_;
     const FlowHandshake::FindLink find_link_;
     const OnOver on_over_;
     std::shared_ptr<const SessionOptions> session_;  ///< replaced as a whole, never modified

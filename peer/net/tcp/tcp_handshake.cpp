@@ -101,7 +101,7 @@ void TcpHandshake::take_in() {
         flow_ = std::make_unique<FlowHandshake>(owner_.find_link);
     }
     out_ = flow_ ? flow_->take(message)
-                 : handshake_.take(message, platform::utc_now(), revoked_, owner_.has_place());
+                 : handshake_.take(message, platform::utc_now(), revoked_, owner_.admit);
     if (!is_refused() && is_first) owner_.on_hello();
 }
 

@@ -34,8 +34,8 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     struct Owner {
         /// The other end's Hello or Attach is valid. The callback must not end this handshake.
         std::function<void()> on_hello;
-        /// Whether one more incoming link may be opened now.
-        std::function<bool()> has_place;
+        /// Asked once about an incoming link whose other end has proven its key.
+        Admit admit;
         /// Looks up the link that an incoming flow is for.
         FlowHandshake::FindLink find_link;
         /// The handshake is over. Called exactly once after start(), never from within it. The

@@ -62,7 +62,7 @@ TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
     if (options_.session) {
         revoked_ = options_.session->revocations;
         pending_links_.emplace(
-            options_, places_, revoked_, [this] { return has_place(); },
+            options_, places_, revoked_, [this](const PeerKey& opener) { return admit(opener); },
             [this](const FlowToken& token) { return find_link(token); },
             [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
                 greeted(remote, side, handshake);
@@ -150,6 +150,13 @@ void TcpTransport::Impl::accepted(TcpSocket socket) {
         return refusals_.refused(remote, kLinksTaken);
     }
     connected(std::move(socket), remote, Side::kListener, {});
+}
+
+/// A peer may open so many links in a time, since each one costs more than a message.
+LinkRefusal TcpTransport::Impl::admit(const PeerKey& opener) {
+    const TimePoint now{std::chrono::steady_clock::now().time_since_epoch()};
+    if (!opens_.take(now, opener)) return LinkRefusal::kTooOften;
+    return has_place() ? LinkRefusal::kNone : LinkRefusal::kFull;
 }
 
 /// Whether one more dial may begin now.

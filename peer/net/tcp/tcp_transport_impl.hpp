@@ -83,6 +83,7 @@ class TcpTransport::Impl {
     /// Whether one more incoming link may be opened now.
     bool has_place() const { return links_.size() + more_flows_ < places_.links; }
     bool has_dial_place() const;
+    LinkRefusal admit(const PeerKey& opener);
     void over(LinkId id);
     LinkRefusal renewed(LinkId id, std::span<const std::byte> ticket);
     void held_back(bool now);
@@ -123,6 +124,7 @@ class TcpTransport::Impl {
     AddressGroups unproven_;                ///< incoming links that prove nothing, by LinkId
     AddressGroups silent_;                  ///< those of unproven_ on which no frame has arrived
     Random random_{unpredictable_seed()};   ///< which of them are evicted
+    TokenBuckets opens_{options_.opens_of_one};  ///< incoming proven links
     formats::Revocations revoked_;
     std::optional<formats::SignedTicket> presented_;  ///< last ticket given to present()
     std::uint64_t last_id_ = 0;

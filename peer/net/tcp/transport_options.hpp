@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "peer/base/token_buckets.hpp"
 #include "peer/events.hpp"
 #include "peer/net/session/handshake.hpp"
 #include "peer/net/session/link_frame.hpp"
@@ -78,6 +79,9 @@ struct TransportOptions {
     std::size_t max_dials = 512;        ///< dials in progress; further ones fail
     /// Proven links that one peer has opened; at one more its oldest is cut.
     std::size_t max_links_of_one = 4;
+    /// Proven links that one peer opens; further ones are refused. An honest peer dials an address
+    /// at most once a second, and less often the more often it fails.
+    TokenBuckets::Rate opens_of_one{.per_second = 2, .burst = 40};
     std::chrono::milliseconds dial_deadline{5000};  ///< for the TCP connection alone
     /// This peer's credentials; nothing: links prove nothing and are not encrypted.
     std::optional<SessionOptions> session{};

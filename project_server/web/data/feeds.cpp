@@ -7,6 +7,7 @@
 
 #include "peer/base/markup.hpp"
 #include "project_server/database/news.hpp"
+#include "project_server/database/states.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -68,20 +69,21 @@ std::string job_counts_xml(Database& database) {
     std::string text = std::string{kHeader} + "<job_counts>\n";
     struct Count {
         const char* element;
-        const char* rows;
+        const char* table;
+        const char* column;
+        Parameter value;
     };
-    for (const Count& count : {Count{"results_ready_to_send", "result where server_state = 2"},
-                               Count{"results_in_progress", "result where server_state = 4"},
-                               Count{"results_need_file_delete",
-                                     "result where "
-                                     "file_delete_state = 1"},
-                               Count{"wus_need_validate", "workunit where need_validate = 1"},
-                               Count{"wus_need_assimilate", "workunit where assimilate_state = 1"},
-                               Count{"wus_need_file_delete",
-                                     "workunit where "
-                                     "file_delete_state = 1"}}) {
-        const auto row =
-            database.query_one(fmt::format("select count(*) as n from {}", count.rows));
+    for (const Count& count :
+         {Count{"results_ready_to_send", "result", "server_state", ServerState::kUnsent},
+          Count{"results_in_progress", "result", "server_state", ServerState::kInProgress},
+          Count{"results_need_file_delete", "result", "file_delete_state", FileDeleteState::kReady},
+          Count{"wus_need_validate", "workunit", "need_validate", 1},
+          Count{"wus_need_assimilate", "workunit", "assimilate_state", AssimilateState::kReady},
+          Count{"wus_need_file_delete", "workunit", "file_delete_state",
+                FileDeleteState::kReady}}) {
+        const auto row = database.query_one(
+            fmt::format("select count(*) as n from {} where {} = ?", count.table, count.column),
+            {count.value});
         text += fmt::format("   <{0}>{1}</{0}>\n", count.element, row->integer("n"));
     }
     return text + "</job_counts>\n";

@@ -41,8 +41,8 @@ std::string selection_of(Ranked ranked, bool by_recent, double now) {
     return "";
 }
 
-PageData row_data(Ranked ranked, const Row& row, int place, double now) {
-    PageData data;
+json::Value row_data(Ranked ranked, const Row& row, int place, double now) {
+    json::Value data;
     data.set("place", place);
     if (ranked == Ranked::kHosts) {
         data.set("id", row.integer("id"))
@@ -71,7 +71,7 @@ PageData row_data(Ranked ranked, const Row& row, int place, double now) {
 
 }  // namespace
 
-PageData leaders_data(Database& database, Ranked ranked, bool by_recent, int page) {
+json::Value leaders_data(Database& database, Ranked ranked, bool by_recent, int page) {
     const bool is_sum = ranked == Ranked::kCountries;
     const std::string order =
         fmt::format("{}{} desc, {}", is_sum ? "" : "r.",
@@ -88,14 +88,14 @@ PageData leaders_data(Database& database, Ranked ranked, bool by_recent, int pag
         std::ranges::stable_sort(found, std::greater{},
                                  [&](const Row& row) { return recent_credit(row, now); });
     }
-    PageData::List rows;
+    json::Value::List rows;
     for (const Row& row : found) {
         rows.push_back(row_data(ranked, row, first + static_cast<int>(rows.size()) + 1, now));
     }
-    PageData data;
+    json::Value data;
     data.set("is_recent", by_recent).set("page", page);
-    data.set("previous", page > 1 ? PageData{page - 1} : PageData{false});
-    data.set("next", has_next ? PageData{page + 1} : PageData{false});
+    data.set("previous", page > 1 ? json::Value{page - 1} : json::Value{false});
+    data.set("next", has_next ? json::Value{page + 1} : json::Value{false});
     data.set("rows", std::move(rows));
     return data;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "project_server/database/database.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::server {
 
@@ -21,6 +21,6 @@ inline constexpr int kLastLeaderPage = 200;
 /// recent average credit. `previous` and `next` are the numbers of the neighbouring pages, false if
 /// there is none. Errors: DatabaseError. Cost: `page` times 50 entries of an index; countries: all
 /// users.
-PageData leaders_data(Database& database, Ranked ranked, bool by_recent, int page);
+json::Value leaders_data(Database& database, Ranked ranked, bool by_recent, int page);
 
 }  // namespace dedloc::server

@@ -4,10 +4,10 @@
 
 namespace dedloc::server {
 
-PageData::List news_list(Database& database, int count) {
-    PageData::List list;
+json::Value::List news_list(Database& database, int count) {
+    json::Value::List list;
     for (const NewsItem& item : read_news(database, count)) {
-        PageData data;
+        json::Value data;
         data.set("id", item.id)
             .set("title", item.title)
             .set("created", item.created)

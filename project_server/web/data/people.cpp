@@ -8,6 +8,7 @@
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/preferences.hpp"
+#include "project_server/web/data/safe_link.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -16,14 +17,14 @@ constexpr int kMaxHosts = 100;
 constexpr int kMaxMembers = 100;
 
 /// The badges of a user or of a team.
-PageData::List badges(Database& database, const std::string& kind, std::int64_t id) {
-    PageData::List list;
+json::Value::List badges(Database& database, const std::string& kind, std::int64_t id) {
+    json::Value::List list;
     for (const Row& row : database.query(
              fmt::format("select b.name, b.title, b.level from badge_{0} g "
                          "join badge b on b.id = g.badge_id where g.{0}_id = ? order by b.id",
                          kind),
              {id})) {
-        PageData badge;
+        json::Value badge;
         badge.set("name", row.text("name"))
             .set("title", row.text("title"))
             .set("level", row.text("level"));
@@ -33,8 +34,8 @@ PageData::List badges(Database& database, const std::string& kind, std::int64_t 
 }
 
 /// What is said of a user or a team everywhere.
-PageData standing(const Row& row) {
-    PageData data;
+json::Value standing(const Row& row) {
+    json::Value data;
     data.set("id", row.integer("id"))
         .set("name", row.text("name"))
         .set("country", row.text("country"))
@@ -43,8 +44,8 @@ PageData standing(const Row& row) {
     return data;
 }
 
-PageData brief_host(const Row& row) {
-    PageData data;
+json::Value brief_host(const Row& row) {
+    json::Value data;
     data.set("id", row.integer("id"))
         .set("processor", row.text("p_model"))
         .set("cores", row.integer("p_ncpus"))
@@ -57,8 +58,8 @@ PageData brief_host(const Row& row) {
 
 }  // namespace
 
-PageData::List host_list(Database& database, std::int64_t user) {
-    PageData::List hosts;
+json::Value::List host_list(Database& database, std::int64_t user) {
+    json::Value::List hosts;
     for (const Row& row :
          database.query("select id, p_model, p_ncpus, os_name, total_credit, expavg_credit, "
                         "expavg_time, rpc_time "
@@ -69,7 +70,7 @@ PageData::List host_list(Database& database, std::int64_t user) {
     return hosts;
 }
 
-std::optional<PageData> user_data(Database& database, std::int64_t user) {
+std::optional<json::Value> user_data(Database& database, std::int64_t user) {
     const auto row = database.query_one(
         "select u.id, u.name, u.email_addr, u.create_time, u.total_credit, u.expavg_credit, "
         "u.expavg_time, "
@@ -78,7 +79,7 @@ std::optional<PageData> user_data(Database& database, std::int64_t user) {
         {user});
     if (!row) return std::nullopt;
     const bool shows_hosts = row->integer("show_hosts") != 0;
-    PageData data = standing(*row);
+    json::Value data = standing(*row);
     data.set("created", row->integer("create_time"))
         .set("url", safe_link(row->text("url")))
         .set("team_id", row->integer("team_id"))
@@ -86,12 +87,12 @@ std::optional<PageData> user_data(Database& database, std::int64_t user) {
         .set("cross_project_id",
              md5_of_text(row->text("cross_project_id") + row->text("email_addr")))
         .set("shows_hosts", shows_hosts)
-        .set("hosts", shows_hosts ? host_list(database, user) : PageData::List{})
+        .set("hosts", shows_hosts ? host_list(database, user) : json::Value::List{})
         .set("badges", badges(database, "user", user));
     return data;
 }
 
-std::optional<PageData> team_data(Database& database, std::int64_t team, std::int64_t viewer) {
+std::optional<json::Value> team_data(Database& database, std::int64_t team, std::int64_t viewer) {
     const auto row = database.query_one(
         "select t.id, t.name, t.create_time, t.total_credit, t.expavg_credit, t.expavg_time, "
         "t.country, t.url, "
@@ -100,14 +101,14 @@ std::optional<PageData> team_data(Database& database, std::int64_t team, std::in
         "from team t left join user u on u.id = t.userid where t.id = ?",
         {team});
     if (!row) return std::nullopt;
-    PageData::List members;
+    json::Value::List members;
     for (const Row& member : database.query("select id, name, country, total_credit, "
                                             "expavg_credit, expavg_time from user where teamid = ? "
                                             "order by total_credit desc, id limit ?",
                                             {team, kMaxMembers})) {
         members.push_back(standing(member));
     }
-    PageData data = standing(*row);
+    json::Value data = standing(*row);
     data.set("created", row->integer("create_time"))
         .set("url", safe_link(row->text("url")))
         .set("description", row->text("description"))
@@ -127,10 +128,10 @@ std::optional<PageData> team_data(Database& database, std::int64_t team, std::in
     return data;
 }
 
-PageData::List venue_choices(const std::string& chosen) {
-    PageData::List list;
+json::Value::List venue_choices(const std::string& chosen) {
+    json::Value::List list;
     const auto add = [&](const char* venue) {
-        PageData choice;
+        json::Value choice;
         choice.set("value", venue).set("is_chosen", chosen == venue);
         list.push_back(std::move(choice));
     };
@@ -139,18 +140,18 @@ PageData::List venue_choices(const std::string& chosen) {
     return list;
 }
 
-std::optional<PageData> host_data(Database& database, std::int64_t host, std::int64_t viewer) {
+std::optional<json::Value> host_data(Database& database, std::int64_t host, std::int64_t viewer) {
     const auto row = database.query_one(
         "select h.*, u.name as owner from host h join user u on u.id = h.userid "
         "where h.id = ? and (u.show_hosts = 1 or u.id = ?)",
         {host, viewer});
     if (!row) return std::nullopt;
     const bool is_own = row->integer("userid") == viewer && viewer != 0;
-    PageData data = brief_host(*row);
+    json::Value data = brief_host(*row);
     data.set("user_id", row->integer("userid"))
         .set("owner", row->text("owner"))
         .set("is_own", is_own)
-        .set("venues", is_own ? venue_choices(row->text("venue")) : PageData::List{})
+        .set("venues", is_own ? venue_choices(row->text("venue")) : json::Value::List{})
         .set("created", row->integer("create_time"))
         .set("vendor", row->text("p_vendor"))
         .set("system_version", row->text("os_version"))

@@ -12,18 +12,18 @@ constexpr std::size_t kMeasurements = 20;
 constexpr double kForgottenAfter = 3600;  // seconds that a peer stays on the page after it has left
 constexpr int kMaxPeers = 500;
 
-PageData::List curve_points(const RunCurve& curve) {
-    PageData::List points;
+json::Value::List curve_points(const RunCurve& curve) {
+    json::Value::List points;
     points.reserve(curve.points.size());
     for (const CurvePoint& point : curve.points) {
-        points.emplace_back(PageData::List{point.step, point.loss, point.samples_per_second,
-                                           point.members, point.computed_bytes});
+        points.emplace_back(json::Value::List{point.step, point.loss, point.samples_per_second,
+                                              point.members, point.computed_bytes});
     }
     return points;
 }
 
-PageData peer(const Row& row, double now) {
-    PageData data;
+json::Value peer(const Row& row, double now) {
+    json::Value data;
     data.set("key", row.text("peer_key").substr(0, 8))
         .set("user_id", row.integer("userid"))
         .set("user", row.text("user_name"))
@@ -44,10 +44,10 @@ PageData peer(const Row& row, double now) {
 /// Adds the peers and the samples per second of those that work. What a peer claims to be
 /// (dedloc_seat.result_name) is not used: the project's ticket says which result its key belongs
 /// to.
-void add_peers(PageData& data, Database& database, std::int64_t run, double now) {
+void add_peers(json::Value& data, Database& database, std::int64_t run, double now) {
     double rate = 0;
     std::int64_t working = 0;
-    PageData::List peers;
+    json::Value::List peers;
     for (const Row& row : database.query(
              "select s.peer_key, s.role, s.state, s.step, s.samples_per_second, s.digest, "
              "s.last_seen, t.resultid, u.id as userid, u.name as user_name, "
@@ -69,8 +69,8 @@ void add_peers(PageData& data, Database& database, std::int64_t run, double now)
         .set("samples_per_second", rate);
 }
 
-PageData measurement(const EvaluationRow& row) {
-    PageData data;
+json::Value measurement(const EvaluationRow& row) {
+    json::Value data;
     data.set("step", row.step)
         .set("loss", row.loss)
         .set("loss_error", row.loss_error)
@@ -85,12 +85,12 @@ PageData measurement(const EvaluationRow& row) {
 }
 
 /// The last evaluation, and as many of the others as the curve and the table can show.
-void add_held_out(PageData& data, Database& database, std::int64_t run) {
+void add_held_out(json::Value& data, Database& database, std::int64_t run) {
     const std::vector<EvaluationRow> rows = read_evaluations(database, run);
     if (rows.empty()) return;
     data.set("held_out", measurement(rows.back()));
-    PageData::List points;
-    PageData::List table;
+    json::Value::List points;
+    json::Value::List table;
     const std::size_t stride = std::max<std::size_t>(1, rows.size() / kHeldOutPoints);
     const std::size_t table_stride = (rows.size() + kMeasurements - 1) / kMeasurements;
     for (std::size_t at = 0; at < rows.size(); ++at) {
@@ -98,7 +98,7 @@ void add_held_out(PageData& data, Database& database, std::int64_t run) {
         const bool is_last = at + 1 == rows.size();
         if (at % stride == 0 || is_last) {
             points.emplace_back(
-                PageData::List{row.step, row.loss, row.masked_accuracy, row.order_accuracy});
+                json::Value::List{row.step, row.loss, row.masked_accuracy, row.order_accuracy});
         }
         if (at % table_stride == 0 || is_last) table.push_back(measurement(row));
     }
@@ -107,8 +107,8 @@ void add_held_out(PageData& data, Database& database, std::int64_t run) {
 
 }  // namespace
 
-PageData::List run_list(Database& database) {
-    PageData::List runs;
+json::Value::List run_list(Database& database) {
+    json::Value::List runs;
     for (const Row& row :
          database.query("select r.name, r.state, r.steps, coalesce(s.step, 0) as step, s.loss, "
                         "e.step as held_out_step, e.loss as held_out_loss, e.masked_accuracy, "
@@ -120,7 +120,7 @@ PageData::List run_list(Database& database) {
                         "p.runid = v.runid and p.step = v.step where v.runid = r.id and "
                         "(v.step = 0 or p.digest = v.digest) order by v.step desc limit 1) "
                         "order by r.id desc limit 100")) {
-        PageData run;
+        json::Value run;
         run.set("name", row.text("name"))
             .set("state", row.text("state"))
             .set("step", row.integer("step"))
@@ -128,7 +128,7 @@ PageData::List run_list(Database& database) {
             .set("has_steps", row.integer("step") > 0)
             .set("loss", row.real("loss"));
         if (!row.is_null("held_out_step")) {
-            PageData held_out;
+            json::Value held_out;
             held_out.set("step", row.integer("held_out_step"))
                 .set("loss", row.real("held_out_loss"))
                 .set("masked_accuracy", row.real("masked_accuracy"))
@@ -142,8 +142,8 @@ PageData::List run_list(Database& database) {
     return runs;
 }
 
-std::optional<PageData> run_data(Database& database, RunHistories& histories,
-                                 const std::string& name, double now) {
+std::optional<json::Value> run_data(Database& database, RunHistories& histories,
+                                    const std::string& name, double now) {
     const auto run = database.query_one(
         "select id, name, state, steps, target_batch, credit_per_sample, "
         "credit_per_gigabyte_reduced, final_digest from dedloc_run where name = ?",
@@ -156,7 +156,7 @@ std::optional<PageData> run_data(Database& database, RunHistories& histories,
         "from dedloc_step where runid = ? and equal_digests > 0 order by step desc limit 1",
         {id});
     const RunCurve curve = histories.read(database, id);
-    PageData data;
+    json::Value data;
     data.set("name", run->text("name"))
         .set("state", run->text("state"))
         .set("steps", run->integer("steps"))

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "project_server/database/database.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 #include "project_server/web/data/run_history.hpp"
 
 namespace dedloc::server {
@@ -13,7 +13,7 @@ namespace dedloc::server {
 /// The newest 100 runs, newest first: a list of {name, state, step, steps, loss, held_out}.
 /// held_out: {step, loss, masked_accuracy, order_accuracy}, absent before an evaluation.
 /// Errors: DatabaseError.
-PageData::List run_list(Database& database);
+json::Value::List run_list(Database& database);
 
 /// One run: progress, curve of at most 1,200 points [step, loss, samples per second, members,
 /// computed_round_bytes()], peers of the last hour; and, unless it has not been evaluated,
@@ -22,7 +22,7 @@ PageData::List run_list(Database& database);
 /// user and the computer of a peer are those of the result for which its ticket was issued, and are
 /// left out unless the user shows their computers. `now`: UTC seconds. Nothing if there is no such
 /// run. Errors: DatabaseError.
-std::optional<PageData> run_data(Database& database, RunHistories& histories,
-                                 const std::string& name, double now);
+std::optional<json::Value> run_data(Database& database, RunHistories& histories,
+                                    const std::string& name, double now);
 
 }  // namespace dedloc::server

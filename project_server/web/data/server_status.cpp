@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "peer/base/markup.hpp"
+#include "project_server/database/states.hpp"
 #include "project_server/publishing/app_version.hpp"
+#include "project_server/web/data/safe_link.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -22,20 +24,20 @@ constexpr double kDay = 86'400;
 constexpr double kHour = 3600;
 constexpr double kWithRecentCredit = 1;  ///< credits a day above which credit counts as recent
 
-PageData::List daemons(const fs::path& folder) {
+json::Value::List daemons(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code absent;
     for (const auto& entry : fs::directory_iterator{folder, absent}) {
         if (entry.path().extension() == ".pid") files.push_back(entry.path());
     }
     std::ranges::sort(files);
-    PageData::List list;
+    json::Value::List list;
     for (const fs::path& file : files) {
         long process = 0;
         std::ifstream{file} >> process;
         const bool is_running =
             process > 0 && (kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM);
-        PageData daemon;
+        json::Value daemon;
         daemon.set("name", file.stem().string()).set("is_running", is_running);
         list.push_back(std::move(daemon));
     }
@@ -43,8 +45,8 @@ PageData::List daemons(const fs::path& folder) {
 }
 
 /// The versions that volunteers get, each with the address of its bill of materials if it has one.
-PageData::List versions(Database& database, const ProjectConfig& config) {
-    PageData::List list;
+json::Value::List versions(Database& database, const ProjectConfig& config) {
+    json::Value::List list;
     for (const Row& row :
          database.query("select a.name as app, a.user_friendly_name, v.version_num, v.plan_class, "
                         "p.name as platform "
@@ -54,7 +56,7 @@ PageData::List versions(Database& database, const ProjectConfig& config) {
         const std::int64_t number = row.integer("version_num");
         const std::string bill = bill_name(row);
         const bool has_bill = fs::exists(config.download_directory / bill);
-        PageData data;
+        json::Value data;
         data.set("name", row.text("user_friendly_name"))
             .set("version", fmt::format("{}.{:02}", number / 100, number % 100))
             .set("platform", row.text("platform"))
@@ -69,26 +71,29 @@ std::int64_t count(Database& database, const std::string& what, Parameters param
     return database.query_one("select count(*) as n from " + what, parameters)->integer("n");
 }
 
-PageData job_counts(Database& database, double now) {
+json::Value job_counts(Database& database, double now) {
     const auto backlog = database.query_one(
         "select min(transition_time) as first from workunit where transition_time < ?", {now});
     const double hours = backlog->is_null("first") ? 0 : (now - backlog->real("first")) / kHour;
-    PageData data;
-    data.set("results_ready_to_send", count(database, "result where server_state = 2"))
-        .set("results_in_progress", count(database, "result where server_state = 4"))
+    json::Value data;
+    data.set("results_ready_to_send",
+             count(database, "result where server_state = ?", {ServerState::kUnsent}))
+        .set("results_in_progress",
+             count(database, "result where server_state = ?", {ServerState::kInProgress}))
         .set("workunits_waiting_for_validation",
              count(database, "workunit where need_validate = 1"))
         .set("workunits_waiting_for_assimilation",
-             count(database, "workunit where assimilate_state = 1"))
+             count(database, "workunit where assimilate_state = ?", {AssimilateState::kReady}))
         .set("workunits_waiting_for_deletion",
-             count(database, "workunit where file_delete_state = 1"))
-        .set("results_waiting_for_deletion", count(database, "result where file_delete_state = 1"))
+             count(database, "workunit where file_delete_state = ?", {FileDeleteState::kReady}))
+        .set("results_waiting_for_deletion",
+             count(database, "result where file_delete_state = ?", {FileDeleteState::kReady}))
         .set("transitioner_backlog_hours", hours);
     return data;
 }
 
-PageData user_counts(Database& database, double now) {
-    PageData data;
+json::Value user_counts(Database& database, double now) {
+    json::Value data;
     data.set("users_with_recent_credit",
              count(database, "user where expavg_credit > ?", {kWithRecentCredit}))
         .set("users_with_credit", count(database, "user where total_credit > 0"))
@@ -97,11 +102,11 @@ PageData user_counts(Database& database, double now) {
     return data;
 }
 
-PageData host_counts(Database& database, double now) {
+json::Value host_counts(Database& database, double now) {
     const auto speed = database.query_one(
         "select coalesce(sum(expavg_credit), 0) as credit from host where expavg_credit > ?",
         {kWithRecentCredit});
-    PageData data;
+    json::Value data;
     data.set("hosts_with_recent_credit",
              count(database, "host where expavg_credit > ?", {kWithRecentCredit}))
         .set("hosts_with_credit", count(database, "host where total_credit > 0"))
@@ -112,24 +117,25 @@ PageData host_counts(Database& database, double now) {
     return data;
 }
 
-PageData::List apps(Database& database, double now) {
-    PageData::List list;
+json::Value::List apps(Database& database, double now) {
+    json::Value::List list;
     for (const Row& app : database.query(
              "select id, name, user_friendly_name from app where deprecated = 0 order by id")) {
         const std::int64_t id = app.integer("id");
         const auto recent = database.query_one(
             "select count(distinct userid) as users, coalesce(avg(elapsed_time), 0) / 3600 as "
             "mean, coalesce(min(elapsed_time), 0) / 3600 as least, coalesce(max(elapsed_time), 0) "
-            "/ 3600 as most from result where appid = ? and server_state = 5 and outcome = 1 and "
+            "/ 3600 as most from result where appid = ? and server_state = ? and outcome = ? and "
             "received_time > ?",
-            {id, now - kDay});
-        PageData data;
+            {id, ServerState::kOver, ResultOutcome::kSuccess, now - kDay});
+        json::Value data;
         data.set("id", id)
             .set("short_name", app.text("name"))
             .set("name", app.text("user_friendly_name"))
-            .set("unsent", count(database, "result where appid = ? and server_state = 2", {id}))
-            .set("in_progress",
-                 count(database, "result where appid = ? and server_state = 4", {id}))
+            .set("unsent", count(database, "result where appid = ? and server_state = ?",
+                                 {id, ServerState::kUnsent}))
+            .set("in_progress", count(database, "result where appid = ? and server_state = ?",
+                                      {id, ServerState::kInProgress}))
             .set("avg_runtime", recent->real("mean"))
             .set("min_runtime", recent->real("least"))
             .set("max_runtime", recent->real("most"))
@@ -139,7 +145,7 @@ PageData::List apps(Database& database, double now) {
     return list;
 }
 
-std::string scalar(const PageData& data) {
+std::string scalar(const json::Value& data) {
     if (const auto* const number = std::get_if<std::int64_t>(&data.value())) {
         return fmt::format("{}", *number);
     }
@@ -153,10 +159,10 @@ std::string scalar(const PageData& data) {
 }
 
 /// The fields of an object as elements, except those named in `skipped`.
-std::string elements(const PageData& object, const std::string& indent,
+std::string elements(const json::Value& object, const std::string& indent,
                      std::initializer_list<std::string_view> skipped = {}) {
     std::string text;
-    for (const auto& [name, value] : std::get<PageData::Fields>(object.value())) {
+    for (const auto& [name, value] : std::get<json::Value::Fields>(object.value())) {
         if (std::ranges::find(skipped, name) == skipped.end())
             text += fmt::format("{0}<{1}>{2}</{1}>\n", indent, name, scalar(value));
     }
@@ -165,8 +171,8 @@ std::string elements(const PageData& object, const std::string& indent,
 
 }  // namespace
 
-PageData status_data(Database& database, const ProjectConfig& config, double now) {
-    PageData data;
+json::Value status_data(Database& database, const ProjectConfig& config, double now) {
+    json::Value data;
     data.set("update_time", static_cast<std::int64_t>(now))
         .set("daemons", daemons(config.directory / "pids"))
         .set("jobs", job_counts(database, now))
@@ -177,9 +183,9 @@ PageData status_data(Database& database, const ProjectConfig& config, double now
     return data;
 }
 
-std::string status_xml(const PageData& status, const std::string& host) {
+std::string status_xml(const json::Value& status, const std::string& host) {
     std::string daemons;
-    for (const PageData& daemon : std::get<PageData::List>(status.field("daemons").value())) {
+    for (const json::Value& daemon : std::get<json::Value::List>(status.field("daemons").value())) {
         daemons += fmt::format(
             "        <daemon>\n            <host>{}</host>\n            <command>{}</command>\n"
             "            <status>{}</status>\n        </daemon>\n",
@@ -187,7 +193,7 @@ std::string status_xml(const PageData& status, const std::string& host) {
             std::get<bool>(daemon.field("is_running").value()) ? "running" : "not running");
     }
     std::string apps;
-    for (const PageData& app : std::get<PageData::List>(status.field("apps").value())) {
+    for (const json::Value& app : std::get<json::Value::List>(status.field("apps").value())) {
         // BOINC's servers call an app by its short name here.
         apps += fmt::format(
             "            <app>\n                <name>{}</name>\n{}            </app>\n",

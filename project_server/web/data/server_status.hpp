@@ -5,7 +5,7 @@
 
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
-#include "project_server/web/data/page_data.hpp"
+#include "project_server/json/value.hpp"
 
 namespace dedloc::server {
 
@@ -13,10 +13,10 @@ namespace dedloc::server {
 /// from the project's pids/; versions as {name, version, platform, plan_class, bill}; the counts
 /// have the names of BOINC's server_status.php. `now`: UTC seconds. Errors: DatabaseError.
 /// Cost: counts over indices of result, workunit, user and host.
-PageData status_data(Database& database, const ProjectConfig& config, double now);
+json::Value status_data(Database& database, const ProjectConfig& config, double now);
 
 /// The same as the XML of server_status.php?xml=1 of BOINC's servers, which sites of statistics
 /// read. `host` is the host part of the master URL.
-std::string status_xml(const PageData& status, const std::string& host);
+std::string status_xml(const json::Value& status, const std::string& host);
 
 }  // namespace dedloc::server

@@ -1,12 +1,14 @@
 #include "project_server/web/data/tasks.hpp"
 
+#include "project_server/database/job_states.hpp"
+
 namespace dedloc::server {
 namespace {
 
 constexpr int kTaskRows = 50;
 
-PageData brief(const Row& row) {
-    PageData data;
+json::Value brief(const Row& row) {
+    json::Value data;
     data.set("id", row.integer("id"))
         .set("name", row.text("name"))
         .set("host", row.integer("hostid"))
@@ -21,44 +23,8 @@ PageData brief(const Row& row) {
 
 }  // namespace
 
-const char* task_state(const Row& row) {
-    switch (row.integer("server_state")) {
-        case 4:
-            return "in progress";
-        case 5:
-            break;
-        default:
-            return "not sent";
-    }
-    switch (row.integer("outcome")) {
-        case 1:
-            break;
-        case 3:
-            return "failed on the computer";
-        case 4:
-            return "not reported in time";
-        case 5:
-            return "not needed any more";
-        case 6:
-            return "not valid";
-        case 7:
-            return "given up by the computer";
-        default:
-            return "over";
-    }
-    switch (row.integer("validate_state")) {
-        case 1:
-            return "valid";
-        case 0:
-        case 4:  // undecided
-            return "waiting for validation";
-        default:
-            return "not valid";
-    }
-}
-
-PageData task_list(Database& database, std::int64_t user, int page) {
-    PageData::List tasks;
+json::Value task_list(Database& database, std::int64_t user, int page) {
+    json::Value::List tasks;
     bool has_next = false;
     for (const Row& row : database.query(
              "select id, name, hostid, server_state, outcome, validate_state, sent_time, "
@@ -69,21 +35,21 @@ PageData task_list(Database& database, std::int64_t user, int page) {
         if (has_next) break;
         tasks.push_back(brief(row));
     }
-    PageData data;
+    json::Value data;
     data.set("is_recent", false).set("page", page);
-    data.set("previous", page > 1 ? PageData{page - 1} : PageData{false});
-    data.set("next", has_next ? PageData{page + 1} : PageData{false});
+    data.set("previous", page > 1 ? json::Value{page - 1} : json::Value{false});
+    data.set("next", has_next ? json::Value{page + 1} : json::Value{false});
     data.set("tasks", std::move(tasks));
     return data;
 }
 
-std::optional<PageData> task_data(Database& database, std::int64_t task, std::int64_t user) {
+std::optional<json::Value> task_data(Database& database, std::int64_t task, std::int64_t user) {
     const auto row = database.query_one(
         "select r.*, a.user_friendly_name as app from result r left join app a on a.id = r.appid "
         "where r.id = ? and r.userid = ? and r.userid <> 0",
         {task, user});
     if (!row) return std::nullopt;
-    PageData data = brief(*row);
+    json::Value data = brief(*row);
     const auto samples = database.query_one(
         "select coalesce(sum(samples), 0) as samples, coalesce(sum(reduced_bytes), 0) as bytes, "
         "count(distinct step) as steps "

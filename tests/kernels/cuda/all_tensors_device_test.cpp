@@ -65,7 +65,7 @@ TEST_CASE("LAMB of all tensors on a device leaves the host's bits, and the gaps 
                                                .variant = variant};
             const Array<double> ratios{std::vector<double>(places.size(), -1.0), device};
             kernels::cuda::lamb({there.p, there.m, there.v, there.gradient}, tensors.span(),
-                                scalars, {}, ratios, tensors.workspace(), device.stream());
+                                scalars, ratios, tensors.workspace(), device.stream());
             std::vector<double> expected(places.size());
             kernels::lamb(host.lamb(), table, scalars, expected);
             CHECK(ratios.values() == expected);
@@ -85,7 +85,7 @@ TEST_CASE("SGD of all tensors on a device leaves the host's bits, and the gaps a
         const Tensors tensors{table, device};
         const kernels::SgdScalars scalars{.element = kSgd, .trust = trust, .epsilon = 1e-8};
         const Array<float> rates{Floats(places.size(), -1.0f), device};
-        kernels::cuda::sgd({there.p, there.m, there.gradient}, tensors.span(), scalars, {}, rates,
+        kernels::cuda::sgd({there.p, there.m, there.gradient}, tensors.span(), scalars, rates,
                            tensors.workspace(), device.stream());
         Floats expected(places.size());
         kernels::sgd(host.sgd(), table, scalars, expected);

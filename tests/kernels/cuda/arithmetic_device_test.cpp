@@ -13,6 +13,12 @@ using namespace dedloc::tests;
 
 namespace {
 
+/// A Finish of TotalSums that stores the only total.
+struct StoreTotal {
+    double* total;
+    void operator()(const double (&totals)[1]) const { *total = totals[0]; }
+};
+
 /// Values around the denormals, and every exponent with several kinds of mantissas.
 template <class Use>
 void for_many_floats(const Use& use) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cuda/global_norm.hpp"
 #include "kernels/cuda/lamb.hpp"
 #include "kernels/cuda/sgd.hpp"
 #include "kernels/digest.hpp"
@@ -92,31 +91,9 @@ Treatment treatment(Optimizer optimizer, std::size_t step) {
     return {.adapts = optimizer != Optimizer::kNvidiaLamb || step % 3 != 0};
 }
 
-/// The norm and clip factor of every fourth gradient are computed on the device and stay there.
-class Clip {
-  public:
-    Clip(std::size_t count, Device& device)
-        : norm_(device),
-          factor_(device),
-          workspace_(kernels::cuda::norm_workspace_bytes(count), device) {}
-    DeviceSpan<const float> enqueue(DeviceSpan<const float> gradient, StreamView stream) const {
-        kernels::cuda::global_norm(gradient, norm_, workspace_, stream);
-        kernels::cuda::clip_factor(norm_, 1, factor_, stream);
-        return factor_;
-    }
-
-  private:
-    Scalar<double> norm_;
-    Scalar<float> factor_;
-    Workspace workspace_;
-};
-
-bool clips(std::size_t step) {
-    return step % 4 == 0;
-}
-
-float host_clip(const Floats& gradient, std::size_t step) {
-    return clips(step) ? kernels::clip_factor(kernels::global_norm(gradient), 1) : 1.0f;
+/// Every fourth gradient is clipped.
+float clip_at(std::size_t step, const Floats& gradient) {
+    return step % 4 == 0 ? kernels::clip_factor(kernels::global_norm(gradient), 1) : 1.0f;
 }
 
 std::vector<Array<float>> sent(const std::vector<Floats>& rows, Device& device,
@@ -185,26 +162,24 @@ const Case kCases[]{
 /// Checks that the ratio or rate of one update equals the host's.
 bool update_both(const Case& test, std::size_t step, Tensor& host, const Floats& gradient,
                  const std::vector<Array<float>>& there, const Array<float>& gradient_there,
-                 const Tensors& table, const Clip& clip, Device& device) {
+                 const Tensors& table, Device& device) {
     const Array<float>& p = there[0];
     const Array<float>& m = there[1];
     const Array<float>& v = there[2];
-    const auto factor =
-        clips(step) ? clip.enqueue(gradient_there, device.stream()) : DeviceSpan<const float>{};
     const Treatment treated = treatment(test.optimizer, step);
     if (test.optimizer == Optimizer::kSgd || test.optimizer == Optimizer::kLarc) {
         const Scalar<float> rate{device, -1};
         SgdScalars scalars = sgd_scalars(test.optimizer);
-        kernels::cuda::sgd({p, m, gradient_there}, table.span(), scalars, factor, rate,
-                           table.workspace(), device.stream());
-        scalars.element.clip_factor = host_clip(gradient, step);
+        scalars.element.clip_factor = clip_at(step, gradient);
+        kernels::cuda::sgd({p, m, gradient_there}, table.span(), scalars, rate, table.workspace(),
+                           device.stream());
         return same_bits(rate.value(), sgd_of_one({host.p, host.m, gradient}, scalars));
     }
     const Scalar<double> ratio{device, -1};
     LambScalars scalars = lamb_scalars(test.optimizer, step);
-    kernels::cuda::lamb({p, m, v, gradient_there}, table.span(), scalars, factor, ratio,
-                        table.workspace(), device.stream());
-    scalars.element.clip_factor = host_clip(gradient, step);
+    scalars.element.clip_factor = clip_at(step, gradient);
+    kernels::cuda::lamb({p, m, v, gradient_there}, table.span(), scalars, ratio, table.workspace(),
+                        device.stream());
     return same_double(ratio.value(),
                        lamb_of_one({host.p, host.m, host.v, gradient}, scalars, treated));
 }
@@ -219,12 +194,11 @@ void check(const Case& test, std::size_t offset) {
     const auto there = sent({host.p, host.m, host.v}, device, offset);
     const Tensors fixed{one_tensor(test.count, {.adapts = false}), device};
     const Tensors adapting{one_tensor(test.count), device};
-    const Clip clip{test.count, device};
     std::size_t wrong = 0;
     for (std::size_t step = 0; step < kSteps; ++step) {
         const bool is_same =
             update_both(test, step, host, gradients[step % 8], there, gradients_there[step % 8],
-                        treatment(test.optimizer, step).adapts ? adapting : fixed, clip, device);
+                        treatment(test.optimizer, step).adapts ? adapting : fixed, device);
         wrong += is_same ? 0u : 1u;
     }
     CHECK(wrong == 0);
@@ -260,11 +234,11 @@ TEST_CASE("an optimizer on a device may be run without places for its ratios", "
     const Array<float> g{gradient, device};
     const LambScalars scalars = lamb_scalars(Optimizer::kLamb, 1);
     const Tensors tensors{one_tensor(5000), device};
-    kernels::cuda::lamb({p, m, v, g}, tensors.span(), scalars, {}, {}, tensors.workspace(),
+    kernels::cuda::lamb({p, m, v, g}, tensors.span(), scalars, {}, tensors.workspace(),
                         device.stream());
     lamb_of_one({host.p, host.m, host.v, gradient}, scalars);
     CHECK(different(p.values(), host.p) == 0);
-    kernels::cuda::sgd({p, m, g}, tensors.span(), sgd_scalars(Optimizer::kLarc), {}, {},
+    kernels::cuda::sgd({p, m, g}, tensors.span(), sgd_scalars(Optimizer::kLarc), {},
                        tensors.workspace(), device.stream());
     sgd_of_one({host.p, host.m, gradient}, sgd_scalars(Optimizer::kLarc));
     CHECK(different(p.values(), host.p) == 0);

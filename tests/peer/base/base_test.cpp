@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <unordered_set>
 #include <vector>
@@ -285,10 +286,12 @@ TEST_CASE("signatures match the test vectors of RFC 8032", "[base]") {
     CHECK(verify(keys.public_key(), message, signature));
 }
 
-TEST_CASE("a signature is valid for one key and one text only, remembered or not", "[base]") {
-    const bool is_remembered = GENERATE(false, true);
-    std::optional<SignatureCache> cache;
-    if (is_remembered) cache.emplace();
+TEST_CASE("a signature is valid for one key and one text only, simulated or not", "[base]") {
+    const KeyPair earlier = KeyPair::generate();
+    const Signature real = earlier.sign(bytes_of("a ticket"));
+    const bool is_simulated = GENERATE(false, true);
+    std::optional<SimulatedSignatures> simulation;
+    if (is_simulated) simulation.emplace();
     const KeyPair keys = KeyPair::generate();
     const KeyPair others = KeyPair::generate();
     REQUIRE(keys.public_key() != others.public_key());
@@ -306,8 +309,15 @@ TEST_CASE("a signature is valid for one key and one text only, remembered or not
     }
     CHECK(verify(keys.public_key(), text, signature));
     CHECK(KeyPair::from_seed(keys.seed()).sign(text) == signature);
-    cache.reset();
-    CHECK(verify(keys.public_key(), text, signature));
+    CHECK(verify(earlier.public_key(), bytes_of("a ticket"), real));
+    CHECK((earlier.sign(bytes_of("a ticket")) == real) == !is_simulated);
+    CHECK(verify(earlier.public_key(), bytes_of("a ticket"), real));
+    // A simulated one is valid nowhere else.
+    bool is_valid_elsewhere = false;
+    std::thread{[&] { is_valid_elsewhere = verify(keys.public_key(), text, signature); }}.join();
+    CHECK(is_valid_elsewhere == !is_simulated);
+    simulation.reset();
+    CHECK(verify(keys.public_key(), text, signature) == !is_simulated);
 }
 
 }  // namespace dedloc

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
-#include "peer/ledger/ledger.hpp"
 #include "peer/membership/quorum.hpp"
+#include "tests/peer/ledger/ledger.hpp"
 
 namespace dedloc::ledger {
 

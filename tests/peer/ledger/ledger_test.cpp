@@ -1,4 +1,4 @@
-#include "peer/ledger/ledger.hpp"
+#include "tests/peer/ledger/ledger.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdio>

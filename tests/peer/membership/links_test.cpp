@@ -281,7 +281,7 @@ TEST_CASE("a peer that sends too many messages loses its links until it has wait
     Bench bench;
     OtherEnd loud = bench.introduce(2);
     OtherEnd quiet = bench.introduce(3);
-    for (int sent = 0; sent < static_cast<int>(MessageRates::kBurst); ++sent) {
+    for (int sent = 0; sent < static_cast<int>(kMessages.burst); ++sent) {
         REQUIRE(bench.hears(loud, wire::Heartbeat{}));
     }
     CHECK_FALSE(bench.hears(loud, wire::Heartbeat{}));

@@ -198,7 +198,7 @@ TEST_CASE("the run's own backbone is the first voter, with the first memory only
     const KeyPair backbone = key_of(98);
     config.voter = first_memory(0, true);
     REQUIRE(Voter(config, backbone).may_vote());
-    REQUIRE(Voter(config, backbone).first_step() == StepIndex{0});
+    REQUIRE(Voter(config, backbone).head().step == StepIndex{0});
     REQUIRE_FALSE(Voter(config, key_of(1)).may_vote());
     // A key that is appointed later, and a voter that has lost its memory.
     config.voter = first_memory(0, false);
@@ -260,7 +260,7 @@ TEST_CASE("a voter that stops voting waits until the project appoints voters aga
     REQUIRE_FALSE(voter.begin(next));
     REQUIRE(voter.may_vote());
     REQUIRE(voter.generation() == next);
-    REQUIRE(voter.first_step() == StepIndex{5});
+    REQUIRE(voter.head().step == StepIndex{5});
     REQUIRE(voter.promise(term_of(1, keys[1])).granted);
     REQUIRE(voter.take_change()->generation == 2);
     voter.check_invariants();

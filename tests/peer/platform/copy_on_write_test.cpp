@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/copy_of.hpp"
+
 using namespace dedloc;
 using platform::CopyOnWrite;
 

@@ -124,7 +124,7 @@ class CoordinatorBench {
         const auto lost = links.closed(now, {.link = end(n).link}, actions);
         REQUIRE(lost);
         election.count_again();
-        coordinator.lost(*lost, out);
+        coordinator.lost(now, *lost, out);
     }
     void join(const PeerKey& peer, std::uint64_t samples) {
         wire::Join join;

@@ -16,6 +16,7 @@
 #include "peer/round/relays.hpp"
 #include "peer/state/average_tree.hpp"
 #include "tests/kernels/slow_codec.hpp"
+#include "tests/peer/state/average_digest.hpp"
 
 namespace dedloc::round {
 

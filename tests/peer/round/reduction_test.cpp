@@ -9,6 +9,7 @@
 #include "peer/base/random.hpp"
 #include "peer/round/reduction.hpp"
 #include "tests/peer/round/exchange.hpp"
+#include "tests/peer/state/average_digest.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;

@@ -11,6 +11,7 @@
 #include "peer/base/random.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/state/initial_parameters.hpp"
+#include "tests/peer/state/average_digest.hpp"
 
 using namespace dedloc;
 using namespace dedloc::state;
@@ -61,7 +62,7 @@ TEST_CASE("a restored state continues with the same digests", "[state]") {
     const Digest digest = whole.digest();
 
     ModelState resumed{tensors(), settings()};
-    const auto views = resumed.parameters_for_views();
+    const auto views = resumed.parameters();
     REQUIRE(resumed.restore(StepIndex{4}, snapshot, digest));
     CHECK(resumed.step() == StepIndex{4});
     CHECK(resumed.digest() == digest);

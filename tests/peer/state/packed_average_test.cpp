@@ -1,6 +1,7 @@
 // Leaves of averages in the codec in which they travelled.
 #include "peer/state/packed_average.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -8,9 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/dequantize.hpp"
-#include "kernels/quantize.hpp"
 #include "peer/base/random.hpp"
+#include "tests/kernels/encodings.hpp"
 
 using namespace dedloc;
 using namespace dedloc::state;
@@ -30,20 +30,13 @@ FloatVector rounded(Codec codec, std::size_t count, Random& random) {
     }
     if (codec == Codec::kFp16) {
         const float scale = std::ldexp(1.0F, centre - 14);
-        std::vector<kernels::Half> halves(count);
         for (float& value : values) value /= scale;
-        REQUIRE(kernels::quantize(values, halves));
-        REQUIRE(kernels::dequantize(std::span<const kernels::Half>{halves}, values));
+        std::ranges::copy(tests::decoded(tests::Encoding::kHalf, values), values.begin());
         for (float& value : values) value *= scale;
     } else if (codec == Codec::kBf16) {
-        std::vector<kernels::Bfloat16> bfloats(count);
-        REQUIRE(kernels::quantize(values, bfloats));
-        REQUIRE(kernels::dequantize(std::span<const kernels::Bfloat16>{bfloats}, values));
+        std::ranges::copy(tests::decoded(tests::Encoding::kBfloat16, values), values.begin());
     } else if (codec == Codec::kInt8) {
-        std::vector<std::int8_t> codes(count);
-        std::vector<std::uint8_t> exponents(kernels::int8_block_count(count));
-        REQUIRE(kernels::quantize(values, kernels::Int8Blocks{codes, exponents}));
-        REQUIRE(kernels::dequantize(kernels::ConstInt8Blocks{codes, exponents}, values));
+        std::ranges::copy(tests::decoded(tests::Encoding::kInt8, values), values.begin());
     }
     return values;
 }

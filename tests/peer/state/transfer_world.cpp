@@ -8,6 +8,7 @@
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/state/model_state.hpp"
+#include "tests/peer/state/average_digest.hpp"
 
 namespace dedloc::test {
 namespace {

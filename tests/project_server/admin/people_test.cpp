@@ -54,7 +54,7 @@ struct World {
         }
     }
     Database& database() { return project.database(); }
-    static std::string text(const PageData& data) { return json_of(data); }
+    static std::string text(const json::Value& data) { return json::write(data); }
 };
 
 }  // namespace

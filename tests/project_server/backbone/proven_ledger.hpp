@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-#include "peer/ledger/ledger.hpp"
 #include "project_server/backbone/ledger.hpp"
+#include "tests/peer/ledger/ledger.hpp"
 
 namespace dedloc::backbone {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/thread_workers.hpp"
+#include "tests/copy_of.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace dedloc;

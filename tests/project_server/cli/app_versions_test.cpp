@@ -49,7 +49,7 @@ TEST_CASE("a withdrawn app version gets no new jobs until that is undone",
     database.execute(
         "insert into host_app_version (host_id, app_version_id) values (1, 1), (2, 1)");
 
-    const std::string listed = server::json_of(app_versions(database));
+    const std::string listed = json::write(app_versions(database));
     CHECK_THAT(listed, Catch::Contains("\"version\":\"1.0\",\"platform\":\"x86_64-pc-linux-gnu\","
                                        "\"plan_class\":\"mt_dedloc\",\"is_withdrawn\":false,"
                                        "\"min_client\":\"any\",\"jobs\":1,\"hosts\":2,\"files\":1,"
@@ -59,15 +59,14 @@ TEST_CASE("a withdrawn app version gets no new jobs until that is undone",
     const auto changed = change_versions(database, chosen, {.is_withdrawn = true});
     CHECK(std::get<std::int64_t>(changed.field("offered").value()) == 1);
     CHECK(offered(project) == std::vector<std::int64_t>{100});
-    CHECK(server::json_of(change_versions(database, chosen, {.is_withdrawn = true})) ==
-          server::json_of(changed));
+    CHECK(json::write(change_versions(database, chosen, {.is_withdrawn = true})) ==
+          json::write(changed));
 
     chosen.plan_class = "";
     change_versions(database, chosen, {.is_withdrawn = false, .min_client = 72'005});
     CHECK(offered(project) == std::vector<std::int64_t>{101, 100});
     CHECK(server::read_catalogue(database).front().min_client == 72'005);
-    CHECK_THAT(server::json_of(app_versions(database)),
-               Catch::Contains("\"min_client\":\"7.20.5\""));
+    CHECK_THAT(json::write(app_versions(database)), Catch::Contains("\"min_client\":\"7.20.5\""));
     chosen.plan_class.reset();
     change_versions(database, chosen, {.is_withdrawn = false});
     CHECK(offered(project).size() == 3);

@@ -72,20 +72,19 @@ TEST_CASE("a command that takes long says what it does, and a short one nothing"
 }
 
 TEST_CASE("what a command finds becomes lines and tables", "[server]") {
-    using server::PageData;
-    PageData host;
+    json::Value host;
     host.set("id", 12).set("name", "attic\x1b[2J \u0085").set("is_banned", true);
     host.set("created_at", 86'400).set("contact_at", 0);
-    PageData other;
+    json::Value other;
     other.set("id", 3).set("name", "é").set("is_banned", false);
     other.set("created_at", 86'400.9).set("contact_at", 1);
-    PageData jobs;
+    json::Value jobs;
     jobs.set("failed", 2).set("credit", 0.5);
-    PageData data;
+    json::Value data;
     data.set("user_id", 7)
-        .set("hosts", PageData::List{host, other})
+        .set("hosts", json::Value::List{host, other})
         .set("jobs", jobs)
-        .set("bans", PageData::List{});
+        .set("bans", json::Value::List{});
     CHECK(text_of(data) ==
           "user id  7\n"
           "jobs     failed 2, credit 0.5\n"

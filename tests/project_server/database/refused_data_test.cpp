@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "project_server/web/database_pool.hpp"
+#include "project_server/http/database_pool.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 namespace dedloc::server {

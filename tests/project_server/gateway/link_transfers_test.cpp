@@ -16,7 +16,7 @@
 #include "peer/tool/checkup.hpp"
 #include "peer/tool/gateway_link.hpp"
 #include "project_server/gateway/link_transfers.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 
 namespace dedloc::gateway {
 namespace {
@@ -35,7 +35,7 @@ class PlayedServer {
     explicit PlayedServer(const std::function<void(httplib::Server&)>& add_routes) {
         server::set_up(http_, 16, formats::kMaxMeasuredBytes);
         add_routes(http_);
-        port_ = server::bind(http_, "127.0.0.1", 0);
+        running_.bind("127.0.0.1", 0);
         thread_ = std::thread([this] { running_.run(); });
     }
     ~PlayedServer() {
@@ -45,13 +45,12 @@ class PlayedServer {
     PlayedServer(const PlayedServer&) = delete;
     PlayedServer& operator=(const PlayedServer&) = delete;
 
-    httplib::Client client() const { return httplib::Client("127.0.0.1", port_); }
-    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
+    httplib::Client client() const { return httplib::Client("127.0.0.1", running_.port()); }
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(running_.port()) + "/"; }
 
   private:
     httplib::Server http_;
     server::HttpRun running_{http_};
-    std::uint16_t port_ = 0;
     std::thread thread_;
 };
 

@@ -17,18 +17,18 @@ WorkunitState job() {
             .max_success_results = 2};
 }
 ResultState unsent(std::int64_t id) {
-    return {
-        .id = id, .name = "w_" + std::to_string(id), .server_state = RESULT_SERVER_STATE_UNSENT};
+    return {.id = id, .name = "w_" + std::to_string(id), .server_state = ServerState::kUnsent};
 }
 ResultState sent(std::int64_t id, std::int64_t deadline) {
     ResultState result = unsent(id);
-    result.server_state = RESULT_SERVER_STATE_IN_PROGRESS;
+    result.server_state = ServerState::kInProgress;
     result.report_deadline = deadline;
     return result;
 }
-ResultState over(std::int64_t id, int outcome, int validate_state = VALIDATE_STATE_INIT) {
+ResultState over(std::int64_t id, ResultOutcome outcome,
+                 ValidateState validate_state = ValidateState::kInit) {
     ResultState result = unsent(id);
-    result.server_state = RESULT_SERVER_STATE_OVER;
+    result.server_state = ServerState::kOver;
     result.outcome = outcome;
     result.validate_state = validate_state;
     return result;
@@ -60,7 +60,7 @@ TEST_CASE("a result that is never reported is replaced under a new name", "[serv
 
 TEST_CASE("a success only calls the validator", "[server]") {
     const Transition t =
-        decide_transition(job(), std::vector{over(0, RESULT_OUTCOME_SUCCESS)}, kNow);
+        decide_transition(job(), std::vector{over(0, ResultOutcome::kSuccess)}, kNow);
     CHECK(t.need_validate);
     CHECK(t.new_results == 0);
     CHECK(t.error_mask == 0);
@@ -68,32 +68,32 @@ TEST_CASE("a success only calls the validator", "[server]") {
     pair.min_quorum = 2;
     pair.target_results = 2;
     const Transition half =
-        decide_transition(pair, std::vector{over(0, RESULT_OUTCOME_SUCCESS)}, kNow);
+        decide_transition(pair, std::vector{over(0, ResultOutcome::kSuccess)}, kNow);
     CHECK_FALSE(half.need_validate);
     CHECK(half.new_results == 1);
 }
 
 TEST_CASE("an invalid result is replaced", "[server]") {
-    const std::vector results{over(0, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INVALID)};
+    const std::vector results{over(0, ResultOutcome::kSuccess, ValidateState::kInvalid)};
     const Transition t = decide_transition(job(), results, kNow);
     CHECK_FALSE(t.need_validate);
     CHECK(t.new_results == 1);
 }
 
 TEST_CASE("too many errors end a workunit", "[server]") {
-    const std::vector results{over(0, RESULT_OUTCOME_CLIENT_ERROR),
-                              over(1, RESULT_OUTCOME_CLIENT_ERROR),
-                              over(2, RESULT_OUTCOME_CLIENT_ERROR), unsent(3)};
+    const std::vector results{over(0, ResultOutcome::kClientError),
+                              over(1, ResultOutcome::kClientError),
+                              over(2, ResultOutcome::kClientError), unsent(3)};
     const Transition t = decide_transition(job(), results, kNow);
     CHECK(t.error_mask == WU_ERROR_TOO_MANY_ERROR_RESULTS);
     CHECK(t.not_needed == std::vector<std::int64_t>{3});
     CHECK(t.new_results == 0);
-    CHECK(t.assimilate_state == ASSIMILATE_READY);
+    CHECK(t.assimilate_state == AssimilateState::kReady);
 }
 
 TEST_CASE("the number of results is limited", "[server]") {
     std::vector<ResultState> results;
-    for (std::int64_t i = 0; i < 4; ++i) results.push_back(over(i, RESULT_OUTCOME_NO_REPLY));
+    for (std::int64_t i = 0; i < 4; ++i) results.push_back(over(i, ResultOutcome::kNoReply));
     const Transition t = decide_transition(job(), results, kNow);
     CHECK(t.error_mask == WU_ERROR_TOO_MANY_TOTAL_RESULTS);
     CHECK(t.new_results == 0);
@@ -102,7 +102,7 @@ TEST_CASE("the number of results is limited", "[server]") {
 TEST_CASE("a cancelled workunit ends its unsent results", "[server]") {
     WorkunitState workunit = job();
     workunit.error_mask = WU_ERROR_CANCELLED;
-    const std::vector results{unsent(0), over(1, RESULT_OUTCOME_SUCCESS)};
+    const std::vector results{unsent(0), over(1, ResultOutcome::kSuccess)};
     const Transition t = decide_transition(workunit, results, kNow);
     CHECK(t.not_needed == std::vector<std::int64_t>{0});
     CHECK(t.unchecked == std::vector<std::int64_t>{1});
@@ -112,7 +112,7 @@ TEST_CASE("a cancelled workunit ends its unsent results", "[server]") {
 TEST_CASE("unsent results are not needed once a result is canonical", "[server]") {
     WorkunitState workunit = job();
     workunit.has_canonical = true;
-    const std::vector results{over(0, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_VALID), unsent(1)};
+    const std::vector results{over(0, ResultOutcome::kSuccess, ValidateState::kValid), unsent(1)};
     const Transition t = decide_transition(workunit, results, kNow);
     CHECK(t.not_needed == std::vector<std::int64_t>{1});
     CHECK(t.new_results == 0);
@@ -124,7 +124,7 @@ TEST_CASE("no combination of three results creates more than the limit", "[serve
         if (kind == 0) return unsent(id);
         if (kind == 1) return sent(id, kNow - 1);
         if (kind == 2) return sent(id, kNow + 9);
-        return over(id, kind - 2, (kind + static_cast<int>(id)) % 3);
+        return over(id, ResultOutcome{kind - 2}, ValidateState{(kind + static_cast<int>(id)) % 3});
     };
     for (int code = 0; code < 1000; ++code) {
         const std::vector results{make(code % 10, 0), make(code / 10 % 10, 1), make(code / 100, 2)};

@@ -14,7 +14,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
-#include "project_server/web/http_setup.hpp"
+#include "project_server/http/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
 #include "tests/project_server/control/backbone_end.hpp"
 #include "tests/project_server/control/samples.hpp"
@@ -34,7 +34,7 @@ class World {
         platform::replace_file(folder() / "run.json", "{}");
         set_up(server_, 8 + kMaxStreams, 1'000);
         events_.add_route(server_, "/p");
-        port_ = bind(server_, "127.0.0.1", 0);
+        running_.bind("127.0.0.1", 0);
         thread_ = std::thread{[this] { running_.run(); }};
     }
     ~World() {
@@ -43,14 +43,13 @@ class World {
         thread_.join();
     }
     std::filesystem::path folder() const { return folder_.path() / "first"; }
-    int port() const { return port_; }
+    int port() const { return running_.port(); }
 
   private:
     const TemporaryDirectory folder_;
     LiveEvents events_{folder_.path()};
     httplib::Server server_;
     HttpRun running_{server_};
-    std::uint16_t port_ = 0;
     std::thread thread_;
 };
 

@@ -9,6 +9,7 @@
 #include "project_server/database/evaluations.hpp"
 #include "project_server/web/answer_cache.hpp"
 #include "project_server/web/data/runs.hpp"
+#include "project_server/web/data/safe_link.hpp"
 #include "project_server/web/templates.hpp"
 #include "tests/project_server/web/site_fixture.hpp"
 #include "tests/small_run.hpp"

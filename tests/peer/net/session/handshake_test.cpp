@@ -181,21 +181,29 @@ TEST_CASE("revoked users, hosts and keys are refused", "[net]") {
     CHECK(other.listener.is_proven());
 }
 
-TEST_CASE("a listener without a place refuses those who have proven their key", "[net]") {
+TEST_CASE("a listener refuses those who have proven their key and may open no link", "[net]") {
+    std::optional<PeerKey> asked;
+    const Admit refuse = [&](const PeerKey& opener) {
+        asked = opener;
+        return LinkRefusal::kFull;
+    };
     const SessionOptions dialling = session_of(2);
     const SessionOptions listening = session_of(1);
     Conversation full{dialling, listening};
-    full.has_place = false;
+    full.admit = refuse;
     full.play();
     REQUIRE(full.dialler.is_refused());
     CHECK(full.dialler.sentence() == "it refused us: it has as many links as it may have");
     CHECK(full.listener.refusal() == LinkRefusal::kFull);
+    CHECK(asked == test_key(2).public_key());
     // Another fault comes first.
+    asked.reset();
     Conversation late{dialling, listening};
-    late.has_place = false;
+    late.admit = refuse;
     late.now += std::chrono::hours{24 * 365};
     late.play();
     CHECK(late.listener.refusal() == LinkRefusal::kExpired);
+    CHECK_FALSE(asked);
 }
 
 TEST_CASE("the highest common version is used; without one both ends refuse", "[net]") {

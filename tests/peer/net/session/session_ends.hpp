@@ -50,7 +50,7 @@ class Conversation {
             if (to.wants() == 0 || message->bytes.size() < to.wants()) return;
             const auto bytes = std::span{message->bytes}.first(to.wants());
             const Side from = message->from == Side::kDialler ? Side::kListener : Side::kDialler;
-            message = HandshakeMessage{from, to.take(bytes, now, revoked, has_place)};
+            message = HandshakeMessage{from, to.take(bytes, now, revoked, admit)};
         }
     }
     void play() {
@@ -61,7 +61,7 @@ class Conversation {
     Handshake listener;
     formats::UtcSeconds now = kNow;
     formats::Revocations revoked;
-    bool has_place = true;
+    Admit admit;
     std::vector<HandshakeMessage> messages;  ///< as they were sent
 };
 

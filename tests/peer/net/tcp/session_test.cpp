@@ -197,6 +197,35 @@ TEST_CASE("a peer is told that the other end has no place for a link, and links 
     CHECK(other.inbox.next<event::LinkOpened>());
 }
 
+TEST_CASE("a peer that opens link after link is refused, whatever became of them", "[net]") {
+    constexpr int kLinks = 3;
+    TransportOptions options = options_of(1, true);
+    options.opens_of_one = {.per_second = 0, .burst = kLinks};
+    End there{options};
+    End here{options_of(2, false)};
+    for (int i = 0; i < kLinks; ++i) {
+        here.transport.dial(there.endpoint());
+        const auto opened = here.inbox.next<event::LinkOpened>();
+        REQUIRE(opened);
+        here.transport.close(opened->link);
+        REQUIRE(there.inbox.next<event::LinkClosed>());
+    }
+    CHECK(there.inbox.waiting<event::LinkOpened>() == kLinks);
+    here.transport.dial(there.endpoint());
+    const auto refused = here.inbox.next<event::DialFailed>();
+    REQUIRE(refused);
+    CHECK(refused->why == "it refused us: we open links too often");
+    CHECK(there.inbox.waiting<event::LinkOpened>() == kLinks);
+    // The rate is that of a key, not of an address.
+    End other{options_of(3, false)};
+    other.transport.dial(there.endpoint());
+    CHECK(other.inbox.next<event::LinkOpened>());
+    // It may still be dialled.
+    End listening{options_of(2, true)};
+    there.transport.dial(listening.endpoint());
+    CHECK(listening.inbox.next<event::LinkOpened>());
+}
+
 TEST_CASE("a revoked peer loses its links with the reason, and gets no new one", "[net]") {
     ProvenPair pair;
     End bystander(options_of(3, false));
