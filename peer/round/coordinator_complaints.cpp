@@ -182,8 +182,8 @@ void Coordinator::judge_stalls(Outbox& out) {
         }
     }
     // Most machines or links have become slower than planned: that is the fault of none of them. Or
-    // fewer members, maybe the only reducer, say so of more, and lie, or their own links fail: these
-    // are believed as often as others.
+    // a few members, maybe the only reducer, lie, or their own links fail: these are believed as
+    // often as others.
     if (2 * failed.size() > seats_.size()) {
         std::set<PeerKey> witnesses;
         for (const PeerKey& peer : failed) {

@@ -16,8 +16,8 @@ namespace dedloc::state {
 /// Elements of a leaf; the last one may have fewer.
 inline constexpr std::size_t kLeafElements = kernels::kLeafBytes / sizeof(float);
 
-/// Digests of the leaves of the tree over the average's bytes (kernels/digest.hpp), in order: leaf i
-/// covers elements [65,536 i, 65,536 (i + 1)).
+/// Digests of the leaves of the tree over the average's bytes (kernels/digest.hpp), in order: leaf
+/// i covers elements [65,536 i, 65,536 (i + 1)).
 std::vector<Digest> average_leaves(std::span<const float> average,
                                    const kernels::Workers& workers = kernels::ThisThread{});
 

@@ -84,7 +84,7 @@ class Subscriber {
 
     const Places places_;
     std::vector<Place> list_;
-    std::map<std::string, std::unique_ptr<Remote>> remotes_;  ///< by RemoteEnd::text()
+    std::map<std::string, std::unique_ptr<Remote>> remotes_;  ///< key: RemoteEnd::text()
     std::size_t followed_ = 0;  ///< the place in list_ that socket_ dials
     std::optional<SocketFolder> folder_;
     std::optional<Socket> socket_;

@@ -21,7 +21,7 @@ namespace dedloc::control {
 namespace {
 
 constexpr std::uint64_t kTaskThreads = 2;   ///< the fewest that nng has
-constexpr std::uint64_t kOtherThreads = 1;  ///< of each other kind
+constexpr std::uint64_t kOtherThreads = 1;  ///< each other kind has so many
 
 /// nng would start several threads for each processor.
 void choose_threads() {

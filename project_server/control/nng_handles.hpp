@@ -15,7 +15,7 @@ void check(int code, const std::string& what);
 struct SocketKind {
     int (*open)(nng_socket*);      ///< nng's function
     int queued = 0;                ///< messages in the buffer of each connection, if it has one
-    std::size_t header_bytes = 0;  ///< of each message, before our text
+    std::size_t header_bytes = 0;  ///< a message begins with so many
 };
 
 /// A socket of nng, closed at the end. Messages that are on their way may be lost.

@@ -15,7 +15,7 @@ namespace dedloc::control {
 struct RemoteEnd {
     std::string user;        ///< the account that the voter runs under
     std::string host;        ///< name or address, without brackets
-    std::uint16_t port = 0;  ///< of the SSH server; 0: ssh's default
+    std::uint16_t port = 0;  ///< where its SSH server listens; 0: ssh's default
     std::string folder;      ///< absolute; the voter's --folder
     /// "ssh://USER@HOST[:PORT]/FOLDER", an IPv6 address in brackets.
     std::string text() const;

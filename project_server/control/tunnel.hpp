@@ -42,7 +42,7 @@ class Tunnel {
     const RemoteEnd end_;
     const std::filesystem::path folder_;
     std::optional<pid_t> ssh_;           ///< nothing: not running
-    std::chrono::milliseconds backoff_;  ///< from an end to the next start
+    std::chrono::milliseconds backoff_;  ///< pause between an end and the next start
     Clock::time_point start_at_{};       ///< the next start, unless it is running
     std::string failure_;                ///< why it has ended last, as logged
 };

@@ -71,7 +71,7 @@ struct RemoteWorld {
     }
 
     World world{1'000'000, {}, "http://127.0.0.1:9/"};
-    const SshServer server;  ///< of both machines
+    const SshServer server;  ///< both machines have it
     Voter second{world, 2};
     Voter third{world, 3};
     Member one{world.run(), &world.project(), 1};
