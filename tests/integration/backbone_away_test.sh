@@ -104,7 +104,7 @@ sleep 5
 returns "stopped with the project" "$dedloc" project start "$project"
 
 await 240 "the end" has_step "$steps"
-"$dedloc" run wait --project "$project" --name away --timeout 240
+"$dedloc" run wait --project "$project" --name away --timeout 2400
 wait "$follower" || fail_test "the view ended early: $(tail -n 1 "$folder/followed")"
 [[ $(grep -c '^step ' "$folder/followed") == "$steps" ]] || fail_test "the view left out steps"
 grep -q 'the backbone of the run away does not answer' "$folder/followed" \

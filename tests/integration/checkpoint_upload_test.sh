@@ -71,7 +71,7 @@ grep -E 'step .* proven .*user [0-9]+, host [0-9]+, result up_[0-9]+_[0-9]+' "$o
 [[ $(sql "select count(*) from dedloc_suspicion") == 0 ]] || fail_test "an honest job is suspected"
 
 echo "both jobs are valid, the one that uploaded no state too"
-"$dedloc" run wait --project "$project" --name up --timeout 600 >"$output" 2>&1 \
+"$dedloc" run wait --project "$project" --name up --timeout 6000 >"$output" 2>&1 \
     || fail_test "the run does not end"
 await 60 "the verdicts on both jobs" judged 2
 [[ $(sql "select count(*) from result where validate_state = 2 or outcome = 3") == 0 ]] \

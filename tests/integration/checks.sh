@@ -55,9 +55,10 @@ none_left() {
     fail_test "$1 left processes running: $pid"
 }
 
-# await SECONDS WHAT COMMAND...: waits until the command succeeds.
+# await SECONDS WHAT COMMAND...: waits until the command succeeds, at most for ten times as long as
+# that takes on a machine that does nothing else.
 await() {
-    local deadline=$((SECONDS + $1)) what=$2
+    local deadline=$((SECONDS + 10 * $1)) what=$2
     shift 2
     until "$@"; do
         [[ $SECONDS -lt $deadline ]] || fail_test "waited in vain for $what"

@@ -154,7 +154,7 @@ for suite in "${suites[@]}"; do
     for name in trainer aggregator; do disk_of[$suite/$name]=$(disk "$suite" "$name"); done
 done
 output=$folder/log
-"$dedloc" run wait --project "$project" --name first --timeout 300 >"$output" 2>&1 \
+"$dedloc" run wait --project "$project" --name first --timeout 3000 >"$output" 2>&1 \
     || fail_test "the run does not end"
 "$dedloc" run report --project "$project" --name first >"$output" 2>&1 || fail_test "no agreement"
 grep -E "equal at all members at $steps of $steps steps" "$output" || fail_test "digests differ"

@@ -82,7 +82,7 @@ sql "insert into team (userid, name, name_lc) values (1, 'Team', 'team'), (1, 'O
     values ('ticket', 1, 1, 1, 'many keys', 1, 2)"
 
 "$programs/dedloc-credit" --project "$project" --once 2>/dev/null # its next pass is in minutes
-keep run wait --project "$project" --name short --timeout 60
+keep run wait --project "$project" --name short --timeout 600
 keep host ban --project "$project" attic
 keep host unban --project "$project" attic
 keep key ban --project "$project" "$(printf '%064d' 7)"

@@ -240,7 +240,7 @@ echo "the runs end"
 go_on "${runs[@]}"
 # Users are paid for every run: a report taken while another run is still being paid has other sums.
 for run in "${runs[@]}"; do
-    control run wait --name "$run" --timeout 300 || fail_test "$run does not end"
+    control run wait --name "$run" --timeout 3000 || fail_test "$run does not end"
     control run report --name "$run" | grep -E 'digests|credit' || fail_test "$run: no report"
 done
 for run in "${runs[@]}"; do

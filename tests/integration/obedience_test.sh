@@ -201,7 +201,7 @@ trains 2
 
 echo "the run ends"
 output=$folder/report
-"$dedloc" run wait --project "$project" --name obey --timeout 300 >"$output" 2>&1 \
+"$dedloc" run wait --project "$project" --name obey --timeout 3000 >"$output" 2>&1 \
     || fail_test "the run does not end"
 "$dedloc" run report --project "$project" --name obey >"$output" 2>&1 || fail_test "no agreement"
 grep -E 'equal at all members|credit' "$output"

@@ -85,7 +85,7 @@ class ControlledProject : public OfficialProject {
     }
     template <class Condition>
     void await(const Condition& condition) {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes{10};
         while (!condition()) {
             INFO(logs());
             REQUIRE(std::chrono::steady_clock::now() < deadline);
