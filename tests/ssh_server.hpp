@@ -57,7 +57,7 @@ class SshServer {
         return "ssh://" + user() + "@127.0.0.1:" + std::to_string(port_) + remote.string();
     }
     std::uint16_t port() const { return port_; }
-    /// With the server's and the client's keys.
+    /// The folder that holds the keys of the server and of the client.
     const std::filesystem::path& folder() const { return folder_.path(); }
 
   private:

@@ -88,8 +88,9 @@ std::array<std::byte, 32> KeyPair::seed() const {
 }
 
 Signature KeyPair::sign(std::span<const std::byte> bytes) const {
-    if (simulations > 0)
+    if (simulations > 0) {
         return simulated(signers.try_emplace(public_, secret_).first->second, bytes);
+    }
     Signature signature;
     crypto_sign_detached(raw(signature.data()), nullptr, raw(bytes.data()), bytes.size(),
                          raw(secret_.data()));

@@ -133,6 +133,13 @@ class Coordinator {
     /// A member that needs no longer than this for one vector is not slow, and is waited for.
     static constexpr Duration kAlwaysGiven = std::chrono::seconds{120};
 
+    /// A member whose link was lost during the round.
+    struct HungUp {
+        PeerKey peer;
+        Exclusions::Account account;
+        Duration waited;  ///< time since the Call or the plan
+    };
+
     bool is_eligible(const PeerKey& peer, const membership::Known& known) const;
     bool is_called(const PeerKey& peer, const membership::Known& known) const;
     bool trains(const PeerKey& peer) const;
@@ -227,12 +234,6 @@ class Coordinator {
     const membership::Voter& voter_;
     membership::Election& election_;
     const Member& own_;
-    /// A member whose link was lost during the round.
-    struct HungUp {
-        PeerKey peer;
-        Exclusions::Account account;
-        Duration waited;  ///< for it, since the Call or the plan
-    };
     Attendances attendances_;
     progress::TargetBatch batch_;
 

@@ -183,7 +183,7 @@ void Coordinator::judge_stalls(Outbox& out) {
     }
     // Most machines or links have become slower than planned: that is the fault of none of them. Or
     // a few members, maybe the only reducer, lie, or their own links fail: these are believed as
-    // often as others.
+    // often as others, but are charged also while no link is known.
     if (2 * failed.size() > seats_.size()) {
         std::set<PeerKey> witnesses;
         for (const PeerKey& peer : failed) {

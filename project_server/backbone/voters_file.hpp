@@ -21,8 +21,8 @@ struct WantedVoter {
     PeerKey key;  ///< the voter's key
     /// When the ticket of its appointment expires; 0: it has none.
     formats::UtcSeconds ticket_expires{};
-    /// Where its control plane is reached (control::RemoteEnd::text()), if that is on another
-    /// machine; empty: it is not.
+    /// Address of its control plane (control::RemoteEnd::text()) if it is on another machine; else
+    /// empty.
     std::string control{};
     bool operator==(const WantedVoter&) const = default;
 };

@@ -13,6 +13,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/privileges.hpp"
+#include "peer/platform/scratch_folder.hpp"
 #include "project_server/cli/app_versions.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
@@ -52,7 +53,7 @@ struct SignOptions {
 };
 
 /// The version's files; those that are made for it lie in `scratch`.
-packaging::Package package_of(const AppOptions& options, const packaging::ScratchFolder& scratch) {
+packaging::Package package_of(const AppOptions& options, const platform::ScratchFolder& scratch) {
     if (options.binary.empty() == options.package.empty()) {
         throw InputError("one of --binary and --package is needed");
     }
@@ -129,7 +130,7 @@ void print_version(const AppOptions& options, const Kind& kind, const server::Ap
 /// Root may read what the project's owner may not, such as libraries in root's own folders. So it
 /// gathers the files as root, and gives the owner copies.
 std::optional<packaging::Package> gathered_by_root(const AppOptions& options,
-                                                   const packaging::ScratchFolder& scratch) {
+                                                   const platform::ScratchFolder& scratch) {
     const auto owner = platform::owner_of(options.project);
     if (!platform::is_root() || owner == "root") return std::nullopt;
     auto package = package_of(options, scratch);
@@ -145,7 +146,7 @@ void add(const AppOptions& options) {
     progress->say("looking for the libraries of the program");
     server::read_settings(options.project);
     // The owner may not look into root's folder for temporary files.
-    const packaging::ScratchFolder scratch{server::state_folder(options.project)};
+    const platform::ScratchFolder scratch{server::state_folder(options.project)};
     auto gathered = gathered_by_root(options, scratch);
     const auto project = existing_project(options.project);  // becomes the project's owner
     const auto package = gathered ? *std::move(gathered) : package_of(options, scratch);
@@ -175,7 +176,7 @@ void add(const AppOptions& options) {
 void make_package(const AppOptions& options, const fs::path& folder) {
     std::optional<Progress> progress{std::in_place, options.prints_json};
     progress->say("looking for the libraries of the program");
-    const packaging::ScratchFolder scratch;
+    const platform::ScratchFolder scratch;
     const auto package = package_of(options, scratch);
     packaging::write_package(package, folder);
     progress.reset();
@@ -193,7 +194,7 @@ void make_package(const AppOptions& options, const fs::path& folder) {
 }
 
 void sign(const SignOptions& options) {
-    const packaging::ScratchFolder scratch;
+    const platform::ScratchFolder scratch;
     const auto package = package_of(options.app, scratch);
     const auto names = server::sign_files(package.files, options.key, options.folder);
     if (options.app.prints_json) {

@@ -99,10 +99,12 @@ void Supervisor::ended(Kept& kept, int status, Clock::time_point now) {
         log_info("{} is done", kept.daemon.name);
         return;
     }
-    if (now - kept.started >= kGoodRun) kept.pause = 0ms;
+    const bool was_good = now - kept.started >= kGoodRun;
+    if (was_good) kept.pause = 0ms;
     kept.pause = std::clamp<std::chrono::milliseconds>(kept.pause * 2, kFirstPause, kMaxPause);
     kept.retry = now + kept.pause;
-    const std::string why = platform::failure_in(log_of(kept.daemon.name), kept.log_begin);
+    // The first error of a long log says nothing of its end.
+    const std::string why = was_good ? std::string{} : failure_of(kept.daemon.name);
     log_warning("{} ended with status {}; restarting it in {} ms{}", kept.daemon.name, status,
                 kept.pause.count(), why.empty() ? "" : fmt::format(". Its log says: {}", why));
 }

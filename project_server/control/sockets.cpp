@@ -77,8 +77,9 @@ std::string SocketFolder::path(const std::string& name) const {
 }
 
 Socket::Socket(Kind kind) : handle_(std::make_unique<SocketHandle>(kind_of(kind))) {
-    if (kind == Kind::kSubscribe)
+    if (kind == Kind::kSubscribe) {
         check(nng_sub0_socket_subscribe(handle_->get(), "", 0), "subscribe");
+    }
     // A request is sent once: who asks repeats it.
     if (kind == Kind::kRequest) {
         handle_->set_milliseconds(NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);

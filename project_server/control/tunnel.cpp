@@ -4,11 +4,8 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -28,15 +25,6 @@ constexpr std::chrono::milliseconds kFirstRestart{500};
 constexpr std::chrono::milliseconds kLastRestart{10'000};
 constexpr std::chrono::milliseconds kLookEvery{10};
 constexpr const char* kLog = "log";
-
-/// A new folder that only this user can enter.
-fs::path make_folder() {
-    std::string name = (fs::temp_directory_path() / "dedloc-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-        throw IoError(fmt::format("cannot make the folder {}: {}", name, std::strerror(errno)));
-    }
-    return name;
-}
 
 /// Needs no terminal, asks nothing, and gives the other machine nothing to use. The rest is up to
 /// the user's ssh_config, which cannot make it share a connection or go to the background.
@@ -61,28 +49,24 @@ platform::Command ssh_command(const RemoteEnd& end, const fs::path& folder) {
 
 }  // namespace
 
-Tunnel::Tunnel(RemoteEnd end)
-    : end_(std::move(end)), folder_(make_folder()), backoff_(kFirstRestart) {
+Tunnel::Tunnel(RemoteEnd end) : end_(std::move(end)), backoff_(kFirstRestart) {
     start();
 }
 
 Tunnel::~Tunnel() {
-    if (ssh_) {
-        ::kill(*ssh_, SIGTERM);
-        (void)platform::wait_for_child(*ssh_);
-    }
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
+    if (!ssh_) return;
+    ::kill(*ssh_, SIGTERM);
+    (void)platform::wait_for_child(*ssh_);
 }
 
 void Tunnel::start() {
     std::error_code ignored;
     for (const char* const name : {kCommandsSocket, kEventsSocket, kLog}) {
-        fs::remove(folder_ / name, ignored);
+        fs::remove(folder() / name, ignored);
     }
     try {
-        ssh_ = platform::spawn(ssh_command(end_, folder_),
-                               {.output = folder_ / kLog, .output_mode = 0600});
+        ssh_ = platform::spawn(ssh_command(end_, folder()),
+                               {.output = folder() / kLog, .output_mode = 0600});
     } catch (const IoError& error) {
         ended(error.what());
     }
@@ -102,13 +86,13 @@ bool Tunnel::is_up() {
     if (!ssh_ && Clock::now() >= start_at_) start();
     if (!ssh_) return false;
     if (platform::poll_child(*ssh_)) {
-        std::string why = platform::failure_in(folder_ / kLog);
+        std::string why = platform::failure_in(folder() / kLog);
         while (why.ends_with('\r')) why.pop_back();  // ssh ends its lines as terminals do
         ended(why);
         return false;
     }
     std::error_code absent;
-    if (!fs::exists(folder_ / kEventsSocket, absent)) return false;
+    if (!fs::exists(folder() / kEventsSocket, absent)) return false;
     backoff_ = kFirstRestart;
     failure_.clear();
     return true;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "peer/platform/scratch_folder.hpp"
 #include "project_server/control/place.hpp"
 
 namespace dedloc::control {
@@ -26,7 +27,7 @@ class Tunnel {
     Tunnel& operator=(const Tunnel&) = delete;
 
     /// The folder of the sockets. ssh accepts every connection, then closes it if no voter works.
-    const std::filesystem::path& folder() const { return folder_; }
+    const std::filesystem::path& folder() const { return folder_.path(); }
     /// Whether ssh is connected, as far as it knows: it takes 10 s to notice a dead connection.
     /// Starts ssh again if it has ended, after 0.5 s to 10 s.
     bool is_up();
@@ -40,7 +41,7 @@ class Tunnel {
     void ended(const std::string& why);
 
     const RemoteEnd end_;
-    const std::filesystem::path folder_;
+    const platform::ScratchFolder folder_;
     std::optional<pid_t> ssh_;           ///< nothing: not running
     std::chrono::milliseconds backoff_;  ///< pause between an end and the next start
     Clock::time_point start_at_{};       ///< the next start, unless it is running

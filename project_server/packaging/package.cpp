@@ -1,13 +1,10 @@
 #include "project_server/packaging/package.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <set>
 #include <utility>
@@ -182,20 +179,6 @@ Package read_package(const fs::path& folder) {
     }
     package.kernel = kernel_for(package.files);
     return package;
-}
-
-ScratchFolder::ScratchFolder(const fs::path& parent) {
-    std::string pattern = (parent / ".dedloc.unfinished-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-        throw IoError(fmt::format("cannot make a temporary folder in {}: {}", parent.string(),
-                                  std::strerror(errno)));
-    }
-    path_ = pattern;
-}
-
-ScratchFolder::~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
 }
 
 }  // namespace dedloc::packaging

@@ -42,19 +42,4 @@ void write_package(const Package& package, const std::filesystem::path& folder);
 /// The package that write_package() has put there. Errors: InputError (none is there), IoError.
 Package read_package(const std::filesystem::path& folder);
 
-/// A folder for temporary files, which ends with the object. Errors: IoError.
-class ScratchFolder {
-  public:
-    explicit ScratchFolder(
-        const std::filesystem::path& parent = std::filesystem::temp_directory_path());
-    ~ScratchFolder();
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-    /// The folder.
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
-
 }  // namespace dedloc::packaging
