@@ -98,6 +98,24 @@ TEST_CASE("the product uses every function and class that it declares", "[tidy]"
     CHECK(describe(check_callers(tree())) == "");
 }
 
+TEST_CASE("the hook of git accepts subjects of commits that begin with an area", "[tidy]") {
+    const auto status = [](const std::string& subject) {
+        return run("printf '%s\\n' " + platform::shell_word(subject) + " | " +
+                   platform::shell_word(DEDLOC_SOURCE_ROOT "/.githooks/commit-msg") +
+                   " /dev/stdin 2>&1")
+            .status;
+    };
+    CHECK(status("round: call the members") == 0);
+    CHECK(status("round, membership, setup: pass on the reason") == 0);
+    CHECK(status("Merge branch 'rounds'") == 0);
+    CHECK(status("round: " + std::string(65, 'x')) == 0);
+    CHECK(status("round: " + std::string(66, 'x')) == 1);
+    CHECK(status("peer/round: call the members") == 1);
+    CHECK(status("call the members") == 1);
+    CHECK(status("round: call the members.") == 1);
+    CHECK(status("") == 1);
+}
+
 TEST_CASE("every source is as clang-format leaves it", "[tidy]") {
     if (run("clang-format-14 --version").status != 0) {
         std::cout << "skipped: clang-format-14 is not installed, formatting was not checked\n";
