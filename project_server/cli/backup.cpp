@@ -19,9 +19,9 @@
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/ledger_states.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/archive.hpp"
 #include "project_server/cli/project.hpp"
-#include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/database/dump.hpp"
 #include "project_server/json/value.hpp"
@@ -149,7 +149,7 @@ class BackupRun {
         }
         for (const auto& file : files) progress_.total += size_of(file.path);
         add(files);
-        for (const auto& run : runs) add_history(read_run_files(run));
+        for (const auto& run : runs) add_history(backbone::read_run_files(run));
         archive_.finish();
         const Backup backup{.file = target_,
                             .bytes = fs::file_size(scratch_.path() / "archive"),
@@ -186,7 +186,7 @@ class BackupRun {
     }
     /// The ledger as it is now, and the checkpoint of the state that it leads to, which the
     /// backbone writes a moment after the record: with both, the restored one goes on at once.
-    void add_history(const RunFiles& run) {
+    void add_history(const backbone::RunFiles& run) {
         backbone::LedgerStates states;
         std::uint64_t ledger_bytes = 0;
         StepIndex step;
@@ -206,7 +206,7 @@ class BackupRun {
     }
     /// Adds those that the ledger leads to, newest first, until one that it proves. False if that
     /// of `last` is not among them, or one has been removed before it could be opened.
-    bool add_checkpoints(const RunFiles& run, const backbone::LedgerStates& states,
+    bool add_checkpoints(const backbone::RunFiles& run, const backbone::LedgerStates& states,
                          StepIndex last) {
         if (!fs::is_directory(run.checkpoints())) return true;
         bool has_last = last == StepIndex{0};

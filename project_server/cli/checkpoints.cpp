@@ -10,7 +10,7 @@ namespace {
 
 using backbone::Standing;
 
-Verdict judge(const RunFiles& files, const backbone::LedgerProof& proof,
+Verdict judge(const backbone::RunFiles& files, const backbone::LedgerProof& proof,
               const formats::CheckpointHead& head) {
     const std::uint64_t step = head.step.value();
     switch (proof.judge(head)) {
@@ -39,7 +39,7 @@ Verdict judge(const RunFiles& files, const backbone::LedgerProof& proof,
 
 }  // namespace
 
-backbone::LedgerProof read_proof(const RunFiles& files,
+backbone::LedgerProof read_proof(const backbone::RunFiles& files,
                                  const backbone::LedgerProof::Progress& progress) {
     if (!std::filesystem::exists(files.ledger())) {
         throw InputError(fmt::format("the run {} has no ledger yet: its backbone has not started",
@@ -48,7 +48,7 @@ backbone::LedgerProof read_proof(const RunFiles& files,
     return backbone::LedgerProof{files.ledger(), files.run, progress};
 }
 
-std::vector<CheckpointLine> checkpoints_of(const RunFiles& files,
+std::vector<CheckpointLine> checkpoints_of(const backbone::RunFiles& files,
                                            const backbone::LedgerProof& proof) {
     std::vector<CheckpointLine> lines;
     for (const auto& entry : backbone::list_checkpoints(files.checkpoints(), files.id)) {
@@ -57,7 +57,7 @@ std::vector<CheckpointLine> checkpoints_of(const RunFiles& files,
     return lines;
 }
 
-Verdict verify_checkpoint(const RunFiles& files, const backbone::LedgerProof& proof,
+Verdict verify_checkpoint(const backbone::RunFiles& files, const backbone::LedgerProof& proof,
                           const std::filesystem::path& file,
                           const backbone::CheckpointFile::Visitor& visit) {
     try {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "project_server/backbone/ledger_proof.hpp"
-#include "project_server/cli/run_files.hpp"
+#include "project_server/backbone/run_files.hpp"
 
 namespace dedloc::cli {
 
 /// Opens the ledger of the run and verifies all of it.
 /// Errors   InputError: there is no ledger yet, or it cannot be trusted; IoError
-backbone::LedgerProof read_proof(const RunFiles& files,
+backbone::LedgerProof read_proof(const backbone::RunFiles& files,
                                  const backbone::LedgerProof::Progress& progress = {});
 
 /// One checkpoint of the run's folder.
@@ -22,7 +22,7 @@ struct CheckpointLine {
     backbone::Standing standing{};   ///< what the ledger says of its digest
 };
 /// The checkpoints in the run's folder, newest first. Does not read the states.
-std::vector<CheckpointLine> checkpoints_of(const RunFiles& files,
+std::vector<CheckpointLine> checkpoints_of(const backbone::RunFiles& files,
                                            const backbone::LedgerProof& proof);
 
 /// The result of verify_checkpoint().
@@ -34,7 +34,7 @@ struct Verdict {
 /// Checks a file from any source: that it is a checkpoint of the run's size, that the ledger proves
 /// the digest that it names, and that its bytes have this digest. Cost: reads the file once.
 /// Errors: IoError: the file cannot be read.
-Verdict verify_checkpoint(const RunFiles& files, const backbone::LedgerProof& proof,
+Verdict verify_checkpoint(const backbone::RunFiles& files, const backbone::LedgerProof& proof,
                           const std::filesystem::path& file,
                           const backbone::CheckpointFile::Visitor& visit = {});
 

@@ -14,6 +14,7 @@
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/backbone/remote_voters.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/find_run.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/run_control.hpp"
 #include "project_server/cli/run_view.hpp"
@@ -35,10 +36,10 @@ struct LiveChoice {
     bool follows = false;
     bool prints_json = false;
 
-    RunFiles files() const {
-        if (!folder.empty()) return read_run_files(folder);
+    backbone::RunFiles files() const {
+        if (!folder.empty()) return backbone::read_run_files(folder);
         if (project.empty()) throw InputError("name a run: --project with --name, or --folder");
-        return read_run_files(project, run);
+        return find_run(project, run);
     }
 };
 

@@ -11,6 +11,7 @@
 #include "peer/base/error.hpp"
 #include "project_server/cli/checkpoints.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/find_run.hpp"
 #include "project_server/cli/model_export.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
@@ -29,14 +30,14 @@ struct CheckpointOptions {
     std::vector<fs::path> files;
     bool prints_json = false;
 
-    RunFiles read() const {
-        if (!folder.empty()) return read_run_files(folder);
+    backbone::RunFiles read() const {
+        if (!folder.empty()) return backbone::read_run_files(folder);
         if (project.empty()) throw InputError("name a run: --project with --name, or --folder");
-        return read_run_files(project, run);
+        return find_run(project, run);
     }
 };
 
-backbone::LedgerProof proof_of(const RunFiles& files, Progress& progress) {
+backbone::LedgerProof proof_of(const backbone::RunFiles& files, Progress& progress) {
     return read_proof(files, [&](std::uint64_t done, std::uint64_t total) {
         progress.share("verifying the ledger",
                        static_cast<double>(done) / static_cast<double>(total));
@@ -61,7 +62,7 @@ std::string source_of(const backbone::CheckpointEntry& file) {
 }
 
 template <class Checkpoints>
-void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
+void print_list_json(const backbone::RunFiles& files, const backbone::LedgerProof& proof,
                      const Checkpoints& checkpoints) {
     json::Value::List list;
     for (const auto& [file, standing] : checkpoints) {
@@ -82,7 +83,7 @@ void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
 }
 
 void list(const CheckpointOptions& options) {
-    const RunFiles files = options.read();
+    const backbone::RunFiles files = options.read();
     Progress progress{options.prints_json};
     const auto proof = proof_of(files, progress);
     const auto checkpoints = checkpoints_of(files, proof);
@@ -97,7 +98,7 @@ void list(const CheckpointOptions& options) {
 }
 
 void verify(const CheckpointOptions& options) {
-    const RunFiles files = options.read();
+    const backbone::RunFiles files = options.read();
     Progress progress{options.prints_json};
     const auto proof = proof_of(files, progress);
     std::vector<fs::path> wanted = options.files;

@@ -13,8 +13,9 @@
 #include "peer/platform/files.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger_proof.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/checkpoints.hpp"
-#include "project_server/cli/run_files.hpp"
+#include "project_server/cli/find_run.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/huggingface/albert_config.hpp"
@@ -39,7 +40,7 @@ constexpr int kMaxListings = 20;
 class ModelWriter {
   public:
     ModelWriter(const fs::path& path, const formats::RunFile& run)
-        : ranges_(parameter_ranges(run)), file_(path) {
+        : ranges_(backbone::parameter_ranges(run)), file_(path) {
         std::vector<huggingface::StoredTensor> tensors;
         for (const auto& tensor : run.tensors) {
             tensors.push_back({.name = tensor.name, .type = "F32", .shape = tensor.shape});
@@ -51,7 +52,7 @@ class ModelWriter {
     void take(std::uint64_t offset, std::span<const std::byte> bytes) {
         const std::uint64_t end = offset + bytes.size();
         for (; next_ < ranges_.size() && ranges_[next_].begin < end; ++next_) {
-            const ByteRange& range = ranges_[next_];
+            const backbone::ByteRange& range = ranges_[next_];
             const std::uint64_t from = std::max(range.begin, offset);
             file_.write(bytes.subspan(static_cast<std::size_t>(from - offset),
                                       static_cast<std::size_t>(std::min(range.end, end) - from)));
@@ -61,7 +62,7 @@ class ModelWriter {
     void finish() { file_.finish(); }
 
   private:
-    const std::vector<ByteRange> ranges_;
+    const std::vector<backbone::ByteRange> ranges_;
     platform::FileWriter file_;
     std::size_t next_ = 0;  ///< the range that is being written
 };
@@ -69,7 +70,8 @@ class ModelWriter {
 /// Finds the checkpoints that may be exported, newest first, and opens one after the other.
 class ProvenCheckpoints {
   public:
-    ProvenCheckpoints(const RunFiles& files, LedgerProof& proof, std::optional<StepIndex> step)
+    ProvenCheckpoints(const backbone::RunFiles& files, LedgerProof& proof,
+                      std::optional<StepIndex> step)
         : files_(files), proof_(proof), step_(step) {}
 
     /// The newest one that has not been returned yet; null: there is none.
@@ -102,13 +104,14 @@ class ProvenCheckpoints {
                proof_.judge(head) == Standing::kProven;
     }
 
-    const RunFiles& files_;
+    const backbone::RunFiles& files_;
     LedgerProof& proof_;
     const std::optional<StepIndex> step_;
     std::vector<CheckpointHead> refused_;  ///< returned before
 };
 
-[[noreturn]] void refuse_without_checkpoint(const RunFiles& files, const ExportOptions& options) {
+[[noreturn]] void refuse_without_checkpoint(const backbone::RunFiles& files,
+                                            const ExportOptions& options) {
     if (options.step) {
         throw InputError(fmt::format(
             "the run {} has no checkpoint of step {} that its ledger proves: see dedloc run "
@@ -121,8 +124,8 @@ class ProvenCheckpoints {
 
 /// Copies the checkpoint's parameters. False if its bytes have not the digest that it names; the
 /// file is then not finished.
-bool write_tensors(const fs::path& path, const RunFiles& files, const CheckpointFile& checkpoint,
-                   const ExportOptions& options) {
+bool write_tensors(const fs::path& path, const backbone::RunFiles& files,
+                   const CheckpointFile& checkpoint, const ExportOptions& options) {
     const double total = static_cast<double>(checkpoint.head().state_bytes());
     ModelWriter writer{path, files.run};
     const Digest digest = checkpoint.read_all([&](std::uint64_t offset, auto bytes) {
@@ -137,7 +140,7 @@ bool write_tensors(const fs::path& path, const RunFiles& files, const Checkpoint
 }
 
 /// Writes model.safetensors from the checkpoint that the options name.
-CheckpointHead write_given_model(const fs::path& path, const RunFiles& files,
+CheckpointHead write_given_model(const fs::path& path, const backbone::RunFiles& files,
                                  const ExportOptions& options) {
     const CheckpointFile checkpoint{options.checkpoint, files.id};
     const CheckpointHead head = checkpoint.head();
@@ -156,8 +159,8 @@ CheckpointHead write_given_model(const fs::path& path, const RunFiles& files,
 }
 
 /// Writes model.safetensors from a proven checkpoint. The head of the state that it holds.
-CheckpointHead write_model(const fs::path& path, const RunFiles& files, LedgerProof& proof,
-                           const ExportOptions& options) {
+CheckpointHead write_model(const fs::path& path, const backbone::RunFiles& files,
+                           LedgerProof& proof, const ExportOptions& options) {
     ProvenCheckpoints checkpoints{files, proof, options.step};
     while (const auto checkpoint = checkpoints.next()) {
         const CheckpointHead head = checkpoint->head();
@@ -167,8 +170,8 @@ CheckpointHead write_model(const fs::path& path, const RunFiles& files, LedgerPr
     refuse_without_checkpoint(files, options);
 }
 
-void write_tokenizer_files(const fs::path& folder, const RunFiles& files) {
-    const Buffer bytes = platform::read_file(files.tokenizer(), kMaxTokenizerBytes);
+void write_tokenizer_files(const fs::path& folder, const backbone::RunFiles& files) {
+    const Buffer bytes = platform::read_file(files.tokenizer(), backbone::kMaxTokenizerBytes);
     const auto model = huggingface::parse_sentencepiece(bytes);
     if (model.pieces.size() != files.run.model.vocabulary) {
         throw InputError(fmt::format("{} has {} pieces, and the run's model {}",
@@ -190,7 +193,8 @@ void write_tokenizer_files(const fs::path& folder, const RunFiles& files) {
 }
 
 /// The run's ledger, verified; null if it has none yet.
-std::unique_ptr<LedgerProof> proof_for(const RunFiles& files, const ExportOptions& options) {
+std::unique_ptr<LedgerProof> proof_for(const backbone::RunFiles& files,
+                                       const ExportOptions& options) {
     if (!options.checkpoint.empty() && !fs::exists(files.ledger())) return nullptr;
     const auto progress = [&](std::uint64_t done, std::uint64_t total) {
         if (!options.progress) return;
@@ -212,7 +216,7 @@ huggingface::Provenance provenance_of(const CheckpointHead& head, const LedgerPr
 }  // namespace
 
 ExportedModel export_model(const ExportOptions& options) {
-    const RunFiles files = read_run_files(options.project, options.run);
+    const backbone::RunFiles files = find_run(options.project, options.run);
     UnfinishedFolder folder{options.folder};
     const auto proof = proof_for(files, options);
     write_tokenizer_files(folder.path(), files);

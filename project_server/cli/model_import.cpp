@@ -18,7 +18,7 @@
 #include "peer/state/run_state.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/backbone/checkpoint_file.hpp"
-#include "project_server/cli/run_files.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/model_weights.hpp"
 #include "project_server/huggingface/tokenizer_reader.hpp"
@@ -155,7 +155,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
     imported.initialised = require_same_tensors(weights, run.tensors);
     if (!imported.initialised.empty()) imported.state = first_values(run, imported.initialised);
     imported.state.resize(vectors * static_cast<std::size_t>(formats::element_count(run)));
-    const auto ranges = parameter_ranges(run);
+    const auto ranges = backbone::parameter_ranges(run);
     for (std::size_t t = 0; t < ranges.size(); ++t) {
         const std::string stored = stored_name(weights, run.tensors[t].name);
         if (stored.empty()) continue;
@@ -182,8 +182,8 @@ void require_tokenizer(const fs::path& folder, const fs::path& tokenizer) {
                         "the model was trained on",
                         folder.string()));
     }
-    if (platform::read_file(file, kMaxTokenizerBytes) !=
-        platform::read_file(tokenizer, kMaxTokenizerBytes)) {
+    if (platform::read_file(file, backbone::kMaxTokenizerBytes) !=
+        platform::read_file(tokenizer, backbone::kMaxTokenizerBytes)) {
         throw InputError(
             fmt::format("{} is not the tokenizer that made the corpus: build the "
                         "corpus with it, so that token ids mean the same",

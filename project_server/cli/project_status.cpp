@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/check/public_address.hpp"
 #include "project_server/cli/daemon_files.hpp"
 #include "project_server/cli/last_backup.hpp"
@@ -115,7 +116,7 @@ json::Value run_in(const fs::path& folder) {
     json::Value run;
     run.set("name", folder.filename().string());
     try {
-        const RunStatus status = present_status(read_run_files(folder));
+        const RunStatus status = present_status(backbone::read_run_files(folder));
         run.set("state", status.state)
             .set("step", status.lines.empty() ? 0 : status.lines.back().step)
             .set("steps", status.steps)

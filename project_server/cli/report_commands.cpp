@@ -13,9 +13,9 @@
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/admin/suspicion_list.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/find_run.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/run.hpp"
-#include "project_server/cli/run_files.hpp"
 #include "project_server/cli/run_view.hpp"
 #include "project_server/settings.hpp"
 
@@ -228,7 +228,7 @@ Facts facts_of(server::Database& database, const fs::path& project, const std::s
                 .sums = run_report(database, run, server::is_official(project))};
     const auto& lines = facts.status.lines;
     if (lines.empty()) throw Error(fmt::format("the run {} has no step yet", run));
-    const auto vocabulary = read_run_files(project, run).run.model.vocabulary;
+    const auto vocabulary = find_run(project, run).run.model.vocabulary;
     facts.first_loss = lines.front().loss;
     facts.untrained_loss = std::log(static_cast<double>(vocabulary)) + std::log(2.0);
     facts.last_loss = mean_of_last_losses(lines);

@@ -18,10 +18,10 @@
 #include "peer/platform/privileges.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/restored_votes.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/archive.hpp"
 #include "project_server/cli/external_database.hpp"
 #include "project_server/cli/project.hpp"
-#include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/cli/upgrade.hpp"
 #include "project_server/database/dump.hpp"
@@ -232,10 +232,11 @@ class RestoreRun {
             folders.push_back(entry.path());
         }
         std::ranges::sort(folders);
-        for (const auto& folder : folders) runs.push_back(begin_run(read_run_files(folder)));
+        for (const auto& folder : folders)
+            runs.push_back(begin_run(backbone::read_run_files(folder)));
         return runs;
     }
-    RestoredRun begin_run(const RunFiles& files) const {
+    RestoredRun begin_run(const backbone::RunFiles& files) const {
         Head head = genesis(files.id, files.run.backbone_key);
         if (fs::exists(files.ledger())) {
             backbone::LedgerReader reader{files.ledger(), {files.id, files.run.backbone_key}};

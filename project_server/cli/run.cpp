@@ -18,9 +18,9 @@
 #include "peer/platform/mapped_file.hpp"
 #include "peer/platform/ports.hpp"
 #include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/model_import.hpp"
 #include "project_server/cli/model_presets.hpp"
-#include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/corpus/sample_cost.hpp"
@@ -97,7 +97,7 @@ std::uint16_t peer_port(const fs::path& project, const server::Settings& setting
     std::set<std::uint16_t> taken;
     for (const auto& entry : fs::directory_iterator(server::state_folder(project) / "runs")) {
         if (!fs::exists(entry.path() / "run.json")) continue;
-        for (const Endpoint& seed : read_run_files(entry.path()).run.dht_seeds) {
+        for (const Endpoint& seed : backbone::read_run_files(entry.path()).run.dht_seeds) {
             taken.insert(seed.port);
         }
     }

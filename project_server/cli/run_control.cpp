@@ -13,6 +13,7 @@
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/pending_revocations.hpp"
 #include "project_server/backbone/remote_voters.hpp"
+#include "project_server/cli/find_run.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -37,7 +38,7 @@ std::unique_ptr<platform::FolderLock> lock_of(const fs::path& folder) {
     }
 }
 
-std::optional<SignedPause> last_pause(const RunFiles& files) {
+std::optional<SignedPause> last_pause(const backbone::RunFiles& files) {
     return backbone::read_pause(files.pause(), files.id, files.run.project_key);
 }
 
@@ -45,7 +46,7 @@ std::optional<SignedPause> last_pause(const RunFiles& files) {
 std::optional<SignedPause> write_order(const fs::path& project, RunHistory& history,
                                        bool is_paused) {
     history.update();
-    const RunFiles& files = history.files();
+    const backbone::RunFiles& files = history.files();
     if (!history.final_digest().empty()) {
         throw InputError(fmt::format("the run {} is finished", files.run.name));
     }
@@ -117,7 +118,7 @@ void add_steps(RunStatus& status, const control::Snapshot& picture) {
 }  // namespace
 
 PauseOutcome set_paused(const fs::path& project, const std::string& run, bool is_paused) {
-    RunHistory history{read_run_files(project, run)};
+    RunHistory history{find_run(project, run)};
     const auto& folder = history.files().folder;
     control::Request request{.command = is_paused ? Command::kPause : Command::kResume};
     const auto until = std::chrono::steady_clock::now() + kStartLimit;
@@ -142,7 +143,7 @@ PauseOutcome set_paused(const fs::path& project, const std::string& run, bool is
 }
 
 std::optional<std::uint64_t> checkpoint_now(const fs::path& project, const std::string& run) {
-    const auto answer = control::ask(read_run_files(project, run).folder,
+    const auto answer = control::ask(find_run(project, run).folder,
                                      {.command = Command::kCheckpoint}, kCheckpointLimit);
     if (answer.outcome == Outcome::kUnknown) {
         throw IoError(fmt::format("the backbone of the run {} does not answer", run));
@@ -152,7 +153,7 @@ std::optional<std::uint64_t> checkpoint_now(const fs::path& project, const std::
 
 bool tell_backbone(const fs::path& project, const std::string& run,
                    const control::Request& request) {
-    const auto answer = control::ask(read_run_files(project, run).folder, request);
+    const auto answer = control::ask(find_run(project, run).folder, request);
     return answer.outcome == Outcome::kAnswered && answer.reply.is_done;
 }
 
@@ -190,7 +191,7 @@ std::size_t leave_revocation(const fs::path& project, const control::Revocation&
 }
 
 RunStatus status_of(const RunHistory& history, const control::Snapshot* picture) {
-    const RunFiles& files = history.files();
+    const backbone::RunFiles& files = history.files();
     RunStatus status{.name = files.run.name,
                      .state = "running",
                      .steps = files.run.steps,
@@ -214,7 +215,7 @@ RunStatus status_of(const RunHistory& history, const control::Snapshot* picture)
     return status;
 }
 
-RunStatus present_status(const RunFiles& files) {
+RunStatus present_status(const backbone::RunFiles& files) {
     RunHistory history{files};
     std::optional<control::Snapshot> picture;
     for (const auto& place : backbone::places_of(history.files().folder)()) {

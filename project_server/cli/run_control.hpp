@@ -54,6 +54,6 @@ std::size_t leave_revocation(const std::filesystem::path& project,
 RunStatus status_of(const RunHistory& history, const control::Snapshot* picture);
 /// The run's present state, asked of the backbone that works in its folder, else of a voter on
 /// another machine. Errors: IoError.
-RunStatus present_status(const RunFiles& files);
+RunStatus present_status(const backbone::RunFiles& files);
 
 }  // namespace dedloc::cli

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/run.hpp"
-#include "project_server/cli/run_files.hpp"
 
 namespace dedloc::cli {
 
@@ -16,13 +16,13 @@ namespace dedloc::cli {
 class RunHistory {
   public:
     /// Reads nothing yet.
-    explicit RunHistory(RunFiles files) : files_(std::move(files)) {}
+    explicit RunHistory(backbone::RunFiles files) : files_(std::move(files)) {}
 
     /// Reads what is new. Errors: IoError (damaged). Cost: what is new; at first the whole file.
     void update();
 
     /// The run that it belongs to.
-    const RunFiles& files() const { return files_; }
+    const backbone::RunFiles& files() const { return files_; }
     /// All steps, ascending.
     const std::vector<StepLine>& lines() const { return lines_; }
     /// Digest of the run's last state, hex; empty until the run is finished.
@@ -34,7 +34,7 @@ class RunHistory {
     void take(const SignedGeneration& generation);
     void take(const StateCertificate& certificate);
 
-    const RunFiles files_;
+    const backbone::RunFiles files_;
     std::optional<backbone::LedgerReader> reader_;  ///< nothing before there is a ledger
     std::vector<StepLine> lines_;
     std::string final_digest_;

@@ -4,6 +4,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/cli/checkpoints.hpp"
+#include "project_server/cli/find_run.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
 namespace dedloc::cli {
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Verdict verdict_of(const StoredRun& stored, const fs::path& file) {
-    const RunFiles files = read_run_files(stored.project(), "small");
+    const backbone::RunFiles files = find_run(stored.project(), "small");
     return verify_checkpoint(files, read_proof(files), file);
 }
 
@@ -41,7 +42,7 @@ TEST_CASE("a state is proven by the ledger once the next step is decided", "[ser
     for (const char* name : {"run.json", "ledger"}) {
         fs::copy_file(stored.folder() / name, elsewhere.path() / name);
     }
-    const RunFiles files = read_run_files(elsewhere.path());
+    const backbone::RunFiles files = backbone::read_run_files(elsewhere.path());
     CHECK(verify_checkpoint(files, read_proof(files), file).is_proven);
 }
 
@@ -125,7 +126,7 @@ TEST_CASE("a ledger that another key has signed proves nothing", "[server]") {
     stored.step();
     stored.save();
     stored.step(KeyPair::generate());
-    const RunFiles files = read_run_files(stored.project(), "small");
+    const backbone::RunFiles files = find_run(stored.project(), "small");
     CHECK_THROWS_WITH(read_proof(files),
                       Catch::Contains("at step 1") && Catch::Contains("not signed by a majority"));
 }
@@ -155,12 +156,12 @@ TEST_CASE("a run file that names the first state proves it before any step", "[s
     StoredRun stored{16, 3, start};
     CHECK(verdict_of(stored, stored.save()).is_proven);
     stored.step();
-    CHECK(read_proof(read_run_files(stored.project(), "small")).head().step == StepIndex{1});
+    CHECK(read_proof(find_run(stored.project(), "small")).head().step == StepIndex{1});
     StoredRun other{16, 3, blake2b(bytes_of("another"))};
     CHECK_THAT(verdict_of(other, other.save()).sentence,
                Catch::Contains("another state at step 0"));
     other.step();
-    CHECK_THROWS_WITH(read_proof(read_run_files(other.project(), "small")),
+    CHECK_THROWS_WITH(read_proof(find_run(other.project(), "small")),
                       Catch::Contains("starts from another state"));
 }
 
@@ -170,15 +171,15 @@ TEST_CASE("the list names every checkpoint with its standing", "[server]") {
         stored.step();
         stored.save();
     }
-    const RunFiles files = read_run_files(stored.project(), "small");
+    const backbone::RunFiles files = find_run(stored.project(), "small");
     const auto lines = checkpoints_of(files, read_proof(files));
     REQUIRE(lines.size() == 3);
     CHECK(lines[0].file.head.step == StepIndex{3});
     CHECK(lines[0].standing == backbone::Standing::kLast);
     CHECK(lines[1].standing == backbone::Standing::kProven);
     CHECK(lines[2].standing == backbone::Standing::kProven);
-    CHECK_THROWS_WITH(read_run_files(stored.project(), "none"), Catch::Contains("no run none"));
-    CHECK_THROWS_AS(read_run_files(stored.project(), "../runs/small"), InputError);
+    CHECK_THROWS_WITH(find_run(stored.project(), "none"), Catch::Contains("no run none"));
+    CHECK_THROWS_AS(find_run(stored.project(), "../runs/small"), InputError);
     fs::remove(stored.folder() / "ledger");
     CHECK_THROWS_WITH(read_proof(files), Catch::Contains("has no ledger yet"));
 }

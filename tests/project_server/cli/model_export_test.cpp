@@ -10,6 +10,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/checkpoints.hpp"
 #include "project_server/cli/model_export.hpp"
 #include "project_server/huggingface/albert_config.hpp"
@@ -36,7 +37,7 @@ ExportOptions options_for(const StoredRun& stored, const fs::path& folder) {
 FloatVector parameters_in(const fs::path& folder, const formats::RunFile& run) {
     const SafetensorsFile file{folder / "model.safetensors"};
     FloatVector parameters(formats::element_count(run));
-    const auto ranges = parameter_ranges(run);
+    const auto ranges = backbone::parameter_ranges(run);
     REQUIRE(file.header().tensors.size() == run.tensors.size());
     for (std::size_t t = 0; t < ranges.size(); ++t) {
         const auto* const tensor = file.find(run.tensors[t].name);

@@ -5,9 +5,9 @@
 
 #include "peer/base/error.hpp"
 #include "peer/state/run_state.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/model_export.hpp"
 #include "project_server/cli/model_import.hpp"
-#include "project_server/cli/run_files.hpp"
 #include "project_server/huggingface/safetensors.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
@@ -73,7 +73,7 @@ TEST_CASE("a model of transformers is read with its bits", "[server]") {
         const auto elements = static_cast<std::size_t>(formats::element_count(run));
         REQUIRE(imported.state.size() == 3 * elements);
         const huggingface::SafetensorsFile file{folder / "model.safetensors"};
-        const auto ranges = parameter_ranges(run);
+        const auto ranges = backbone::parameter_ranges(run);
         for (std::size_t t = 0; t < ranges.size(); ++t) {
             FloatVector values(run.tensors[t].count());
             file.read(*file.find(run.tensors[t].name), values);
@@ -132,7 +132,7 @@ TEST_CASE("what a model for masked words lacks begins with a new run's values", 
     run.model = imported.model;
     run.tensors = formats::albert_tensors(run.model);
     const FloatVector first = state::initial_parameters(run);
-    const auto ranges = parameter_ranges(run);
+    const auto ranges = backbone::parameter_ranges(run);
     for (std::size_t t = 0; t < ranges.size(); ++t) {
         INFO(run.tensors[t].name);
         const bool is_lacking = std::ranges::count(lacking, run.tensors[t].name) != 0;

@@ -10,6 +10,7 @@
 #include "peer/base/log.hpp"
 #include "peer/formats/training_memory.hpp"
 #include "project_server/cli/checkpoints.hpp"
+#include "project_server/cli/find_run.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
 namespace dedloc::cli {
@@ -51,7 +52,7 @@ class Uploads {
 
     JudgedUpload judge(const Buffer& upload, bool was_asked = true) const {
         platform::replace_file(path(), upload);
-        const auto proof = read_proof(read_run_files(stored.project(), "small"));
+        const auto proof = read_proof(find_run(stored.project(), "small"));
         return backbone::judge_upload(
             path(), stored.run(), proof,
             {.was_asked = was_asked,
@@ -181,7 +182,7 @@ TEST_CASE("an accepted upload is a checkpoint of the run whose source is named",
     const fs::path taken = backbone::take_upload(run.path(), folder, *judged.head,
                                                  "user 7, host 12, result small_1_0");
     CHECK_FALSE(fs::exists(run.path()));
-    const RunFiles files = read_run_files(run.stored.project(), "small");
+    const backbone::RunFiles files = find_run(run.stored.project(), "small");
     const auto proof = read_proof(files);
     auto lines = checkpoints_of(files, proof);
     REQUIRE(lines.size() == 1);

@@ -4,12 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "peer/formats/run_file.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::backbone {
 
 /// The folder of a run (PROJECT/runs/NAME) or of a voter on another machine.
 struct RunFiles {
@@ -27,9 +26,7 @@ struct RunFiles {
     std::filesystem::path tokenizer_rules() const { return folder / "tokenizer.json"; }
 };
 
-/// Errors: InputError: no such project or run, or an unusable run.json.
-RunFiles read_run_files(const std::filesystem::path& project, const std::string& run);
-/// The same for any folder with a run.json. Errors: InputError.
+/// A folder with a run.json. Errors: InputError: there is none, or an unusable one.
 RunFiles read_run_files(const std::filesystem::path& folder);
 
 /// Limit of a tokenizer's file.
@@ -43,4 +40,4 @@ struct ByteRange {
 /// The ranges of the run's tensors, ascending, in the order of the run file.
 std::vector<ByteRange> parameter_ranges(const formats::RunFile& run);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::backbone

@@ -1,21 +1,11 @@
-#include "project_server/cli/run_files.hpp"
+#include "project_server/backbone/run_files.hpp"
 
 #include <fmt/format.h>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
-#include "project_server/cli/project.hpp"
 
-namespace dedloc::cli {
-
-RunFiles read_run_files(const std::filesystem::path& project, const std::string& run) {
-    const auto folder = server::state_folder(existing_project(project)) / "runs" / run;
-    const bool is_name = !run.empty() && run.find('/') == std::string::npos;
-    if (!is_name || !std::filesystem::exists(folder / "run.json")) {
-        throw InputError(fmt::format("the project has no run {}", run));
-    }
-    return read_run_files(folder);
-}
+namespace dedloc::backbone {
 
 RunFiles read_run_files(const std::filesystem::path& folder) {
     const auto whole = std::filesystem::absolute(folder);
@@ -39,4 +29,4 @@ std::vector<ByteRange> parameter_ranges(const formats::RunFile& run) {
     return ranges;
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::backbone

@@ -1,0 +1,19 @@
+#include "project_server/cli/find_run.hpp"
+
+#include <fmt/format.h>
+
+#include "peer/base/error.hpp"
+#include "project_server/cli/project.hpp"
+
+namespace dedloc::cli {
+
+backbone::RunFiles find_run(const std::filesystem::path& project, const std::string& run) {
+    const auto folder = server::state_folder(existing_project(project)) / "runs" / run;
+    const bool is_name = !run.empty() && run.find('/') == std::string::npos;
+    if (!is_name || !std::filesystem::exists(folder / "run.json")) {
+        throw InputError(fmt::format("the project has no run {}", run));
+    }
+    return backbone::read_run_files(folder);
+}
+
+}  // namespace dedloc::cli
