@@ -14,7 +14,7 @@
 #include "project_server/cli/bans.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
-#include "project_server/cli/project.hpp"
+#include "project_server/project/project.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -57,13 +57,13 @@ void unban_named(const BanChoice& chosen) {
 }
 
 void show_user(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
     print(admin::user_facts(database, admin::user_id(database, chosen.name())), chosen.prints_json);
 }
 
 void show_host(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
     print(admin::host_facts(database, admin::host_id(database, chosen.name())), chosen.prints_json);
 }
@@ -71,7 +71,7 @@ void show_host(const BanChoice& chosen) {
 /// A random password, because nothing that is typed here should stay in a shell's history.
 void replace_password(const BanChoice& chosen) {
     constexpr std::size_t kDigits = 20;  // 80 bits
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
     const auto user = admin::user_id(database, chosen.name());
     const std::string password = server::random_token().substr(0, kDigits);
@@ -83,19 +83,19 @@ void replace_password(const BanChoice& chosen) {
 }
 
 void list_users(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     print(admin::user_list(access.database(), chosen.list), chosen.prints_json);
 }
 
 void list_hosts(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     admin::ListChoice choice = chosen.list;
     if (!chosen.user.empty()) choice.user = admin::user_id(access.database(), chosen.user);
     print(admin::host_list(access.database(), choice), chosen.prints_json);
 }
 
 void list_keys(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     print(admin::key_list(access.database(), chosen.list.limit), chosen.prints_json);
 }
 

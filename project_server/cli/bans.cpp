@@ -11,10 +11,10 @@
 #include "peer/base/markup.hpp"
 #include "peer/platform/clock.hpp"
 #include "project_server/admin/lookup.hpp"
-#include "project_server/cli/project.hpp"
 #include "project_server/cli/run_control.hpp"
 #include "project_server/database/host_blacklist.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/project/project.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::cli {
@@ -37,9 +37,9 @@ void add(formats::Revocations& named, BanKind kind, std::int64_t id) {
 }
 
 /// The project's database; null while it is away.
-std::unique_ptr<ProjectDatabase> open_database(const std::filesystem::path& project) {
+std::unique_ptr<project::ProjectDatabase> open_database(const std::filesystem::path& project) {
     try {
-        return std::make_unique<ProjectDatabase>(project);
+        return std::make_unique<project::ProjectDatabase>(project);
     } catch (const server::DatabaseError& error) {
         if (!error.is_away()) throw;
         return nullptr;
@@ -47,7 +47,7 @@ std::unique_ptr<ProjectDatabase> open_database(const std::filesystem::path& proj
 }
 
 /// What the options name. Without a database (null) only ids and keys can be named.
-formats::Revocations named_by(const BanOptions& options, ProjectDatabase* access) {
+formats::Revocations named_by(const BanOptions& options, project::ProjectDatabase* access) {
     formats::Revocations named;
     for (const auto& name : options.names) {
         if (options.kind == BanKind::kKey) {
@@ -96,7 +96,7 @@ void check_reason(const std::string& reason) {
 
 BanOutcome ban(const BanOptions& options) {
     check_reason(options.reason);
-    const auto project = existing_project(options.project);
+    const auto project = project::existing_project(options.project);
     const auto access = open_database(project);
     const auto named = named_by(options, access.get());
     BanOutcome outcome{.subjects = subjects_of(named)};
@@ -114,8 +114,8 @@ BanOutcome ban(const BanOptions& options) {
 }
 
 BanOutcome unban(const BanOptions& options) {
-    const auto project = existing_project(options.project);
-    ProjectDatabase access{project};
+    const auto project = project::existing_project(options.project);
+    project::ProjectDatabase access{project};
     const auto named = named_by(options, &access);
     const control::Request request{.command = control::Command::kForgive,
                                    .revocation = as_message(named)};

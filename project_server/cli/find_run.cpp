@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "peer/base/error.hpp"
-#include "project_server/cli/project.hpp"
+#include "project_server/project/project.hpp"
 
 namespace dedloc::cli {
 
 backbone::RunFiles find_run(const std::filesystem::path& project, const std::string& run) {
-    const auto folder = server::state_folder(existing_project(project)) / "runs" / run;
+    const auto folder = server::state_folder(project::existing_project(project)) / "runs" / run;
     const bool is_name = !run.empty() && run.find('/') == std::string::npos;
     if (!is_name || !std::filesystem::exists(folder / "run.json")) {
         throw InputError(fmt::format("the project has no run {}", run));

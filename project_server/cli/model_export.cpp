@@ -16,13 +16,13 @@
 #include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/checkpoints.hpp"
 #include "project_server/cli/find_run.hpp"
-#include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/model_card.hpp"
 #include "project_server/huggingface/safetensors.hpp"
 #include "project_server/huggingface/tokenizer_files.hpp"
 #include "project_server/huggingface/tokenizer_reader.hpp"
+#include "project_server/project/unfinished_folder.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -217,7 +217,7 @@ huggingface::Provenance provenance_of(const CheckpointHead& head, const LedgerPr
 
 ExportedModel export_model(const ExportOptions& options) {
     const backbone::RunFiles files = find_run(options.project, options.run);
-    UnfinishedFolder folder{options.folder};
+    project::UnfinishedFolder folder{options.folder};
     const auto proof = proof_for(files, options);
     write_tokenizer_files(folder.path(), files);
     platform::replace_file(folder.path() / "config.json",

@@ -70,7 +70,7 @@ bool is_evaluated(const RunStatus& status) {
 }
 
 void wait(const ReportChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     const auto deadline = Clock::now() + std::chrono::seconds(chosen.seconds);
     RunStatus status;
     watch(access.database(), deadline, [&] {
@@ -95,8 +95,8 @@ void wait(const ReportChoice& chosen) {
 }
 
 void print_leaderboard(const ReportChoice& chosen) {
-    const auto project = existing_project(chosen.project);
-    ProjectDatabase access{project};
+    const auto project = project::existing_project(chosen.project);
+    project::ProjectDatabase access{project};
     const auto lines = leaderboard(access.database(), chosen.count, server::is_official(project));
     if (chosen.prints_json) {
         json::Value::List users;
@@ -116,7 +116,7 @@ void print_leaderboard(const ReportChoice& chosen) {
 }
 
 void list(const ReportChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     print(run_list(access.database()), chosen.prints_json);
 }
 
@@ -237,8 +237,8 @@ Facts facts_of(server::Database& database, const fs::path& project, const std::s
 
 /// Prints losses, digests and credit. Errors: Error when credit or digests do not agree.
 void report(const ReportChoice& chosen) {
-    const auto project = existing_project(chosen.project);
-    ProjectDatabase access{project};
+    const auto project = project::existing_project(chosen.project);
+    project::ProjectDatabase access{project};
     const Facts facts = [&] {
         const server::Transaction view{access.database()};  // the run may go on meanwhile
         return facts_of(access.database(), project, chosen.run);
@@ -254,7 +254,7 @@ void report(const ReportChoice& chosen) {
 }
 
 void print_suspicions(const ReportChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
     json::Value data;
     data.set("suspicions", admin::suspicions(database, {.run = run_number(database, chosen.run),

@@ -21,13 +21,13 @@
 #include "project_server/backbone/run_files.hpp"
 #include "project_server/cli/model_import.hpp"
 #include "project_server/cli/model_presets.hpp"
-#include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/corpus/sample_cost.hpp"
 #include "project_server/corpus/tokenizer.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/database/states.hpp"
+#include "project_server/project/unfinished_folder.hpp"
 #include "project_server/signed_revocations.hpp"
 #include "project_server/ticket_key.hpp"
 
@@ -157,7 +157,7 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
 void fill_folder(const fs::path& folder, const RunOptions& options, const corpus::Corpus& corpus,
                  const std::string& json, const RunId& run,
                  const std::optional<ImportedModel>& imported, const KeyPair& backbone,
-                 const Begins& begins) {
+                 const project::Begins& begins) {
     platform::replace_file(folder / "run.json", json);
     platform::write_key(folder / "backbone.key", backbone);
     fs::create_directory(folder / "shards");
@@ -218,13 +218,13 @@ server::Row run_row(server::Database& database, const std::string& name) {
 
 }  // namespace
 
-CreatedRun create_run(const RunOptions& options, const Begins& begins) {
+CreatedRun create_run(const RunOptions& options, const project::Begins& begins) {
     check_run_name(options.name);
-    const auto project = existing_project(options.project);
+    const auto project = project::existing_project(options.project);
     const auto state = server::state_folder(project);
     const auto corpus = corpus::read_corpus(options.corpus);
     check_corpus(options.corpus, corpus);
-    ProjectDatabase access{project};
+    project::ProjectDatabase access{project};
     if (access.database().query_one("select id from dedloc_run where name = ?", {options.name})) {
         throw InputError(fmt::format("the project has a run {} already", options.name));
     }
@@ -238,7 +238,7 @@ CreatedRun create_run(const RunOptions& options, const Begins& begins) {
                                     .backbone = backbone.public_key()});
     const auto json = formats::write_run_file(run);
     const auto target = state / "runs" / options.name;
-    UnfinishedFolder folder{target};
+    project::UnfinishedFolder folder{target};
     fill_folder(folder.path(), options, corpus, json, formats::run_id(run), imported, backbone,
                 begins);
     // The gateway hands out this list until the run's backbone has signed one.

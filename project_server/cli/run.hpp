@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "peer/formats/run_file.hpp"
-#include "project_server/cli/project.hpp"
 #include "project_server/database/evaluations.hpp"
 #include "project_server/json/value.hpp"
+#include "project_server/project/project.hpp"
 
 namespace dedloc::cli {
 
@@ -58,7 +58,7 @@ struct CreatedRun {
 ///
 /// Errors  InputError (name taken or unusable, no corpus, an unusable model, …),
 ///         IoError, DatabaseError
-CreatedRun create_run(const RunOptions& options, const Begins& begins);
+CreatedRun create_run(const RunOptions& options, const project::Begins& begins);
 
 /// One step of a run.
 struct StepLine {

@@ -15,9 +15,9 @@
 #include "project_server/cli/model_import.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
-#include "project_server/cli/project.hpp"
 #include "project_server/cli/run.hpp"
 #include "project_server/cli/run_jobs.hpp"
+#include "project_server/project/project.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::cli {
@@ -43,7 +43,7 @@ void print_json(const CreatedRun& created, double per_gigabyte) {
 
 /// Under an official server the administrator configures what forwards requests to the gateway.
 void warn_of_address(const std::filesystem::path& folder) {
-    const auto project = existing_project(folder);
+    const auto project = project::existing_project(folder);
     if (!server::is_official(project)) return;
     const auto found = check::ask_public_address(project, server::read_settings(project));
     if (found.answer == check::PublicAnswer::kGateway) return;
@@ -202,7 +202,7 @@ void add_jobs(CLI::App& group) {
     add_aggregators(*command, chosen->jobs.aggregators);
     command->add_flag("--json", chosen->prints_json, "Print JSON");
     command->callback([chosen] {
-        ProjectDatabase access{existing_project(chosen->project)};
+        project::ProjectDatabase access{project::existing_project(chosen->project)};
         print(run_jobs(access.database(), chosen->run, chosen->jobs), chosen->prints_json);
     });
 }

@@ -50,8 +50,8 @@ std::optional<SignedPause> write_order(const fs::path& project, RunHistory& hist
     if (!history.final_digest().empty()) {
         throw InputError(fmt::format("the run {} is finished", files.run.name));
     }
-    const KeyPair signer =
-        platform::read_key(server::state_folder(existing_project(project)) / "keys/project.key");
+    const KeyPair signer = platform::read_key(
+        server::state_folder(project::existing_project(project)) / "keys/project.key");
     const auto last = last_pause(files);
     const auto next = backbone::next_pause(last, is_paused, files.id, signer);
     if (!next) return last;
@@ -89,7 +89,7 @@ std::size_t tell_voters(const fs::path& run_folder, const control::Request& requ
 /// The folders of all runs.
 std::vector<fs::path> run_folders(const fs::path& project) {
     std::vector<fs::path> folders;
-    const auto runs = server::state_folder(existing_project(project)) / "runs";
+    const auto runs = server::state_folder(project::existing_project(project)) / "runs";
     if (!fs::exists(runs)) return folders;
     for (const auto& entry : fs::directory_iterator{runs}) {
         if (fs::exists(entry.path() / "run.json")) folders.push_back(entry.path());

@@ -21,10 +21,10 @@
 #include "project_server/backbone/appointment.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/voters_file.hpp"
-#include "project_server/cli/project.hpp"
 #include "project_server/cli/run_control.hpp"
 #include "project_server/control/place.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/project/project.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -45,7 +45,8 @@ struct Run {
 };
 
 Run read_run(const fs::path& project, const std::string& name) {
-    const fs::path folder = server::state_folder(existing_project(project)) / "runs" / name;
+    const fs::path folder =
+        server::state_folder(project::existing_project(project)) / "runs" / name;
     if (name.empty() || !fs::exists(folder / "run.json")) {
         throw InputError(fmt::format("the project has no run {}", name));
     }
@@ -83,8 +84,8 @@ void check_address(const std::string& text, const char* option) {
 
 formats::SignedTicket voter_ticket(const fs::path& project, const formats::RunFile& run,
                                    const PeerKey& key) {
-    const KeyPair signer =
-        platform::read_key(server::state_folder(existing_project(project)) / "keys/project.key");
+    const KeyPair signer = platform::read_key(
+        server::state_folder(project::existing_project(project)) / "keys/project.key");
     if (signer.public_key() != run.project_key) {
         throw InputError("keys/project.key is not the project's key that run.json names");
     }
@@ -187,7 +188,7 @@ void revoke(const fs::path& project, const std::string& run, const PeerKey& vote
     const bool is_kept = tell_backbone(
         project, run, {.command = control::Command::kRevoke, .revocation = {.voters = {voter}}});
     try {
-        ProjectDatabase access{existing_project(project)};
+        project::ProjectDatabase access{project::existing_project(project)};
         server::revoke_voter(access.database(), voter, platform::utc_now());
     } catch (const server::DatabaseError& error) {
         if (!is_kept || !error.is_away()) throw;

@@ -1,4 +1,4 @@
-#include "project_server/cli/app_versions.hpp"
+#include "project_server/project/app_versions.hpp"
 
 #include <fstream>
 
@@ -9,7 +9,7 @@
 #include "tests/project_server/project_fixture.hpp"
 
 using namespace dedloc;
-using namespace dedloc::cli;
+using namespace dedloc::project;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Archives that were not written by this program, or not left as they were.
-#include "project_server/cli/archive.hpp"
+#include "project_server/project/archive.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "peer/platform/files.hpp"
 #include "tests/temporary_directory.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::project {
 namespace {
 
 namespace fs = std::filesystem;
@@ -155,4 +155,4 @@ TEST_CASE("digests of names and permissions are compared if there are any", "[se
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::project

@@ -1,11 +1,11 @@
-#include "project_server/cli/external_database.hpp"
+#include "project_server/project/external_database.hpp"
 
 #include <cstdlib>
 
 #include "peer/platform/files.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::project {
 namespace {
 
 using Catch::Contains;
@@ -163,4 +163,4 @@ TEST_CASE("a database that was not finished is empty again", "[server][integrati
     CHECK(server::Database{settings}.query("show tables").size() > 40);
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::project

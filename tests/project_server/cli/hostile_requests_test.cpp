@@ -6,7 +6,7 @@
 #include "project_server/transfer/upload_limits.hpp"
 #include "tests/project_server/cli/nginx_site.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::project {
 namespace {
 
 /// `megabytes` of zeros, compressed by gzip to a thousandth.
@@ -131,4 +131,4 @@ TEST_CASE("statistics come from the disk", "[server][boinc]") {
     CHECK_THAT(site.get("/stats/team.gz"), Catch::StartsWith("HTTP/1.1 404"));
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::project

@@ -1,13 +1,13 @@
-#include "project_server/cli/last_backup.hpp"
+#include "project_server/project/last_backup.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "project_server/cli/backup.hpp"
+#include "project_server/project/backup.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
-using namespace dedloc::cli;
+using namespace dedloc::project;
 
 TEST_CASE("the last backup is noted, and one that is old or absent is warned of", "[server]") {
     const TemporaryDirectory project;

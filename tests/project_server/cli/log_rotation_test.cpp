@@ -1,5 +1,5 @@
 // Logs are rotated while their programs write.
-#include "project_server/cli/log_rotation.hpp"
+#include "project_server/project/log_rotation.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "peer/platform/process.hpp"
 #include "tests/temporary_directory.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::project {
 namespace {
 
 using namespace std::chrono_literals;
@@ -157,4 +157,4 @@ TEST_CASE("a log that its program opens again is renamed", "[server]") {
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::project

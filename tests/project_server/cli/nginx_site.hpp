@@ -19,12 +19,12 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
-#include "project_server/cli/nginx_conf.hpp"
+#include "project_server/project/nginx_conf.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/web/http_server.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::project {
 
 using namespace std::chrono_literals;
 
@@ -168,4 +168,4 @@ class Site {
 
 inline constexpr const char* kUploads = "/file_upload_handler";
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::project

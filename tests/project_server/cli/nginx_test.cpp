@@ -1,11 +1,11 @@
 // The configuration that we write for nginx, with the real nginx and dedloc-server's routes behind
 // it.
 #include "peer/platform/descriptors.hpp"
-#include "project_server/cli/log_rotation.hpp"
+#include "project_server/project/log_rotation.hpp"
 #include "project_server/transfer/upload_limits.hpp"
 #include "tests/project_server/cli/nginx_site.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::project {
 namespace {
 
 std::uint64_t uploaded_bytes(const Site& site, const std::string& name) {
@@ -250,4 +250,4 @@ TEST_CASE("every request is in the access log or in its old part after a rotatio
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::project

@@ -1,4 +1,4 @@
-#include "project_server/cli/supervisor.hpp"
+#include "project_server/project/supervisor.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include "peer/platform/process.hpp"
 #include "tests/temporary_directory.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::project {
 namespace {
 
 using namespace std::chrono_literals;
@@ -158,4 +158,4 @@ TEST_CASE("other processes see which daemons are to run, and how often they were
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::project

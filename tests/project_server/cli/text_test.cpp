@@ -9,10 +9,10 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
 #include "project_server/cli/model_presets.hpp"
-#include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
 #include "project_server/cli/run_view.hpp"
+#include "project_server/project/nginx_conf.hpp"
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -354,12 +354,12 @@ TEST_CASE("nginx accepts the configuration we write", "[server]") {
     make_certificate(keys);
     const bool is_public = GENERATE(false, true);
     const auto settings = is_public ? public_settings(keys) : local_settings();
-    platform::replace_file(project / "nginx/nginx.conf", nginx_configuration(settings));
-    auto command = nginx_command();
+    platform::replace_file(project / "nginx/nginx.conf", project::nginx_configuration(settings));
+    auto command = project::nginx_command();
     command.emplace_back("-t");
     const auto log = folder.path() / "log";
     const pid_t tested =
-        platform::spawn(command, {.output = log, .directory = nginx_folder(project)});
+        platform::spawn(command, {.output = log, .directory = project::nginx_folder(project)});
     CHECK(platform::wait_for_child(tested) == 0);
     INFO(platform::read_text(log));
     CHECK(platform::read_text(log).ends_with("test is successful\n"));
