@@ -342,13 +342,16 @@ Layers operator_layers() {
              "publishing/", "settings.hpp", "ticket_key.hpp", "transfer/upload_limits.hpp", "xml/"},
             {"peer/formats/", "peer/platform/", "archive.h", "archive_entry.h", "sodium.h"}),
         // A run that starts from a model needs the first values of a new run, too.
-        posix_server(
-            "cli/",
-            {"accounts/", "admin/", "backbone/", "check/", "control/", "corpus/", "daemon.hpp",
-             "database/", "huggingface/", "json/", "official/", "packaging/", "project/",
-             "publishing/", "scheduler/", "settings.hpp", "signed_revocations.hpp",
-             "ticket_key.hpp", "tokenizer/"},
-            {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/", "CLI/"}),
+        server("runs/",
+               {"admin/lookup.hpp", "backbone/", "control/", "corpus/", "database/", "huggingface/",
+                "json/", "project/", "settings.hpp", "signed_revocations.hpp", "ticket_key.hpp",
+                "tokenizer/"},
+               {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/"}),
+        posix_server("cli/",
+                     {"accounts/", "admin/", "backbone/", "check/", "control/", "corpus/",
+                      "daemon.hpp", "database/", "json/", "official/", "packaging/", "project/",
+                      "publishing/", "runs/", "scheduler/plan_class.hpp", "settings.hpp"},
+                     {"peer/wire/", "peer/platform/", "CLI/"}),
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
          joined({Names{"validators/", "project_server/backbone/uploaded_checkpoint.hpp",

@@ -12,7 +12,6 @@
 #include "peer/base/error.hpp"
 #include "project_server/backbone/run_files.hpp"
 #include "project_server/check/public_address.hpp"
-#include "project_server/cli/run_control.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/job_states.hpp"
@@ -21,6 +20,7 @@
 #include "project_server/project/last_backup.hpp"
 #include "project_server/project/lock.hpp"
 #include "project_server/project/project.hpp"
+#include "project_server/runs/control.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -116,7 +116,7 @@ json::Value run_in(const fs::path& folder) {
     json::Value run;
     run.set("name", folder.filename().string());
     try {
-        const RunStatus status = present_status(backbone::read_run_files(folder));
+        const runs::RunStatus status = runs::present_status(backbone::read_run_files(folder));
         run.set("state", status.state)
             .set("step", status.lines.empty() ? 0 : status.lines.back().step)
             .set("steps", status.steps)

@@ -93,7 +93,7 @@ class World {
     server::Database& database() { return project_.database(); }
     const server::ProjectConfig& config() const { return project_.config(); }
 
-    cli::StoredRun stored;
+    runs::StoredRun stored;
 
   private:
     Buffer file_of_state() const {

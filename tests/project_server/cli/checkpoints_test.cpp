@@ -3,11 +3,11 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "project_server/cli/checkpoints.hpp"
-#include "project_server/cli/find_run.hpp"
+#include "project_server/runs/checkpoints.hpp"
+#include "project_server/runs/find_run.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -185,4 +185,4 @@ TEST_CASE("the list names every checkpoint with its standing", "[server]") {
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -11,14 +11,14 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/backbone/run_files.hpp"
-#include "project_server/cli/checkpoints.hpp"
-#include "project_server/cli/model_export.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/safetensors.hpp"
+#include "project_server/runs/checkpoints.hpp"
+#include "project_server/runs/model_export.hpp"
 #include "tests/file_size_limit.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -288,4 +288,4 @@ TEST_CASE("an export that is killed leaves no folder, and the next one cleans up
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -8,16 +8,16 @@
 #include <functional>
 
 #include "peer/base/error.hpp"
-#include "project_server/cli/model_export.hpp"
-#include "project_server/cli/model_import.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/huggingface/safetensors.hpp"
 #include "project_server/huggingface/tokenizer_files.hpp"
+#include "project_server/runs/model_export.hpp"
+#include "project_server/runs/model_import.hpp"
 #include "project_server/tokenizer/model_tokenizer.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 #include "tests/project_server/huggingface/torch_files.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -261,4 +261,4 @@ TEST_CASE("an export says what the run's tokenizer does, and a new run asks for 
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -6,12 +6,12 @@
 #include "peer/base/error.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/run_files.hpp"
-#include "project_server/cli/model_export.hpp"
-#include "project_server/cli/model_import.hpp"
 #include "project_server/huggingface/safetensors.hpp"
+#include "project_server/runs/model_export.hpp"
+#include "project_server/runs/model_import.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -201,4 +201,4 @@ TEST_CASE("a model that is not the one that a run trains is refused in one sente
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

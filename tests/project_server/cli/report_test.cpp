@@ -1,9 +1,9 @@
+#include "project_server/runs/report.hpp"
 #include "project_server/accounts/account_removal.hpp"
-#include "project_server/cli/run.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 using namespace dedloc;
-using namespace dedloc::cli;
+using namespace dedloc::runs;
 
 TEST_CASE("credit of deleted accounts and of compacted contributions is still counted",
           "[server][integration]") {

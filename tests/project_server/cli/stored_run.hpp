@@ -18,7 +18,7 @@
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// The tokenizer of a small text, with 100 pieces.
 inline const std::string& small_tokenizer() {
@@ -159,4 +159,4 @@ class StoredRun {
     const backbone::CheckpointStore store_;
 };
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

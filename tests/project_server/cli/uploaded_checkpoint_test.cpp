@@ -9,11 +9,11 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/formats/training_memory.hpp"
-#include "project_server/cli/checkpoints.hpp"
-#include "project_server/cli/find_run.hpp"
+#include "project_server/runs/checkpoints.hpp"
+#include "project_server/runs/find_run.hpp"
 #include "tests/project_server/cli/stored_run.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -209,4 +209,4 @@ TEST_CASE("an accepted upload is a checkpoint of the run whose source is named",
 }
 
 }  // namespace
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,4 +1,4 @@
-#include "project_server/cli/model_import.hpp"
+#include "project_server/runs/model_import.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +24,7 @@
 #include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/tokenizer/model_tokenizer.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -198,4 +198,4 @@ void require_tokenizer(const fs::path& folder, const fs::path& tokenizer) {
                     described(used), folder.string(), described(wanted), folder.string()));
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -10,7 +10,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// Arguments of export_model().
 struct ExportOptions {
@@ -45,4 +45,4 @@ struct ExportedModel {
 /// Memory  a few MB      Cost  reads the ledger and its signatures, and one checkpoint
 ExportedModel export_model(const ExportOptions& options);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -8,9 +8,9 @@
 
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/run_files.hpp"
-#include "project_server/cli/run.hpp"
+#include "project_server/runs/status.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// Reads a ledger behind its writer.
 class RunHistory {
@@ -40,4 +40,4 @@ class RunHistory {
     std::string final_digest_;
 };
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -9,7 +9,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/formats/ticket.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// Arguments of appoint(): either `file` or `key` is set.
 struct AppointOptions {
@@ -59,4 +59,4 @@ struct VotersView {
 /// Lists the voters that vote now or are wanted. Errors: InputError, IoError.
 VotersView voters_of(const std::filesystem::path& project, const std::string& run);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

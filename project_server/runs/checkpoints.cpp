@@ -1,11 +1,11 @@
-#include "project_server/cli/checkpoints.hpp"
+#include "project_server/runs/checkpoints.hpp"
 
 #include <fmt/format.h>
 
 #include "peer/base/error.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 using backbone::Standing;
@@ -81,4 +81,4 @@ Verdict verify_checkpoint(const backbone::RunFiles& files, const backbone::Ledge
     }
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

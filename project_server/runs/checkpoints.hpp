@@ -9,7 +9,7 @@
 #include "project_server/backbone/ledger_proof.hpp"
 #include "project_server/backbone/run_files.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// Opens the ledger of the run and verifies all of it.
 /// Errors   InputError: there is no ledger yet, or it cannot be trusted; IoError
@@ -38,4 +38,4 @@ Verdict verify_checkpoint(const backbone::RunFiles& files, const backbone::Ledge
                           const std::filesystem::path& file,
                           const backbone::CheckpointFile::Visitor& visit = {});
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

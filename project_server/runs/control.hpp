@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "project_server/cli/run.hpp"
-#include "project_server/cli/run_history.hpp"
 #include "project_server/control/client.hpp"
+#include "project_server/runs/history.hpp"
+#include "project_server/runs/status.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// What set_paused() has reached.
 struct PauseOutcome {
@@ -56,4 +56,4 @@ RunStatus status_of(const RunHistory& history, const control::Snapshot* picture)
 /// another machine. Errors: IoError.
 RunStatus present_status(const backbone::RunFiles& files);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,8 +1,8 @@
-#include "project_server/cli/run_jobs.hpp"
+#include "project_server/runs/jobs.hpp"
 
-#include "project_server/cli/run.hpp"
+#include "project_server/runs/status.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 json::Value run_jobs(server::Database& database, const std::string& name, const RunJobs& jobs) {
     const auto run = run_number(database, name);
@@ -28,4 +28,4 @@ json::Value run_jobs(server::Database& database, const std::string& name, const 
     return data;
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

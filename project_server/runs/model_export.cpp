@@ -1,4 +1,4 @@
-#include "project_server/cli/model_export.hpp"
+#include "project_server/runs/model_export.hpp"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,6 @@
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger_proof.hpp"
 #include "project_server/backbone/run_files.hpp"
-#include "project_server/cli/checkpoints.hpp"
-#include "project_server/cli/find_run.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/model_card.hpp"
@@ -23,8 +21,10 @@
 #include "project_server/huggingface/tokenizer_files.hpp"
 #include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/project/unfinished_folder.hpp"
+#include "project_server/runs/checkpoints.hpp"
+#include "project_server/runs/find_run.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -237,4 +237,4 @@ ExportedModel export_model(const ExportOptions& options) {
             .is_proven = provenance.proof.has_value()};
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,7 +1,7 @@
 // The backbones come first when something is banned: they close the links whether the database
 // answers or not. When a ban is withdrawn they are told twice: first they drop what they keep for
 // the database, then they read what it has.
-#include "project_server/cli/bans.hpp"
+#include "project_server/runs/bans.hpp"
 
 #include <fmt/format.h>
 
@@ -11,13 +11,13 @@
 #include "peer/base/markup.hpp"
 #include "peer/platform/clock.hpp"
 #include "project_server/admin/lookup.hpp"
-#include "project_server/cli/run_control.hpp"
 #include "project_server/database/host_blacklist.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/project/project.hpp"
+#include "project_server/runs/control.hpp"
 #include "project_server/settings.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 PeerKey key_of(const std::string& digits) {
@@ -128,4 +128,4 @@ BanOutcome unban(const BanOptions& options) {
     return {.subjects = subjects_of(named), .backbones = told.own + told.voters};
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

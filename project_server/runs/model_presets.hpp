@@ -7,7 +7,7 @@
 
 #include "peer/formats/run_file.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// The settings that `--model NAME` stands for. The size of the vocabulary comes from the corpus.
 struct ModelPreset {
@@ -23,4 +23,4 @@ struct ModelPreset {
 /// Errors   InputError: a name that is not known, with those that are; a file that cannot be used
 ModelPreset model_preset(const std::string& name);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,9 +1,9 @@
-#include "project_server/cli/run_history.hpp"
+#include "project_server/runs/history.hpp"
 
 #include <algorithm>
 #include <variant>
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 void RunHistory::update() {
     if (!reader_) {
@@ -48,4 +48,4 @@ void RunHistory::take(const StateCertificate& certificate) {
     if (certificate.step.value() == files_.run.steps) final_digest_ = certificate.state.hex();
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,11 +1,11 @@
-#include "project_server/cli/find_run.hpp"
+#include "project_server/runs/find_run.hpp"
 
 #include <fmt/format.h>
 
 #include "peer/base/error.hpp"
 #include "project_server/project/project.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 backbone::RunFiles find_run(const std::filesystem::path& project, const std::string& run) {
     const auto folder = server::state_folder(project::existing_project(project)) / "runs" / run;
@@ -16,4 +16,4 @@ backbone::RunFiles find_run(const std::filesystem::path& project, const std::str
     return backbone::read_run_files(folder);
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,4 +1,4 @@
-#include "project_server/cli/model_presets.hpp"
+#include "project_server/runs/model_presets.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include "peer/platform/files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 /// Models up to this width train with the settings of `tiny`, wider ones with those of DeDLOC.
@@ -74,4 +74,4 @@ ModelPreset model_preset(const std::string& name) {
                     name));
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// What is banned.
 enum class BanKind : std::uint8_t {
@@ -39,4 +39,4 @@ BanOutcome ban(const BanOptions& options);
 /// Withdraws a ban. Errors: InputError (also: it is not banned), IoError, DatabaseError.
 BanOutcome unban(const BanOptions& options);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,11 +1,9 @@
-#include "project_server/cli/run.hpp"
+#include "project_server/runs/create.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <set>
 #include <span>
 
@@ -19,19 +17,20 @@
 #include "peer/platform/ports.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/run_files.hpp"
-#include "project_server/cli/model_import.hpp"
-#include "project_server/cli/model_presets.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/corpus/sample_cost.hpp"
 #include "project_server/corpus/tokenizer.hpp"
-#include "project_server/database/boinc_apps.hpp"
+#include "project_server/database/database.hpp"
 #include "project_server/database/revocations.hpp"
-#include "project_server/database/states.hpp"
+#include "project_server/project/project.hpp"
 #include "project_server/project/unfinished_folder.hpp"
+#include "project_server/runs/model_import.hpp"
+#include "project_server/runs/model_presets.hpp"
+#include "project_server/settings.hpp"
 #include "project_server/signed_revocations.hpp"
 #include "project_server/ticket_key.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -206,16 +205,6 @@ void insert_run(server::Database& database, const formats::RunFile& run, const s
          options.evaluate_samples, options.aggregators});
 }
 
-std::uint64_t count_of(const server::Row& row, std::string_view column) {
-    return static_cast<std::uint64_t>(row.integer(column));
-}
-
-server::Row run_row(server::Database& database, const std::string& name) {
-    const auto row = database.query_one("select * from dedloc_run where name = ?", {name});
-    if (!row) throw InputError(fmt::format("the project has no run {}", name));
-    return *row;
-}
-
 }  // namespace
 
 CreatedRun create_run(const RunOptions& options, const project::Begins& begins) {
@@ -259,188 +248,4 @@ CreatedRun create_run(const RunOptions& options, const project::Begins& begins) 
             .initialised = imported ? imported->initialised : std::vector<std::string>{}};
 }
 
-std::int64_t run_number(server::Database& database, const std::string& name) {
-    return run_row(database, name).integer("id");
-}
-
-json::Value run_list(server::Database& database) {
-    json::Value::List runs;
-    for (const auto& row : database.query(
-             "select d.name, d.state, d.steps, d.target_batch, d.credit_per_sample, "
-             "d.credit_per_gigabyte_reduced, d.created, "
-             "coalesce(s.step, 0) as step, coalesce(s.loss, 0) as loss, "
-             "coalesce(s.committed_at, 0) as recorded, (select count(*) from dedloc_seat t where "
-             "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as peers, "
-             "(select coalesce(sum(t.samples_per_second), 0) from dedloc_seat t where "
-             "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as rate "
-             "from dedloc_run d left join dedloc_step s on s.runid = d.id and s.step = "
-             "(select max(m.step) from dedloc_step m where m.runid = d.id) order by d.id")) {
-        json::Value run;
-        run.set("name", row.text("name"))
-            .set("state", row.text("state"))
-            .set("step", row.integer("step"))
-            .set("steps", row.integer("steps"))
-            .set("target_batch", row.integer("target_batch"))
-            .set("loss", row.real("loss"))
-            .set("peers", row.integer("peers"))
-            .set("samples_per_second", row.real("rate"))
-            .set("credit_per_sample", row.real("credit_per_sample"))
-            .set("credit_per_gigabyte_reduced", row.real("credit_per_gigabyte_reduced"))
-            .set("created_at", row.real("created"))
-            .set("recorded_at", row.real("recorded"));
-        runs.push_back(std::move(run));
-    }
-    json::Value data;
-    data.set("runs", std::move(runs));
-    return data;
-}
-
-RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after) {
-    const auto row = run_row(database, name);
-    RunStatus status{.name = name,
-                     .state = row.text("state"),
-                     .steps = count_of(row, "steps"),
-                     .lines = {},
-                     .final_digest = row.text("final_digest"),
-                     .held_out = server::read_evaluations(database, row.integer("id"))};
-    const auto seats = database.query_one(
-        "select count(*) as peers, coalesce(sum(samples_per_second), 0) as rate from dedloc_seat "
-        "where runid = ? and role = 'trainer' and state = 'working'",
-        {row.integer("id")});
-    status.peers = static_cast<int>(seats->integer("peers"));
-    status.samples_per_second = seats->real("rate");
-    for (const auto& step : database.query(
-             "select step, loss, samples, seconds, members, equal_digests from dedloc_step "
-             "where runid = ? and step > ? order by step",
-             {row.integer("id"), after})) {
-        status.lines.push_back({.step = count_of(step, "step"),
-                                .loss = step.real("loss"),
-                                .samples = count_of(step, "samples"),
-                                .seconds = step.real("seconds"),
-                                .members = static_cast<int>(step.integer("members")),
-                                .equal_digests = static_cast<int>(step.integer("equal_digests"))});
-    }
-    return status;
-}
-
-std::vector<LeaderLine> leaderboard(server::Database& database, int count, bool has_other_apps) {
-    constexpr const char* kTotals =
-        "select u.name, coalesce(t.name, '') as team, u.total_credit as credit, "
-        "(select count(*) from host h where h.userid = u.id) as hosts from user u "
-        "left join team t on t.id = u.teamid order by u.total_credit desc, u.id limit ?";
-    // A contribution's owner is found as dedloc-purge finds it.
-    constexpr const char* kOfRuns =
-        "select u.name, coalesce(t.name, '') as team, p.credit, (select count(*) from host h where "
-        "h.userid = u.id) as hosts from (select owner, sum(credit) as credit from (select "
-        "coalesce(nullif(k.userid, 0), r.userid, 0) as owner, c.credit from dedloc_contribution c "
-        "left join dedloc_ticket k on k.runid = c.runid and k.peer_key = c.peer_key left join "
-        "result r on r.id = c.resultid where c.credit_state = ? union all select userid, credit "
-        "from dedloc_daily_credit) paid group by owner) p join user u on u.id = p.owner left join "
-        "team t on t.id = u.teamid order by p.credit desc, u.id limit ?";
-    std::vector<LeaderLine> lines;
-    for (const auto& row : has_other_apps
-                               ? database.query(kOfRuns, {server::CreditState::kCredited, count})
-                               : database.query(kTotals, {count})) {
-        lines.push_back({.user = row.text("name"),
-                         .team = row.text("team"),
-                         .credit = row.real("credit"),
-                         .hosts = static_cast<int>(row.integer("hosts"))});
-    }
-    return lines;
-}
-
-double RunReport::credit_due() const {
-    constexpr double kGigabyte = 1e9;
-    return static_cast<double>(samples) * rate +
-           static_cast<double>(reduced_bytes) / kGigabyte * gigabyte_rate;
-}
-
-bool RunReport::credit_agrees() const {
-    // The database sums binary64 numbers in another order, so the sums differ by rounding.
-    constexpr double kTolerance = 1e-9;
-    const auto agree = [](double a, double b) { return std::abs(a - b) <= kTolerance * b; };
-    return agree(credit_of_lines, credit_due()) &&
-           (has_other_apps || agree(credit_of_users, credit_of_all_runs));
-}
-
-namespace {
-
-std::vector<std::string> withholdings(server::Database& database, std::int64_t run) {
-    std::vector<std::string> sentences;
-    for (const auto& row : database.query(
-             "select kind, subject, since, sum(contributions) as contributions, "
-             "sum(samples) as samples, sum(reduced_bytes) as bytes, count(*) as peers from "
-             "dedloc_withheld where runid = ? "
-             "group by kind, subject, since order by since",
-             {run})) {
-        sentences.push_back(fmt::format(
-            "{} samples and {} reduced bytes in {} contributions of {} keys: {} {} was revoked at "
-            "{:%F %T} UTC",
-            row.integer("samples"), row.integer("bytes"), row.integer("contributions"),
-            row.integer("peers"), row.text("kind"), row.text("subject").substr(0, 16),
-            fmt::gmtime(static_cast<std::time_t>(row.integer("since")))));
-    }
-    return sentences;
-}
-
-}  // namespace
-
-RunReport run_report(server::Database& database, const std::string& name, bool has_other_apps) {
-    using enum server::CreditState;
-    const auto run = run_row(database, name);
-    const auto id = run.integer("id");
-    const auto lines = database.query_one(
-        "select coalesce(sum(if(credit_state = ?, samples, 0)), 0) as samples, "
-        "coalesce(sum(if(credit_state = ?, reduced_bytes, 0)), 0) as bytes, "
-        "coalesce(sum(if(credit_state = ?, reduced_bytes, 0)), 0) as withheld_bytes, "
-        "coalesce(sum(if(credit_state = ?, reduced_bytes, 0)), 0) as unowned_bytes, "
-        "coalesce(sum(credit), 0) as credit, "
-        "coalesce(sum(credit_state = ?), 0) as uncredited, "
-        "coalesce(sum(if(credit_state = ?, samples, 0)), 0) as withheld, "
-        "coalesce(sum(if(credit_state = ?, samples, 0)), 0) as unowned "
-        "from dedloc_contribution where runid = ?",
-        {kCredited, kCredited, kWithheld, kUnowned, kPending, kWithheld, kUnowned, id});
-    const auto daily = database.query_one(
-        "select coalesce(sum(samples), 0) as samples, coalesce(sum(credit), 0) as credit, "
-        "coalesce(sum(unowned), 0) as unowned, coalesce(sum(reduced_bytes), 0) as bytes, "
-        "coalesce(sum(unowned_bytes), 0) as unowned_bytes from dedloc_daily_credit where runid = ?",
-        {id});
-    const auto users = database.query_one(
-        "select (select coalesce(sum(total_credit), 0) from user) + "
-        "(select coalesce(sum(credit), 0) from dedloc_deleted_credit) as credit");
-    const auto all_runs = database.query_one(
-        "select (select coalesce(sum(credit), 0) from dedloc_contribution) + "
-        "(select coalesce(sum(credit), 0) from dedloc_daily_credit) as credit");
-    const auto results = database.query_one(
-        fmt::format("select count(*) as open from result r join workunit w on w.id = r.workunitid "
-                    "where w.opaque = ? and w.appid in (select id from app where name in {}) and "
-                    "(r.server_state = ? or "
-                    "(r.server_state = ? and r.outcome = ? and r.validate_state = ?))",
-                    server::kAppsInSql),
-        {id, server::ServerState::kInProgress, server::ServerState::kOver,
-         server::ResultOutcome::kSuccess, server::ValidateState::kInit});
-    const auto steps = database.query_one(
-        "select coalesce(sum(members = equal_digests), 0) as equal, "
-        "coalesce(sum(equal_digests = 0), 0) as unsettled from dedloc_step "
-        "where runid = ?",
-        {id});
-    return {.samples = count_of(*lines, "samples") + count_of(*daily, "samples"),
-            .reduced_bytes = count_of(*lines, "bytes") + count_of(*daily, "bytes"),
-            .uncredited = count_of(*lines, "uncredited"),
-            .withheld = count_of(*lines, "withheld"),
-            .withheld_bytes = count_of(*lines, "withheld_bytes"),
-            .unowned = count_of(*lines, "unowned") + count_of(*daily, "unowned"),
-            .unowned_bytes = count_of(*lines, "unowned_bytes") + count_of(*daily, "unowned_bytes"),
-            .open_results = count_of(*results, "open"),
-            .rate = run.real("credit_per_sample"),
-            .gigabyte_rate = run.real("credit_per_gigabyte_reduced"),
-            .credit_of_lines = lines->real("credit") + daily->real("credit"),
-            .credit_of_all_runs = all_runs->real("credit"),
-            .credit_of_users = users->real("credit"),
-            .has_other_apps = has_other_apps,
-            .withholdings = withholdings(database, id),
-            .equal_steps = count_of(*steps, "equal"),
-            .unsettled_steps = count_of(*steps, "unsettled")};
-}
-
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,4 +1,4 @@
-#include "project_server/cli/run_control.hpp"
+#include "project_server/runs/control.hpp"
 
 #include <fmt/format.h>
 
@@ -13,9 +13,9 @@
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/pending_revocations.hpp"
 #include "project_server/backbone/remote_voters.hpp"
-#include "project_server/cli/find_run.hpp"
+#include "project_server/runs/find_run.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -227,4 +227,4 @@ RunStatus present_status(const backbone::RunFiles& files) {
     return status_of(history, picture ? &*picture : nullptr);
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

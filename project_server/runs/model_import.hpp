@@ -10,7 +10,7 @@
 #include "peer/formats/checkpoint_head.hpp"
 #include "peer/formats/run_file.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// A model and the state that a run starts with.
 struct ImportedModel {
@@ -47,4 +47,4 @@ std::string notice_of(const std::filesystem::path& folder,
 /// Errors: InputError.
 void require_tokenizer(const std::filesystem::path& folder, const std::filesystem::path& tokenizer);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

@@ -1,7 +1,7 @@
 // voters.json lists the voters that the administrator wants, the ledger those that vote now. The
 // commands here change only voters.json; the run's own backbone then makes a generation with these
 // voters.
-#include "project_server/cli/voters.hpp"
+#include "project_server/runs/voters.hpp"
 
 #include <fmt/format.h>
 
@@ -21,12 +21,12 @@
 #include "project_server/backbone/appointment.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/voters_file.hpp"
-#include "project_server/cli/run_control.hpp"
 #include "project_server/control/place.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/project/project.hpp"
+#include "project_server/runs/control.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -250,4 +250,4 @@ VotersView voters_of(const fs::path& project, const std::string& run_name) {
     return view;
 }
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs

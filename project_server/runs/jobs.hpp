@@ -8,7 +8,7 @@
 #include "project_server/database/database.hpp"
 #include "project_server/json/value.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::runs {
 
 /// Numbers to set; absent: stays as it is.
 struct RunJobs {
@@ -22,4 +22,4 @@ struct RunJobs {
 /// such run), DatabaseError.
 json::Value run_jobs(server::Database& database, const std::string& name, const RunJobs& jobs);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::runs
