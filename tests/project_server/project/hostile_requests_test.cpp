@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "project_server/transfer/upload_limits.hpp"
-#include "tests/project_server/cli/nginx_site.hpp"
+#include "tests/project_server/project/nginx_site.hpp"
 
 namespace dedloc::project {
 namespace {

@@ -9,7 +9,7 @@
 #include "project_server/huggingface/safetensors.hpp"
 #include "project_server/runs/model_export.hpp"
 #include "project_server/runs/model_import.hpp"
-#include "tests/project_server/cli/stored_run.hpp"
+#include "tests/project_server/runs/stored_run.hpp"
 
 namespace dedloc::runs {
 namespace {

@@ -3,7 +3,7 @@
 #include "peer/platform/descriptors.hpp"
 #include "project_server/project/log_rotation.hpp"
 #include "project_server/transfer/upload_limits.hpp"
-#include "tests/project_server/cli/nginx_site.hpp"
+#include "tests/project_server/project/nginx_site.hpp"
 
 namespace dedloc::project {
 namespace {

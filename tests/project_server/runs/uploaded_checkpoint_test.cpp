@@ -11,7 +11,7 @@
 #include "peer/formats/training_memory.hpp"
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/find_run.hpp"
-#include "tests/project_server/cli/stored_run.hpp"
+#include "tests/project_server/runs/stored_run.hpp"
 
 namespace dedloc::runs {
 namespace {

@@ -14,8 +14,8 @@
 #include "project_server/runs/model_export.hpp"
 #include "project_server/runs/model_import.hpp"
 #include "project_server/tokenizer/model_tokenizer.hpp"
-#include "tests/project_server/cli/stored_run.hpp"
 #include "tests/project_server/huggingface/torch_files.hpp"
+#include "tests/project_server/runs/stored_run.hpp"
 
 namespace dedloc::runs {
 namespace {

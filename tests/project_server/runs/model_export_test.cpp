@@ -16,7 +16,7 @@
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/model_export.hpp"
 #include "tests/file_size_limit.hpp"
-#include "tests/project_server/cli/stored_run.hpp"
+#include "tests/project_server/runs/stored_run.hpp"
 
 namespace dedloc::runs {
 namespace {
