@@ -269,9 +269,9 @@ Layers server_ground() {
                       "md5_file.h", "mysql.h", "mysqld_error.h", "sched_config.h", "sodium.h"}),
         // The files beside the folders: settings, keys and the main functions of the daemons.
         posix_server("",
-                     {"settings.hpp", "official_settings.hpp", "daemon.hpp", "handover.hpp",
-                      "signed_revocations.hpp", "ticket_key.hpp", "accounts/email_address.hpp",
-                      "json/", "xml/xml_text.hpp"},
+                     {"setting_values.hpp", "settings.hpp", "official_settings.hpp", "daemon.hpp",
+                      "email_address.hpp", "handover.hpp", "signed_revocations.hpp",
+                      "ticket_key.hpp", "json/", "xml/xml_text.hpp"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/", "sodium.h"}),
     };
 }
@@ -288,7 +288,8 @@ Layers volunteer_layers() {
                      {"peer/wire/", "peer/platform/", "config.h", "sched_util_basic.h"}),
         server("transitioner/", {"database/"},
                {"backend_lib.h", "boinc_db.h", "boinc_db_types.h", "config.h", "crypt.h"}),
-        server("accounts/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
+        server("accounts/",
+               {"database/", "email_address.hpp", "json/", "publishing/", "scheduler/", "xml/"},
                {"peer/platform/", "config.h", "curl/", "error_numbers.h", "sodium.h"}),
         server("admin/", {"accounts/", "database/", "json/"}, {}),
         posix_server(
@@ -298,11 +299,11 @@ Layers volunteer_layers() {
             {"peer/formats/", "peer/wire/", "peer/platform/", "httplib.h", "sodium.h"}),
         posix_server("web/data/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "zlib.h"}),
-        server(
-            "web/",
-            {"accounts/", "backbone/remote_voters.hpp", "control/", "daemon.hpp", "database/",
-             "http/", "json/", "scheduler/", "settings.hpp", "transfer/", "transitioner/", "xml/"},
-            {"peer/platform/", "config.h", "error_numbers.h", "httplib.h", "kainjow/"}),
+        server("web/",
+               {"accounts/", "backbone/remote_voters.hpp", "control/", "daemon.hpp", "database/",
+                "email_address.hpp", "http/", "json/", "scheduler/", "settings.hpp", "transfer/",
+                "transitioner/", "xml/"},
+               {"peer/platform/", "config.h", "error_numbers.h", "httplib.h", "kainjow/"}),
     };
 }
 

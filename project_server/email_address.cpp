@@ -3,7 +3,7 @@
 // parts, comments and addresses in brackets are refused. So are letters beyond ASCII: a relay need
 // not know SMTPUTF8. A domain is not converted to its ASCII form, because BOINC's clients hash the
 // password with the address as it was typed.
-#include "project_server/accounts/email_address.hpp"
+#include "project_server/email_address.hpp"
 
 #include <algorithm>
 
