@@ -292,12 +292,13 @@ Layers volunteer_layers() {
             {"daemon.hpp", "database/", "handover.hpp", "http/", "scheduler/plan_class.hpp",
              "settings.hpp", "signed_revocations.hpp", "ticket_key.hpp", "xml/"},
             {"peer/formats/", "peer/wire/", "peer/platform/", "httplib.h", "sodium.h"}),
-        posix_server("web/data/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
+        // Readers of the database, for pages and the command line.
+        posix_server("views/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "zlib.h"}),
         server("web/",
                {"accounts/", "backbone/remote_voters.hpp", "control/", "daemon.hpp", "database/",
                 "email_address.hpp", "http/", "json/", "scheduler/", "settings.hpp", "transfer/",
-                "transitioner/", "xml/"},
+                "transitioner/", "views/", "xml/"},
                {"peer/platform/", "config.h", "error_numbers.h", "httplib.h", "kainjow/"}),
     };
 }

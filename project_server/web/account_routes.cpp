@@ -13,9 +13,9 @@
 #include "project_server/database/revocations.hpp"
 #include "project_server/email_address.hpp"
 #include "project_server/http/http_setup.hpp"
-#include "project_server/web/data/leaders.hpp"
-#include "project_server/web/data/people.hpp"
-#include "project_server/web/data/tasks.hpp"
+#include "project_server/views/leaders.hpp"
+#include "project_server/views/people.hpp"
+#include "project_server/views/tasks.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {

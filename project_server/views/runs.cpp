@@ -1,4 +1,4 @@
-#include "project_server/web/data/runs.hpp"
+#include "project_server/views/runs.hpp"
 
 #include <algorithm>
 

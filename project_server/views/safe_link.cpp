@@ -1,4 +1,4 @@
-#include "project_server/web/data/safe_link.hpp"
+#include "project_server/views/safe_link.hpp"
 
 namespace dedloc::server {
 

@@ -1,4 +1,4 @@
-#include "project_server/web/data/stats_export.hpp"
+#include "project_server/views/stats_export.hpp"
 
 #include <fmt/format.h>
 #include <zlib.h>

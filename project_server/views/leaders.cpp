@@ -1,4 +1,4 @@
-#include "project_server/web/data/leaders.hpp"
+#include "project_server/views/leaders.hpp"
 
 #include <fmt/format.h>
 

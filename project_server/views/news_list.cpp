@@ -1,4 +1,4 @@
-#include "project_server/web/data/news_list.hpp"
+#include "project_server/views/news_list.hpp"
 
 #include "project_server/database/news.hpp"
 

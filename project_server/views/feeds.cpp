@@ -1,4 +1,4 @@
-#include "project_server/web/data/feeds.hpp"
+#include "project_server/views/feeds.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "project_server/web/data/people.hpp"
+#include "project_server/views/people.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "project_server/database/recent_credit.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/preferences.hpp"
-#include "project_server/web/data/safe_link.hpp"
+#include "project_server/views/safe_link.hpp"
 
 namespace dedloc::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "project_server/web/data/tasks.hpp"
+#include "project_server/views/tasks.hpp"
 
 #include "project_server/database/job_states.hpp"
 

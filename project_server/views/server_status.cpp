@@ -1,4 +1,4 @@
-#include "project_server/web/data/server_status.hpp"
+#include "project_server/views/server_status.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "peer/base/markup.hpp"
 #include "project_server/database/states.hpp"
 #include "project_server/publishing/app_version.hpp"
-#include "project_server/web/data/safe_link.hpp"
+#include "project_server/views/safe_link.hpp"
 
 namespace dedloc::server {
 namespace {

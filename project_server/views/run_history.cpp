@@ -1,4 +1,4 @@
-#include "project_server/web/data/run_history.hpp"
+#include "project_server/views/run_history.hpp"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 
 #include "project_server/database/database.hpp"
 #include "project_server/json/value.hpp"
-#include "project_server/web/data/run_history.hpp"
+#include "project_server/views/run_history.hpp"
 
 namespace dedloc::server {
 
