@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "project_server/views/held_out.hpp"
+
 namespace dedloc::cli {
 namespace {
 
@@ -103,19 +105,7 @@ std::string step_json(const runs::StepLine& step) {
 
 json::Value::List held_out_data(const runs::RunStatus& status) {
     json::Value::List rows;
-    for (const auto& row : status.held_out) {
-        json::Value data;
-        data.set("step", row.step)
-            .set("samples", row.samples)
-            .set("loss", row.loss)
-            .set("loss_error", row.loss_error)
-            .set("masked_loss", row.masked_loss)
-            .set("order_loss", row.order_loss)
-            .set("masked_accuracy", row.masked_accuracy)
-            .set("order_accuracy", row.order_accuracy)
-            .set("digest", row.digest);
-        rows.push_back(std::move(data));
-    }
+    for (const auto& row : status.held_out) rows.push_back(server::held_out_data(row));
     return rows;
 }
 

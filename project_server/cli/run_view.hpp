@@ -25,8 +25,7 @@ std::vector<std::string> terminal_view(const runs::RunStatus& status,
                                        const std::vector<runs::StepLine>& steps,
                                        std::size_t columns);
 
-/// [{step, samples, loss, loss_error, masked_loss, order_loss, masked_accuracy, order_accuracy,
-/// digest}]: the figures on held-out text.
+/// The figures on held-out text, as views/held_out.hpp has them.
 json::Value::List held_out_data(const runs::RunStatus& status);
 
 /// The step as one JSON object in one line.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "project_server/database/evaluations.hpp"
+#include "project_server/views/held_out.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -69,26 +70,11 @@ void add_peers(json::Value& data, Database& database, std::int64_t run, double n
         .set("samples_per_second", rate);
 }
 
-json::Value measurement(const EvaluationRow& row) {
-    json::Value data;
-    data.set("step", row.step)
-        .set("loss", row.loss)
-        .set("loss_error", row.loss_error)
-        .set("masked_loss", row.masked_loss)
-        .set("order_loss", row.order_loss)
-        .set("masked_accuracy", row.masked_accuracy)
-        .set("order_accuracy", row.order_accuracy)
-        .set("samples", row.samples)
-        .set("seconds", row.seconds)
-        .set("digest", row.digest);
-    return data;
-}
-
 /// The last evaluation, and as many of the others as the curve and the table can show.
 void add_held_out(json::Value& data, Database& database, std::int64_t run) {
     const std::vector<EvaluationRow> rows = read_evaluations(database, run);
     if (rows.empty()) return;
-    data.set("held_out", measurement(rows.back()));
+    data.set("held_out", held_out_data(rows.back()));
     json::Value::List points;
     json::Value::List table;
     const std::size_t stride = std::max<std::size_t>(1, rows.size() / kHeldOutPoints);
@@ -100,7 +86,7 @@ void add_held_out(json::Value& data, Database& database, std::int64_t run) {
             points.emplace_back(
                 json::Value::List{row.step, row.loss, row.masked_accuracy, row.order_accuracy});
         }
-        if (at % table_stride == 0 || is_last) table.push_back(measurement(row));
+        if (at % table_stride == 0 || is_last) table.push_back(held_out_data(row));
     }
     data.set("held_out_curve", std::move(points)).set("measurements", std::move(table));
 }

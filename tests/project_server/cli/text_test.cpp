@@ -150,9 +150,10 @@ TEST_CASE("a run's progress has the figures on held-out text, if there are any",
         "  held-out loss 7.2500 ± 0.1250 at step 4; right: 25.0 % of the masked tokens, 50.0 % of "
         "the orders");
     CHECK_THAT(status_json(status),
-               Catch::Contains(R"("held_out":[{"step":4,"samples":64,"loss":7.25,)"
+               Catch::Contains(R"("held_out":[{"step":4,"loss":7.25,)"
                                R"("loss_error":0.125,"masked_loss":6.5,"order_loss":0.75,)"
-                               R"("masked_accuracy":0.25,"order_accuracy":0.5,"digest":"ab"}]})"));
+                               R"("masked_accuracy":0.25,"order_accuracy":0.5,"samples":64,)"
+                               R"("seconds":1.0,"digest":"ab"}]})"));
 }
 
 TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]") {
