@@ -169,7 +169,7 @@ TEST_CASE("each part of the server may include only what its row allows", "[tidy
     CHECK(layers_object("project_server/gateway/x.cpp",
                         "#include \"project_server/web/site.hpp\"\n"));
     CHECK(layers_object("project_server/admin/x.cpp",
-                        "#include \"project_server/web/data/tasks.hpp\"\n"));
+                        "#include \"project_server/views/tasks.hpp\"\n"));
     CHECK(layers_object("project_server/json/x.cpp",
                         "#include \"project_server/database/database.hpp\"\n"));
     CHECK(layers_object("project_server/database/x.cpp",
