@@ -347,8 +347,7 @@ Layers operator_layers() {
         posix_server("cli/",
                      {"accounts/", "admin/", "backbone/", "check/", "control/", "corpus/",
                       "daemon.hpp", "database/", "json/", "official/", "packaging/", "project/",
-                      "publishing/", "runs/", "scheduler/plan_class.hpp", "settings.hpp",
-                      "views/"},
+                      "publishing/", "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
                      {"peer/wire/", "peer/platform/", "CLI/"}),
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",

@@ -154,7 +154,7 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
     CHECK(layers_object("peer/net/x.cpp", "#include <boinc_api.h>\n"));
     CHECK(layers_object("boinc_app/main.cpp", "#include <torch/torch.h>\n"));
     CHECK_FALSE(layers_object("boinc_app/training/x.cpp", "#include <torch/torch.h>\n"));
-    CHECK(layers_object("boinc_app/seat.cpp", "#include \"boinc_app/training/batch.hpp\"\n"));
+    CHECK(layers_object("boinc_app/seat/seat.cpp", "#include \"boinc_app/training/batch.hpp\"\n"));
     CHECK(layers_object("boinc_app/x.cpp", "#include \"project_server/settings.hpp\"\n"));
     CHECK(layers_object("project_server/x.cpp", "#include \"boinc_app/x.hpp\"\n"));
     CHECK(layers_object("project_server/x.cpp", "#include \"peer/net/transport.hpp\"\n"));
@@ -309,6 +309,8 @@ TEST_CASE("what is too long is found, whatever surrounds it", "[tidy]") {
     CHECK(objects("const char* brace = \"{\"; // {\n" + repeated("int x{'{'};\n", 80)) == 0);
     CHECK(check_limits({"tests/CMakeLists.txt", repeated("\n", 41)}).size() == 1);
     CHECK(check_limits({"setup", "#!/bin/sh\n" + std::string(101, 'x')}).size() == 1);
+    CHECK(check_limits({"peer/README.md", repeated("word\n", 1'300)}).empty());
+    CHECK(check_limits({"peer/README.md", repeated("word\n", 1'301)}).size() == 1);
 }
 
 TEST_CASE("habits are found in their files", "[tidy]") {
