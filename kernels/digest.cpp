@@ -1,3 +1,8 @@
+// Leaves are divided into groups of eight, which are the tasks of the workers. The full leaves of a
+// group are digested together in vector lanes if the processor has them and there are at least two;
+// short leaves, and all others, go through libsodium. Both give equal digests, so the choice is
+// only one of speed. The root is digested on the calling thread, with the length of the array
+// first.
 #include "kernels/digest.hpp"
 
 #include <sodium.h>

@@ -1,3 +1,8 @@
+// A block of 128 bytes is read from each leaf and transposed, so that a vector holds the same word
+// of every leaf. The twelve rounds are unrolled at compile time, which makes the words' schedule a
+// choice of registers. All leaves are full, so the byte counter and the mark of the last block are
+// equal in all lanes. AVX-512 takes eight leaves, or four if there are no more; AVX2 takes them in
+// groups of four. Lanes without a leaf repeat the first one, and their digests are dropped.
 #include "kernels/digest_lanes.hpp"
 
 #include <algorithm>

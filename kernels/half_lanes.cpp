@@ -1,3 +1,8 @@
+// The scalar structs Widen and Shorten define the results, and compilers vectorise them for sets
+// without a conversion. The functions for AVX2 and AVX-512 handle 8 or 16 elements at a time with
+// the processor's conversion and leave the last few elements to the scalar structs. When a vector
+// to be shortened has a value beyond the largest half, or a NaN, the whole vector goes to Shorten,
+// which alone counts values that are not finite.
 #include "kernels/half_lanes.hpp"
 
 #if defined(__x86_64__)

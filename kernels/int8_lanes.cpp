@@ -1,3 +1,8 @@
+// Encoding takes a block of 64 elements twice: the first loop computes the values into a local
+// array and finds the largest magnitude, from which the exponent follows; the second loop rounds to
+// codes. All of it is plain loops that the compiler vectorises for each instruction set. Decoding
+// checks for infinite values only in blocks whose exponent is high enough for one, and in a short
+// last block, so the usual block costs no test.
 #include "kernels/int8_lanes.hpp"
 
 #include <array>

@@ -1,3 +1,9 @@
+// The first pass over the elements computes the new moments and, for each tensor, the sums of
+// squares of parameters and directions. The calling thread turns these into one factor for each
+// tensor, in double. The second pass computes the directions again from the stored moments and
+// moves the parameters. Parameters do not change before all norms are known. Segments are spread
+// over the workers, but sums follow the rule of reduction.hpp, so the number of threads changes no
+// bit.
 #include "kernels/lamb.hpp"
 
 #include <cmath>

@@ -1,3 +1,8 @@
+// LARC needs a first pass, which adds up the squares of parameters and clipped gradients of each
+// tensor; the calling thread computes a rate and a decay for each tensor from them, in double. The
+// last pass, which is the only one without LARC, updates momentum and parameters. Both are spread
+// over the workers by segments, and the sums follow the rule of reduction.hpp, so the number of
+// threads changes no bit.
 #include "kernels/sgd.hpp"
 
 #include <cmath>

@@ -1,3 +1,8 @@
+// A job lies on the stack of the thread that calls run(). Helpers find it under mutex_, count
+// themselves as busy and take tasks from an atomic counter, as the caller itself does. When the
+// counter has run out the caller withdraws the job, so that no helper enters any more, and waits
+// until none is busy; only then may the job end. A helper compares generation_ to enter each job
+// once. turn_ makes several callers take turns; a job of one task runs without it.
 #include "kernels/thread_workers.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Each segment is computed in blocks whose running sums stay in the first-level cache. A pass adds
+// up to eight senders to a block; the first pass sets the sums, the last one divides them, and each
+// element is added in the order of the members whatever the number of passes. The number of senders
+// in a pass is a template parameter, so the inner loop is unrolled. A large result is computed in a
+// local block and then stored past the caches.
 #include "kernels/weighted_mean.hpp"
 
 #include <algorithm>

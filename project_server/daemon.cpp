@@ -1,3 +1,8 @@
+// run_program() is the one place that turns exceptions into exit statuses. run_passes() waits for
+// its turn after a predecessor, then connects and does passes until a signal ends the pause between
+// two. A failed pass drops the connection, so that the next one connects again; the first failure
+// in a row is logged, the others are silent. Wrong project files end the daemon when it connects,
+// and with --once every failure does.
 #include "project_server/daemon.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// All work goes through one stream, which attach() also makes libtorch's current one, so libtorch's
+// operations and our kernels run in the order of their calls. Copies pass through two pinned
+// buffers; an event behind each copy is what wait() waits for. A single number is copied to a small
+// pinned buffer, and the thread then waits for the whole stream. guarded() turns errors of the CUDA
+// runtime into DeviceError. If memory runs out, allocate() makes libtorch release its cached blocks
+// and tries once more.
 #include "boinc_app/cuda/cuda_accelerator.hpp"
 
 #include <c10/cuda/CUDACachingAllocator.h>

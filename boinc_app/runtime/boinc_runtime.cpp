@@ -1,3 +1,9 @@
+// BOINC's timer signal stays blocked except for a moment in each wish(), in which BOINC's handler
+// measures the processor time. wish() only reports the client's requests; the seat acts on them. It
+// also reads the job's settings again if the client has changed them, so limits, account and grants
+// are answered from init_data_. The runtime of a terminal reports a flag that its signal handler
+// sets. pthread_attr_setstacksize() is overridden for BOINC's timer thread, whose stack would be
+// too small.
 #include "boinc_app/runtime/boinc_runtime.hpp"
 
 #include <api/boinc_api.h>

@@ -1,3 +1,8 @@
+// A commit is entered in the history, then written to the journal, then published as news. The lock
+// is free while the journal is written, so main never waits for the disk. A failed write is
+// reported once and again when the disk has recovered; it stops nothing. The last few decisions of
+// the present generation are kept with that generation, so that place_of() can still name the place
+// of a state whose copy arrives some commits later. Resuming or a new generation replaces them.
 #include "boinc_app/seat/events.hpp"
 
 #include <fmt/format.h>

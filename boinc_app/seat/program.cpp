@@ -1,3 +1,9 @@
+// take_seat() checks the arguments, opens the runtime and only then starts the log. stay() does all
+// work that may fail and turns each way to end into an Outcome: a damaged input fails the job and
+// is deleted from a BOINC slot, so that the client downloads it again; a fault that may pass, an
+// unreachable swarm or an unwritten receipt becomes a later attempt; every other exception fails
+// the job. end_process() then ends the process. TemporaryExits chooses the delay before the next
+// attempt; counted work resets it.
 #include "boinc_app/seat/program.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// A save takes three threads: main asks the worker for a copy, the worker hands it to take(), and
+// the thread of this file writes it without holding the lock. is_busy_ is set from the request to
+// the end of the write, and keeps other saves and exports from beginning. The saved step is noted
+// only after the file is written, so a failed write is due again after the interval. A waiting
+// export begins only when no copy is to be written. If a new generation makes the saved step void,
+// the file is deleted at once.
 #include "boinc_app/seat/saver.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// run() opens the status page, waits for the first ticket, loads the saved state and then starts
+// the reactor, whose configuration depends on both. This thread then only polls: each turn it waits
+// for news for at most 200 ms, throws if a part has failed, applies the host's limits, reports,
+// saves, looks for a reason to end and checks reachability; last it follows a suspension. It speaks
+// to the protocol by events to the reactor, never directly. The reactor stops first at the end, so
+// that the peer has left the swarm before a last save takes its time.
 #include "boinc_app/seat/seat.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// The thread sleeps until the time of the next request, at most a minute at a time. A request is
+// made without the lock: it gets a port, asks the gateway and hands the reply to has_ticket(); the
+// news follows last, so a reader that sees the ticket knows that the transport has it. A refusal
+// ends the thread, and so does any failure before the first ticket; a later failure is retried
+// after a minute. A call of ask_soon() during a request still counts, because soon_ is cleared
+// before the request and read after it.
 #include "boinc_app/seat/ticket_keeper.hpp"
 
 #include <sodium.h>

@@ -1,3 +1,9 @@
+// Parameters are libtorch tensors that share the caller's vector. A pass is encoder, two heads and
+// their summed loss; autograd returns the gradients in tensors of their own, and add_gradient()
+// adds them to the sum last, so an interrupted or failed pass leaves the sum untouched. The encoder
+// has two forms: operations of libtorch, or the device's fused kernels, which need a short format
+// and no dropout of hidden values. fp16 scales the loss; if gradients overflow, the pass is
+// repeated with a smaller scale.
 #include "boinc_app/training/albert.hpp"
 
 #include <ATen/ATen.h>

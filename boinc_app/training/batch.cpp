@@ -1,3 +1,9 @@
+// draw() first draws all samples of a micro-batch, each with a generator of its own, because the
+// longest one determines the padded length. A binary search in the running sums of the shards'
+// weights finds the shard and the start; sentences are taken until the sequence is full, cut in
+// two, perhaps swapped, and shortened. The second loop lays the rows out and masks tokens with the
+// generators as they are then. The order in which numbers are drawn is part of what a sample is: a
+// change of it changes all samples.
 #include "boinc_app/training/batch.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Each operation is an autograd function: forward() keeps its inputs, and backward() computes the
+// gradients from them, by products or by the device's kernels. A weight is passed together with its
+// short cast: products use the cast, but autograd gets the gradient for the fp32 weight. A result
+// that nothing depends on has an undefined gradient instead of zeros, so backward() tests for that.
+// The kernels read contiguous matrices of rows; workspaces and results are libtorch tensors too.
 #include "boinc_app/training/fused_pass.hpp"
 
 #include <c10/core/GradMode.h>

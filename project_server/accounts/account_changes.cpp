@@ -1,3 +1,8 @@
+// A password's hash is slow, so it is computed before the transaction that stores it; only
+// set_password() computes it while it holds the account's row, because it depends on the address
+// there. A taken address is not looked up before: the table's unique key decides, also between two
+// requests at once. A change of address or password voids the links that e-mail has brought, in the
+// same transaction. A sign-in to an unknown address costs a hash too, so its time tells nothing.
 #include "project_server/accounts/account_changes.hpp"
 
 #include <fmt/format.h>

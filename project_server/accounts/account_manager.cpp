@@ -1,3 +1,9 @@
+// set_account_info() applies its four groups of changes one after the other; the texts, which are
+// hardly ever refused, come last. There is no transaction around all of them: the first refusal
+// ends the request, and earlier changes stay. A change of sign-in hashes first, then locks the
+// account's row and compares the address with the one read before, since the checks were made with
+// that one; old links and sessions end in the same transaction. The reply about an account encodes
+// name, country and URL as PHP's urlencode() does.
 #include "project_server/accounts/account_manager.hpp"
 
 #include <config.h>

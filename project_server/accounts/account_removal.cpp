@@ -1,3 +1,9 @@
+// An export names its columns once: the same list makes the statement and the names of the fields.
+// A deletion is one transaction that locks the user's row first. It writes what must outlive the
+// account (the notes for statistics sites, the credit, the revocation) while the rows that these
+// are made from still exist. Then tasks lose the user's texts and addresses, before the computers
+// and other rows go. The user's row is deleted before the teams are handed on, so that it cannot be
+// an heir.
 #include "project_server/accounts/account_removal.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// preference_text.hpp splits the text into the elements in general and those of each venue. Reading
+// looks each element up in kComputingFields; one that is unknown or has elements inside is ignored,
+// and a value out of bounds becomes the usual one. Writing replaces the known elements of one part
+// and rewrites all others. The new <mod_time> is greater than the old one even if this clock is
+// behind, unless the old one is absurd. Venues come last, because clients stop reading at theirs.
 #include "project_server/accounts/computing_choices.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// deliver() checks both addresses, formats the message once and gives it to libcurl or to sendmail.
+// Sendmail reads it from a file in memory and is killed with its children after the time limit.
+// Refusals are told from failures that may pass: a reply of 5xx counts as a refusal only when it
+// concerns this message, and of sendmail's statuses only three do. Addresses are removed from
+// sendmail's words before these become a sentence.
 #include "project_server/accounts/mail.hpp"
 
 #include <curl/curl.h>

@@ -1,3 +1,8 @@
+// A reply is a concatenation of elements in the order in which BOINC's code writes them. Small
+// functions write columns by type under the names of the columns, and all texts are escaped there.
+// Every list has a limit in its statement, and teams_xml() counts the ids of a list, found or not,
+// because each costs a statement. A person's identifier between projects is a digest that includes
+// the e-mail address, so the address is read but never written.
 #include "project_server/accounts/people_xml.hpp"
 
 #include <config.h>

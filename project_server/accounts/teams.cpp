@@ -1,3 +1,8 @@
+// Users change their team through move_user(), which locks the user's row and then counts the
+// members of both teams anew from the table user: a number that is counted cannot drift. Names are
+// unique by the table's key, and unless_taken() turns its error into a refusal, so two founders at
+// once need no lock. The founder's right is a condition of the update itself. close_team() changes
+// users before their team, in the order of locks that credit uses.
 #include "project_server/accounts/teams.hpp"
 
 #include <optional>

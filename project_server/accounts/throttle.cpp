@@ -1,3 +1,8 @@
+// One map counts attempts under three keys: the account at an address, the address, and the
+// account. An attempt is allowed if all three are below their limits; a pair with a sign-in is
+// exempt from the third, and its attempts do not count there. Keys of pairs begin with the account
+// and a line end, so that forgive() finds them all by their prefix. A full map first drops windows
+// that have ended, then the oldest one. One mutex guards everything.
 #include "project_server/accounts/throttle.hpp"
 
 #include <algorithm>

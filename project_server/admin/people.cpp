@@ -1,3 +1,8 @@
+// Each list is one statement with its joins and a limit, and a loop that turns rows into JSON. The
+// facts about an account and about a computer share add_work(): an Owner names the column that the
+// statements compare, and only these fixed names and search conditions are pasted into SQL. Work is
+// summed over single contributions and daily sums together, because old contributions are compacted
+// into the latter. Recent credit is brought to the present time when it is read.
 #include "project_server/admin/people.hpp"
 
 #include <fmt/format.h>

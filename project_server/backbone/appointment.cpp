@@ -1,3 +1,8 @@
+// Both files are read strictly: every member is asked for by name, and unknown ones are refused.
+// The voter's settings are read and written by the same two functions in both. read_appointment()
+// checks the ticket when everything is read; the ticket in voter.json is checked by the reader of
+// the folder, which knows run and key. The run file is embedded as a string and parsed as a
+// document of its own. An object "control", which a former release wrote, is accepted and ignored.
 #include "project_server/backbone/appointment.hpp"
 
 #include <fmt/format.h>

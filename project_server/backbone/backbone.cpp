@@ -1,3 +1,9 @@
+// The members are built in the order of their dependence. Opening the ledger replays it into the
+// states, the history and the live picture; only then can the newest checkpoint that the ledger
+// leads to be found and loaded. The reactor comes last and starts, and the command socket opens
+// when everything answers; stop() goes the other way round. Other threads reach the protocol only
+// by events in queue_. poll_mutex_ lets one thread at a time use voters_, and pause_mutex_ lets one
+// order at a time change the pause.
 #include "project_server/backbone/backbone.hpp"
 
 #include <fmt/format.h>

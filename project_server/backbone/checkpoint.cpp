@@ -1,3 +1,9 @@
+// save() replaces the file atomically before it removes anything: an old note beside it, files that
+// a killed process left, then surplus ones. Surplus is counted from the newest file on, apart for
+// files that the ledger leads to and for others. newest() goes the same way and takes the first
+// file whose size, standing by the ledger and digest are right; a file that does not pass is logged
+// and stays. A file that vanishes while it is listed is no error, because another process may
+// remove it.
 #include "project_server/backbone/checkpoint.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// The codec holds the history so far, in writer and reader alike. An append encodes first, which
+// refuses what cannot follow, then writes the record durably, and only then updates the members and
+// calls the visitor. A reader returns a record once it is whole and its checksum fits, else
+// nothing, so it can follow a growing file. The writer opens by reading everything; what follows
+// the last whole record is cut off if it looks like a torn write, and any other rest is damage that
+// is left as it is.
 #include "project_server/backbone/ledger.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// extend() checks each record against the head before it: a decision and the last state need a
+// majority of that head's voters, a generation the project's signature. Only then does the record
+// reach the states that judge() asks. The reader keeps its place, so a later call checks only what
+// is new. contributions() reads the file again up to that place without checks, and leaves out
+// records that a later generation has made void.
 #include "project_server/backbone/ledger_proof.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Each change becomes an event with the next number, is applied to the picture and published under
+// one lock, so a subscriber can join picture and events by the number. There is no socket before
+// open(): the ledger's old records only build the picture. The digest of an old step stands in the
+// commit after it, so its report is kept until then. swarm_seen() walks the old and the new member
+// list together, both in order of keys, and publishes only the differences and the progress.
 #include "project_server/backbone/live_run.hpp"
 
 #include <utility>

@@ -1,3 +1,8 @@
+// Handlers write a decision to the disk first and tell recorder, live picture and log of it
+// afterwards, so none of them knows of a decision that a crash could undo. The line of a commit
+// waits in pending_ until the state after it is settled, or the next commit names its digest.
+// look_for_skipped() compares the digests of settled states that follow each other. A generation is
+// signed here and goes back as an event; publishing and pausing are calls into the backbone.
 #include "project_server/backbone/round_log.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// The folder is locked before its contents are read. An appointment is unpacked in a fixed order,
+// the voter's memory last, so that file says that all others are there; the appointment is removed
+// durably only after that. A folder with a ledger but without the memory has lost its votes and is
+// refused, whereas one with neither is an unpacking that a crash interrupted and is repeated. The
+// ticket in a voter's settings is checked against run and key at every start.
 #include "project_server/backbone/run_folder.hpp"
 
 #include <fmt/format.h>

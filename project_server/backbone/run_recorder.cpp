@@ -1,3 +1,8 @@
+// Notifications overwrite fields of news_ under the lock; the thread takes all of them, writes
+// without the lock and clears each part as it is written. If the database fails, unwritten parts go
+// back unless newer ones have come, and are retried after two seconds with a new connection. The
+// ledger is copied in transactions of at most 200 records; recorded_ moves after the commit, and
+// each transaction begins its reading there. A row that the database refuses is logged and skipped.
 #include "project_server/backbone/run_recorder.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Calls become commands in a queue; a caller blocks while it is full. The worker owns the state and
+// needs no lock for it: a snapshot shares the state's memory, and is copied before a write if it is
+// still held. The event of an update goes out before the checkpoint is written, so that the swarm
+// does not wait for the disk. stop() lets queued commands finish and writes a last checkpoint. An
+// error empties the queue; a caller that waits for a checkpoint then gets nothing.
 #include "project_server/backbone/state_keeper.hpp"
 
 #include <utility>

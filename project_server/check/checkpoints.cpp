@@ -1,3 +1,9 @@
+// The ledger of each run is proven once, and every checkpoint file is then judged by it, in the
+// order of names. A file beyond the end of the proof was written meanwhile, so the proof is
+// extended and the file is judged again. The digest of the bytes comes last, because it is the
+// costly check, and --quick leaves it out. A file that vanishes is no finding: the backbone removes
+// old ones. A ledger that cannot be trusted is a finding of another check; here it makes the result
+// unknown.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The parser fills structs that parser and callbacks share, and each callback runs one function
+// that acts and prints. add() gathers the version's files as root if root asks, gives copies to the
+// project's owner, and only then becomes that owner, so that libraries which only root may read can
+// be published. It checks the plan class and the free space before anything is signed. Under an
+// official server the feeder is told to read the versions again after every change.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,8 @@
+// A Watch is the callback of the library's progress: it shows the progress and throws when a stop
+// signal has arrived, so the work ends at its next report and makes nothing. It ends before the
+// result is printed, which keeps the two apart on a terminal. A backup is noted for project status
+// after it is complete; a failure of that note is a warning, because the backup is good all the
+// same.
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 

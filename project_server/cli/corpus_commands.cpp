@@ -1,3 +1,8 @@
+// A thread of its own waits for stop signals and ends the process at once: the build's journal
+// makes everything up to the last shard count, and the training of a tokenizer cannot be
+// interrupted otherwise. A tokenizer that loses capitals is a warning before the build, a corpus
+// that looks wrong one after it; neither changes the exit status. An option for the rules of a
+// spiece.model creates the rules when it is given, so absent options leave them absent.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

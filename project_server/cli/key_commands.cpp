@@ -1,3 +1,9 @@
+// A change of the key has two ways. If the private key is on this machine, rekey alone does it.
+// Else rekey --request writes the list of files, endorse signs it and the new key where the private
+// keys are, and rekey --signatures applies the answer here. An interrupted change is completed by
+// repeating the command, and the output says so. The functions of publishing/ do the work; this
+// file parses, calls and prints. rekey refuses a project of an official server, whose key is
+// BOINC's.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

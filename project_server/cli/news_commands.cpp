@@ -1,3 +1,7 @@
+// One struct of options is shared by the parser and the three callbacks, and one lambda adds the
+// options that all of them have. Adding refuses a project of an official server, whose home page
+// shows other news; listing and removing work there as well. A text comes from the command line, a
+// file or standard input, and its size is limited when it is a file.
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 

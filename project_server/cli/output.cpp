@@ -1,3 +1,9 @@
+// The text of an object is made in two rounds: first the fields that are values, aligned by the
+// longest title, then each table under its title. The end of a field's name decides how a signed
+// integer or a real is shown: _at is a time, _bytes a size. The first object of a list determines
+// the columns of its table, and all lines get as many cells. A column is as wide as its widest
+// cell, within a limit that does not hold for the last one. Widths count characters of UTF-8, not
+// bytes.
 #include "project_server/cli/output.hpp"
 
 #include <fmt/chrono.h>

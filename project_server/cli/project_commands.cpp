@@ -1,3 +1,8 @@
+// A start in the background forks, and the child detaches, writes to its log and tells its parent
+// by a pipe what it starts. An empty line means that the project is up; a text without a line end
+// is the error. The parent shows the lines until the pipe closes. A stop signals the process that
+// holds the project's lock and waits for both the lock and the process to go, since the lock goes
+// first. All else parses options, calls project/ and prints.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>

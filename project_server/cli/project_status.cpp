@@ -1,3 +1,8 @@
+// Each part of the status is read from its own source, so that one that is away leaves the others:
+// without a database the counts of jobs stay empty, and a run with unreadable files gets that as
+// its state. Sizes are blocks on the disk, not lengths of files. The database's size is that of its
+// folder if it is in the project, else what the server's tables say. Warnings differ: a project of
+// ours is warned about its backup, an official server's about its daemons and address.
 #include "project_server/cli/project_status.hpp"
 
 #include <fmt/format.h>

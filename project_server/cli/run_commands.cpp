@@ -1,3 +1,8 @@
+// The parser writes straight into runs::RunOptions; an option without a default stays absent when
+// it is not given, and create_run() chooses its value. Options with names for values convert them
+// while they are parsed, so a wrong name is an error of the command line. The public address of an
+// official server is asked once after a run was created there, because its administrator has to
+// forward requests to the gateway; a wrong answer is a warning only.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

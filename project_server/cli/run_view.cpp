@@ -1,3 +1,8 @@
+// All functions are pure: they turn one RunStatus into lines or JSON, so watching and logging show
+// the same figures. The bar and the curve fill the width of the terminal within bounds. The curve
+// shows the last losses, one for each character, on a scale from the lowest to the highest loss of
+// all steps. reported_steps() searches from the end for a step with reported digests, because
+// earlier steps may never get any.
 #include "project_server/cli/run_view.hpp"
 
 #include <fmt/format.h>

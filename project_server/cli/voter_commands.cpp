@@ -1,3 +1,8 @@
+// Appointing, dismissing and listing share one struct of options, which the parser fills; the
+// parser also refuses options that exclude each other or need --file. The functions of runs/voters
+// do the work; here their result is printed as JSON or as a sentence. The count of voters after a
+// change carries a hint when it is even, because a majority then needs one voter more without
+// tolerating more failures.
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 

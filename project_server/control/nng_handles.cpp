@@ -1,3 +1,8 @@
+// The first socket starts nng's threads: their numbers are set before it, once, and signals are
+// blocked meanwhile, so that these threads inherit the mask and signals reach the program's own.
+// listen() first tries to connect, so a path at which a living process listens is refused, while a
+// file that a dead one has left is replaced. It then listens under a name of its own with the mode
+// set in advance, and renames the file to the path.
 #include "project_server/control/nng_handles.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// All inputs are opened once before a folder is made, so their errors leave nothing behind. The
+// texts are read up to three times: for the tokenizer's sample, for the training part and for the
+// held-out part. Seed, text and document number alone decide what is held out, so all readings and
+// a resumed build agree. Batches are tokenised in parallel but added in the order of the text, so
+// the number of threads changes no byte. corpus.json is written last, and then the folder gets its
+// name.
 #include "project_server/corpus/build.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// corpus.json and the journal share the functions for their common fields, so the journal can
+// become the summary. Both files are replaced as a whole. A summary is read strictly and a fault in
+// it is an error; a journal that cannot be read counts as absent, because the build can then start
+// again. Fields that older corpora lack are optional. tokenizer_fault() compares the digest in the
+// summary with the bytes of tokenizer.json, and also finds a file that should not be there.
 #include "project_server/corpus/corpus.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Documents collect in the builder, and their counts in pending_, apart from the journal. The end
+// of a shard writes its file, then moves the counts into the journal, then replaces the journal: a
+// build that is killed in between writes the same shard under the same name again, because the name
+// is made from its digest. Weights are set at the end, when the number of starts of each text is
+// known: the ratios become whole numbers, divided by their greatest common divisor.
 #include "project_server/corpus/shard_writer.hpp"
 
 #include <fmt/format.h>

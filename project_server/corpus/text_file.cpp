@@ -1,3 +1,9 @@
+// The first line is preceded by a look at the first bytes, so that UTF-16 and compressed files get
+// a sentence that helps. Lines are searched in blocks of 1 MiB. A piece that reaches the limit is
+// cut after a blank near its end, else before its last character, and the rest is carried to the
+// next piece. Each piece is checked as UTF-8, eight bytes at a time while they are ASCII. The
+// offset counts bytes of the file before byte order mark and carriage return are removed, so
+// reading can resume there.
 #include "project_server/corpus/text_file.hpp"
 
 #include <fcntl.h>

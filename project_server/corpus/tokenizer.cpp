@@ -1,3 +1,8 @@
+// SentencePiece loads every model, but a pipeline makes the ids if the model's own files describe
+// one. Special tokens come from these files or are looked up by their usual names; the name of the
+// piece that was found is compared, because an unknown name has the id of the unknown piece.
+// Training uses a fixed number of threads, on which its result depends. unknown_count() subtracts
+// the places where the text itself spells the unknown token.
 #include "project_server/corpus/tokenizer.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// Everything that a connection must not leave to defaults is set before or right after connecting:
+// timeout, character set and TLS before, then isolation level, collation and strictness by
+// statements. The handle is given away only when all of that has worked; until then it closes
+// itself. TLS uses TCP even for localhost. A socket's path that is too long for the system is
+// reached through a descriptor of its folder. Statements report the rows that they match, not those
+// that they change.
 #include "project_server/database/connection.hpp"
 
 #include <fcntl.h>

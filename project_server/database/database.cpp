@@ -1,3 +1,8 @@
+// run() makes one message of all statements: first new preparations at the server, then the
+// deferred statements, then the others; the answers come back in that order, and the first failure
+// ends the reading. A transaction only defers its beginning, so that costs no message, and one that
+// has sent nothing is rolled back by forgetting it. execute_and_commit() wraps the deferred
+// statements and its own in a compound statement, which commits at the server if a row matched.
 #include "project_server/database/database.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// A data folder is made under another name and renamed when it is complete, so an interrupted start
+// begins again. Paths are passed as relative ones where the absolute ones could be too long or
+// contain characters that the programs misread. A start is a loop of short attempts to connect,
+// which ends early if the process ends; the reason is then found in what the log has gained since.
+// A stop sends SIGTERM and, after a time, SIGKILL, which the storage engines survive.
 #include "project_server/database/mariadb.hpp"
 
 #include <arpa/inet.h>

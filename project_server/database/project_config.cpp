@@ -1,3 +1,8 @@
+// libsched parses config.xml into its global, and the fields are copied from there, where a
+// required one that is empty is an error. The elements of our own are then read from the same file
+// by the project's XML reader. Two habits of libsched need care: its project folder is set by hand,
+// because it would guess, and the patterns of an earlier parse are freed, because it allocates new
+// ones. Limits below the least useful value are raised to it.
 #include "project_server/database/project_config.hpp"
 
 // Must precede BOINC's other headers: it defines the macros that they depend on.

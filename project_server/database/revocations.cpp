@@ -1,3 +1,8 @@
+// All kinds are rows of one table, whose column `ends` is 0 for a ban and else the time at which
+// the last ticket expires. The published list has a limit, so its order decides what is left out:
+// voters come first, then bans, then temporary rows, the newest first in each. A ban replaces the
+// end of a temporary row; a temporary row never changes a row that exists. Replaced and ended keys
+// are found by insert-select statements, which read and write in one step.
 #include "project_server/database/revocations.hpp"
 
 #include <fmt/format.h>

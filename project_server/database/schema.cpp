@@ -1,3 +1,8 @@
+// The embedded text is divided into statements at line ends with a semicolon, and a small parser
+// finds verb and table of each. The lists of tables follow from these statements, so the schema is
+// the only place to change. Applying it executes every statement, all of which may be repeated. An
+// upgrade compares what the database lists before and after, and leaves out what belongs to a table
+// that is itself new.
 #include "project_server/database/schema.hpp"
 
 #include <algorithm>

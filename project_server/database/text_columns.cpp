@@ -1,3 +1,8 @@
+// Two queries of the information schema find tables with a wrong default and columns with a wrong
+// collation; columns that are generated are left alone. The definition of each such column is built
+// again from what the server says of it, with the right character set, so that one statement
+// converts the table and keeps type, null and default. Tables that are right get no statement, so a
+// second call costs the two queries only.
 #include "project_server/database/text_columns.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// Everything that can be wrong with the files is found before the computation, which takes long:
+// the run file, the held-out shards, the state, then its standing by the ledger if one is named.
+// Nothing interrupts an evaluation by hand, so its figures are always there. Text and JSON are made
+// from one HandReport.
 #include "project_server/evaluate/by_hand.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// A checkpoint is read once: each piece enters the digest, and what of it belongs to the parameters
+// is copied out, so the optimizer's moments are never held. An exception of this file's own ends
+// the reading when it is interrupted. A file of plain numbers is recognised by its size: parameters
+// alone, or a whole state. judge() verifies the whole ledger before it looks at the state's digest,
+// so its answer rests on certificates, not on the database.
 #include "project_server/evaluate/loaded_state.hpp"
 
 #include <fmt/format.h>

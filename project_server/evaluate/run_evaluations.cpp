@@ -1,3 +1,8 @@
+// A pass asks the database once for all runs, chooses at most one state of each and measures it on
+// a thread of low priority, while this thread looks for signals. The file of a checkpoint is opened
+// before it is measured, and chosen again if the backbone has removed it meanwhile. Figures stay in
+// unwritten_ until they are in the table, so an outage costs no computation. Damaged states are
+// remembered by digest; a run that fails is left alone for a minute.
 #include "project_server/evaluate/run_evaluations.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// The cheap questions come first: whether this job is asked already, whether jobs are chosen for
+// this period, whether the project lacks a checkpoint. The choice takes one suitable job of each
+// account, sorts them by a digest of a signature that only the gateway can make, and inserts the
+// first ones. Run, period and place are a unique key, so threads that choose at once cannot insert
+// more. The last question repeats the first one, so every thread answers by the table.
 #include "project_server/gateway/checkpoint_requests.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Requests are judged by their heads before a body is read. An enrolment checks, records and signs
+// its ticket with one connection of the pool and gives it back before it dials the peer, because a
+// dial may take seconds. Slots limit the dials of an address, of a result and of all together, so
+// some threads stay free. A job without a seat is returned as a value: an exception would cost the
+// pool its connection. The handlers of enrol() turn each kind of failure into a status and a
+// sentence.
 #include "project_server/gateway/gateway_server.hpp"
 
 #include <httplib.h>

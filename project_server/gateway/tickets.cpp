@@ -1,3 +1,8 @@
+// The job's row is found and checked without a lock; the ticket is then recorded in one
+// transaction, which first locks the row of the result, so that requests for a job come one after
+// the other. Bans, keys, seat and row follow, and other keys of the job are revoked last. The
+// transaction is tried without a SeatTurn, which only a new seat needs, and repeated with one. A
+// suspicion is recorded after the transaction has been rolled back, or it would be lost with it.
 #include "project_server/gateway/tickets.hpp"
 
 #include <fmt/format.h>

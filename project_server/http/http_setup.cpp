@@ -1,3 +1,8 @@
+// bind() replaces httplib's socket options, which would let two servers share a port, and calls
+// listen() once more for a longer backlog. stop() waits until the server runs or has ended, because
+// httplib ignores a stop that comes before. A connection serves one request, so the unread rest of
+// a refused body is never taken for the next one. address_of() believes X-Forwarded-For only from
+// the proxy, and takes the last address of the last header.
 #include "project_server/http/http_setup.hpp"
 
 #include <fmt/format.h>
