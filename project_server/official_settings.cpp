@@ -1,3 +1,7 @@
+// Elements reads <config> once and then yields one element at a time; each number must fill its
+// text and lie in its range, so an error names the element and the file. Absent optional elements
+// get the same defaults as in dedloc.json. Rules about more than one value come at the end: listen
+// address and proxy of the gateway are needed together, and the URL gets its final slash.
 #include "project_server/official_settings.hpp"
 
 #include <fmt/format.h>

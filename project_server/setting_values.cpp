@@ -1,3 +1,7 @@
+// check_settings() tests fields that depend on each other, in this order: URL, certificate and
+// scheme, redirection, paths, mail, addresses, peers; the first contradiction is the error. Texts
+// that are written into nginx.conf without quotes must not have any character that is special
+// there; paths are quoted there, so only a $ and unprintable characters are refused.
 #include "project_server/setting_values.hpp"
 
 #include <fmt/format.h>

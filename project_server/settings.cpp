@@ -1,3 +1,7 @@
+// is_official() decides where the settings are: dedloc.json, if it exists, comes before config.xml.
+// Optional fields are read only if they are there, so the defaults of Settings hold otherwise;
+// unknown fields are refused, and check_settings() compares the fields with each other at the end.
+// Writing leaves out what is empty and replaces the file in one step.
 #include "project_server/settings.hpp"
 
 #include <fmt/format.h>

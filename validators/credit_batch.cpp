@@ -1,3 +1,9 @@
+// A batch is one transaction: it finds the key's owner, locks workunit, result and contributions in
+// this order, and divides the rows at the moment of a revocation into paid and withheld ones;
+// without an owner all are disowned. Paying marks the rows before it adds the sum to result,
+// workunit, host, user and team. Sums are made as integers and rounded once. A transaction may be
+// tried again after a conflict, so each try counts in a fresh copy of the report, which is kept
+// after the commit.
 #include "validators/credit_batch.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// pass() first makes contributions pending again whose revocation was withdrawn, then goes through
+// the runs and, a page at a time, through the keys with pending rows; CreditBatch does the work.
+// Keys go in ascending order, so a key that fails does not come again in this pass. heed_messages()
+// marks messages as handled last: after a crash they are read again and find nothing left to
+// credit. A key that fails is logged, and a lost connection ends the pass.
 #include "validators/creditor.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// A pass goes through the waiting workunits by id and judges each in one transaction, with its row
+// locked and looked at again. judge() goes from cheap to dear: run, name of the output file, its
+// bytes, the receipt's form and signature, the comparison with the ledger. A claim that is ahead of
+// the database waits until the timeout. Results are written before the workunit, and the report
+// counts a job only after the commit. ledger_of() explains why its three reads have their order.
 #include "validators/validator.hpp"
 
 #include <fmt/format.h>

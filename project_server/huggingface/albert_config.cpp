@@ -1,3 +1,7 @@
+// Reading takes every field through Config, which puts the default of AlbertConfig where the file
+// has none. Fields that must have one certain value are required first, so a file of another
+// architecture is refused for that reason; only then are the sizes read into the ModelSpec. Writing
+// uses the same constants as reading, so a run can start from a model that was written here.
 #include "project_server/huggingface/albert_config.hpp"
 
 #include <fmt/format.h>

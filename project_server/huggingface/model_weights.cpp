@@ -1,3 +1,7 @@
+// The constructor opens the first of four forms that is there; if none is, refuse_folder() looks
+// for files of other programs and says which one it found. An index is read whole, and all its
+// names are checked, before any shard is opened. The places of all tensors go into one list, which
+// is sorted by name at the end: equal names are then neighbours, and a look-up is a binary search.
 #include "project_server/huggingface/model_weights.hpp"
 
 #include <fmt/format.h>

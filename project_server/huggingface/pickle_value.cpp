@@ -1,3 +1,8 @@
+// The values come from an untrusted file, so the kind and the range of every item of a tuple are
+// checked before it is used. A tensor must be contiguous: a loop multiplies its extents from the
+// last to the first and compares the stride of each extent above 1 with the product so far.
+// Overflow is tested before each product, and the tensor's end is compared with the size of its
+// storage last.
 #include "project_server/huggingface/pickle_value.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// The header is checked in two steps. Each tensor's place must have the length that its shape and
+// type say, with a test for overflow before each product; then all places, sorted by their begin,
+// must cover the data without a gap. A later read therefore finds too few bytes only if the file
+// has become shorter. Duplicate names are found by sorting, because the JSON parser keeps both.
 #include "project_server/huggingface/safetensors.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// All writers know only a TokenizerSpec; sentencepiece_spec() makes one of a SentencePiece model,
+// so both kinds of corpora take the same way. Each part of tokenizer.json is an object with a type.
+// A visitor (StepData) converts the steps of the normaliser in their order; one division is written
+// bare, several as a Sequence. The decoder is the last Metaspace, because it undoes that step.
 #include "project_server/huggingface/tokenizer_files.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// The first bytes decide the form: a zip archive or a row of pickles. Each is a subclass of
+// Storages, whose list() reads the tensors and whose read() finds bytes of a storage by its key.
+// Archive goes through the zip's entries anew for each storage and keeps the last one. Row computes
+// the places of all storages once: they follow the fifth pickle in the order of the keys, and their
+// lengths are known from the tensors that use them.
 #include "project_server/huggingface/torch_file.hpp"
 
 #include <archive.h>

@@ -1,3 +1,8 @@
+// The rows name the files, so erase() deletes files before rows: the files of runs, then for each
+// app its staged and published files, and last the app's rows in one transaction. After a crash the
+// rows that are still there lead the next call to the files that are left. A published file stays
+// if a version of another app names it. withdraw() takes one app per transaction and leaves every
+// job that a volunteer has; the feeder is told last.
 #include "project_server/official/jobs.hpp"
 
 // Must be the first of BOINC's headers: it configures the others.

@@ -1,3 +1,9 @@
+// The constructor checks the folder and the rights in it, takes the folder's lock, reads
+// config.xml, connects, checks the server's version, takes a lock in the database and looks for
+// BOINC's tables. The lock of the folder keeps out a second process, the one in the database the
+// statement of a killed process, which the server goes on with. replace_edited() writes the new
+// text beside the file, gives it owner and mode, compares the old contents once more, and then
+// renames.
 #include "project_server/official/project.hpp"
 
 #include <fcntl.h>

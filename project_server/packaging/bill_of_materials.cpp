@@ -1,3 +1,8 @@
+// Both documents walk through all_origins(), which is ordered, and list below each origin the files
+// that have it. In the bill the files of unknown origin follow at the top level. licence_texts()
+// prints each text once, under the first origin that has it, and refers to that origin elsewhere;
+// the common licences that the texts name come last. Files are digested in pieces, because some
+// libraries are large.
 #include "project_server/packaging/bill_of_materials.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// make_package() gathers the launcher, the program and its libraries, the further files with
+// theirs, and glibc. Only then does it compute what depends on all of them: kernel, origins and
+// bill; the licences are written and added last, so the bill does not list them. add_file() drops
+// duplicates and refuses two files of one name, because all lie in one folder. write_package()
+// writes the bill last, and read_package() requires it, so half a copy is refused.
 #include "project_server/packaging/package.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// One select serves the list and the change. change_versions() selects the chosen versions, updates
+// them row by row and selects them again for its reply, all in one transaction, so an error undoes
+// every update. The update of `deprecated` has the condition itself that the files are still there:
+// a version whose files dedloc-purge has deleted matches no row and cannot be offered again.
 #include "project_server/project/app_versions.hpp"
 
 #include <fmt/format.h>

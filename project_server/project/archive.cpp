@@ -1,3 +1,9 @@
+// Both directions stream through libarchive (tar in zstd) and hash the contents as they pass, so no
+// file is in memory. The writer keeps the digests and writes them as the last file, with a digest
+// of all names and permissions; then it syncs. The reader collects its own digests and compares
+// them when it meets that last file, so contents that it has extracted are proven only once next()
+// has returned nothing. A source file's size is fixed when it is opened: what is appended later is
+// not read, and a file that becomes shorter is an error.
 #include "project_server/project/archive.hpp"
 
 #include <archive.h>

@@ -1,3 +1,9 @@
+// BackupRun::run() keeps an order that makes the copy of a running project consistent: pending
+// revocations, the database, the files, then of each run the checkpoints and last the ledger. The
+// ledger is read before its checkpoints are chosen and is copied up to the record that was read
+// then; add_history() waits a few seconds for the checkpoint of that record. The archive grows in a
+// hidden folder beside the target and is renamed when it is complete. A shared lock on keys/ keeps
+// keys and signatures of one moment.
 #include "project_server/project/backup.hpp"
 
 #include <fmt/chrono.h>

@@ -1,3 +1,8 @@
+// All that can be checked is checked before the first file is made: path, name, account, ports,
+// certificate, disk space. The project is then filled under another name: folders, keys, settings,
+// config.xml for the final path, nginx.conf, database. A private MariaDB runs only while its tables
+// are made. The folder is renamed last, and only then is an external database kept; until then the
+// destructors of both undo everything. Stop signals are looked at before and after the database.
 #include "project_server/project/create.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// The URL is parsed in full before any connection: a password in it is refused first, then the form
+// is matched by a regular expression, then its options are checked one by one.
+// require_empty_database() connects, checks version and emptiness, and tries every right that the
+// schema and the daemons need on a table of its own, so a missing right is found before the first
+// real table. UnfinishedDatabase drops all tables in its destructor unless keep() was called.
 #include "project_server/project/external_database.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Old parts are shifted from the oldest on, so that each rename finds its target free or replaces
+// the last part. rotate_in_place() copies whole blocks of the log's front to a temporary file,
+// syncs it, shifts the parts and renames it to the first part; only then is the front cut off
+// (fallocate), so a crash leaves lines twice rather than not at all. If the file system cannot cut,
+// the rest is appended to that part until nothing is added meanwhile, and the log is emptied.
 #include "project_server/project/log_rotation.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,8 @@
+// The configuration is one format string, with the braces of nginx doubled. The parts that depend
+// on settings (addresses, TLS, redirection, trusted proxies) are made as whole lines by the
+// functions behind it. Limits on uploads and measurements come from the constants that
+// dedloc-server and dedloc-gateway use. Paths inside the project are relative to the folder that
+// nginx runs in, and paths from settings are quoted.
 #include "project_server/project/nginx_conf.hpp"
 
 #include <fmt/format.h>

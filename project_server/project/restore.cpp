@@ -1,3 +1,8 @@
+// RestoreRun::run() unpacks everything into a hidden folder beside the target; nothing but the
+// facts in backup.json is used before the whole archive has proven its digests. Then config.xml
+// gets the new paths and database, the dump is loaded, ids skip ahead, and each run's votes begin
+// anew. The folder is renamed last, and only then is an external database kept. A private MariaDB
+// is filled on a free port, because its own may be in use until the project starts.
 #include "project_server/project/restore.hpp"
 
 #include <fmt/format.h>

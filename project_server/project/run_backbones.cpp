@@ -1,3 +1,9 @@
+// start_backbones() starts only what the supervisor does not know yet, so its callers repeat it
+// every two seconds. serve_backbones() waits for its predecessor (Handover), takes the project's
+// lock and then drives the supervisor in a loop. It connects to the database when it first looks
+// for runs and tries again later on failure, so backbones are kept running while the database is
+// away. At a stop signal it gives way first, so that a successor can be started while the backbones
+// end.
 #include "project_server/project/run_backbones.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// The constructor takes the lock and finds ports in use before anything starts. start() launches
+// the daemons in the order of their dependencies; await() drives the supervisor until the daemon
+// answers, and fails with the reason in its log as soon as it has ended. The tables are brought up
+// to date before the first program that reads them, the files before nginx. serve() then ticks: it
+// restarts, rotates logs, looks for new runs and renewed certificates. The supervisor is a member
+// after the lock, so all daemons have ended before the lock is free.
 #include "project_server/project/running_project.hpp"
 
 #include <fmt/format.h>

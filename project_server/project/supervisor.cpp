@@ -1,3 +1,8 @@
+// advance() polls each child without blocking. When one has ended, its process group is killed, so
+// that no grandchild keeps a port, and the restart is put off by a pause that doubles up to
+// kMaxPause and begins anew after a good run; a failed start counts as an end. end() sends SIGTERM,
+// polls until the daemon's timeout and then kills. stop_all() goes from the last started to the
+// first, then kills orphans until /proc lists no child: this process is their subreaper.
 #include "project_server/project/supervisor.hpp"
 
 #include <fmt/format.h>

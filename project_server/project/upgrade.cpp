@@ -1,3 +1,7 @@
+// upgrade_files() compares each thing with what this version wants and changes only what differs,
+// so a second call reports nothing. upgrade_project() refuses a running project, brings the files
+// up to date first, because the lock needs one of the folders, and then holds the lock while the
+// schema changes, which keeps a start away. A private MariaDB runs only for that time.
 #include "project_server/project/upgrade.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// The files are published before the row that names them, so clients never learn of an absent file;
+// a failure leaves at most files that no row names. For each file document() computes the MD5,
+// which becomes part of its permanent name, takes the signature and copies the file, all under a
+// shared lock of the key folder. The transaction then locks the version's row and compares whole
+// documents: an equal one changes nothing, another one is refused, and without a row one is
+// inserted.
 #include "project_server/publishing/app_version.hpp"
 
 #include <fmt/format.h>

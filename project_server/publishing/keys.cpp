@@ -1,3 +1,7 @@
+// BOINC's library signs, verifies and converts keys to hex; OpenSSL only makes pairs, whose numbers
+// are copied into BOINC's structures of fixed size. Key files are created with O_EXCL, so a key
+// that exists is never replaced, and private keys are wiped from memory. The length of a signature
+// is checked here before the library decodes it, because the library does not.
 #include "project_server/publishing/keys.hpp"
 
 #include <config.h>

@@ -1,3 +1,7 @@
+// Every check comes before the first byte is written: the private key against the request's key,
+// the two halves of the new pair against each other, the new key against the present one, and each
+// file's signature by the present key. The signatures of the files are written first and the new
+// public key last, so a folder with that key is a complete answer.
 #include "project_server/publishing/signing_request.hpp"
 
 #include <fmt/format.h>

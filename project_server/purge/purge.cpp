@@ -1,3 +1,9 @@
+// Most steps of pass() delete a limited number of rows or files that have not changed for the grace
+// period. Output files go before the rows of their job: only a job whose files are marked as
+// deleted loses its rows, under a lock and after its condition has been tested again, since a
+// report may have come. Files that arrive later are found by searching the upload tree. The places
+// to go on from (next_folder_, last_host_) last from pass to pass. Under an official server only
+// uploads and messages of ours go, besides our own tables.
 #include "project_server/purge/purge.hpp"
 
 // Must be the first of BOINC's headers: it configures the others.

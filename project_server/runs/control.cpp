@@ -1,3 +1,9 @@
+// Every command asks the backbone of the run's folder first. An absent answer means that none works
+// there; an unknown one leaves open whether the command was carried out, so it has to be repeated.
+// set_paused() takes the folder's lock if no backbone answers, writes the signed order, frees the
+// lock and then tells the voters on other machines. A lock that is held without an answer belongs
+// to a backbone that starts, so the command is repeated until kStartLimit. All voters are asked at
+// once, and a fault is thrown only after all have answered.
 #include "project_server/runs/control.hpp"
 
 #include <fmt/format.h>

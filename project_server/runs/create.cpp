@@ -1,3 +1,7 @@
+// Name, corpus and model are checked before the first file is made. The run file is complete before
+// the folder is filled, because the first checkpoint names the run's id, which depends on that
+// file; the folder is filled under another name and then renamed. The row in the database comes
+// last, because dedloc-work acts on it; if it cannot be inserted, the folder is removed.
 #include "project_server/runs/create.hpp"
 
 #include <fmt/format.h>

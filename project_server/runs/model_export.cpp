@@ -1,3 +1,9 @@
+// The ledger is verified first; tokenizer and config.json come next, because they are cheap and may
+// be refused. The parameters are copied in one pass that also computes the digest: a checkpoint
+// with other bytes is logged, and the next older one is taken. ProvenCheckpoints lists the disk
+// before it extends the proof, so the ledger covers what was listed, and lists again if a running
+// backbone has removed a file. README.md is written last, as it says what was exported; then the
+// folder is renamed.
 #include "project_server/runs/model_export.hpp"
 
 #include <fmt/format.h>

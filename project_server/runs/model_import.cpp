@@ -1,3 +1,8 @@
+// config.json says which tensors there must be. Names and shapes of all stored tensors are compared
+// with that before memory for the state is taken, so a small file cannot ask for much. The state
+// begins with the first values of the tensors that may be absent, and zeros elsewhere; then each
+// stored tensor is read to its range. stored_name() decides which one of two tied tensors is read.
+// The digest is computed over the whole state at the end.
 #include "project_server/runs/model_import.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Each group of figures is one statement. dedloc-purge replaces old contributions by daily sums, so
+// credit and the work that is credited or unowned are sums over both tables; withheld and pending
+// rows are never compacted. The credit that is due is computed from samples and bytes at the run's
+// rates and compared with what the rows have, with a tolerance for the order of additions. The
+// leaderboard beside other apps sums the rows by owner, which the ticket names, or else the result.
 #include "project_server/runs/report.hpp"
 
 #include <fmt/chrono.h>

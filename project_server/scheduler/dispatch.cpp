@@ -1,3 +1,8 @@
+// dispatch_jobs() first refuses clients that are too old, and then banned hosts and accounts. A
+// Dispatcher then resends lost jobs, sends jobs to train and, if the host trains nothing, jobs that
+// only average, whose seat is put aside until then. mark() is a compare-and-set: its two deferred
+// updates travel with the statement of the quota, which tells whether the row was in the expected
+// state. The reply describes a job only after that, so of two requests one gets it.
 #include "project_server/scheduler/dispatch.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// A table has the conditions of each plan class in one row; fit_plan_class() finds the row and
+// computes what a job takes of that resource. The conditions of a GPU are tested from its presence
+// to its memory, and the first that fails is the sentence for the volunteer. Rates that a client
+// reports are limited before they are used, and a missing one is replaced by an assumption, because
+// they decide which version a host gets.
 #include "project_server/scheduler/plan_class.hpp"
 
 #include <fmt/format.h>

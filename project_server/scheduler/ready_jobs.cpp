@@ -1,3 +1,9 @@
+// There are two mutexes: mutex_ guards the list and is held for moments; reading_ is held while one
+// request reads the database for all. A request that finds no job waits for reading_, and reads
+// only if no other request has read meanwhile; read_ahead() reads before the list is empty and
+// never waits. load() queries without mutex_, so it asks for as many more jobs as are taken, and
+// leaves out those that were taken before or during the query. A Taking gives its ids back after
+// the commit: then the database no longer has the jobs as unsent.
 #include "project_server/scheduler/ready_jobs.hpp"
 
 #include <algorithm>

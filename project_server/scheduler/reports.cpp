@@ -1,3 +1,9 @@
+// The name of a complete report is acknowledged whether or not a result is found. A result that the
+// host has in progress is known already; any other one is looked up in the whole account and
+// locked. The update repeats the condition under which a report counts, so a result that has ended
+// meanwhile stays as it is, and the quota changes only if that update matched. The workunit is
+// written before its result, in the order in which the transitioner locks them. A message is
+// inserted by a statement that tests by itself whose job it is and whether another one waits.
 #include "project_server/scheduler/reports.hpp"
 
 #include <boinc_db_types.h>

@@ -1,3 +1,8 @@
+// Tables (Fields) map the names of elements to members, and parse_fields() goes through the
+// elements of one level once. Of equal names the first counts unless a table says otherwise,
+// because remains of a damaged element come behind it. Lists stop at their limits, and numbers are
+// clamped. Names that the reader reports as lost decide at the end what is taken as absent:
+// preferences are taken whole or not at all, and messages are then not acknowledged.
 #include "project_server/scheduler/request.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// serve() parses the request and finds the account. A request that reports and wants nothing, from
+// a host that was stored a moment ago, is answered by reads alone. All others run serve_changes()
+// in one transaction: the host's row is locked, then come preferences, reports, messages, aborts
+// and jobs. The Taking of jobs is made before the transaction and outlives its commit, so no other
+// request is offered the same jobs. If the database refuses a text, the request is served again
+// with less and less of what the client says of its host.
 #include "project_server/scheduler/scheduler.hpp"
 
 #include <algorithm>

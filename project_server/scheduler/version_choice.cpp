@@ -1,3 +1,8 @@
+// The catalogue has the newest versions first, so the first version of each app and plan class that
+// fits a platform is the one considered, in the client's order of platforms. GPU versions come
+// first: a usable one takes a core for each GPU from the processors. consider() tests preferences,
+// client and kernel, then the plan class, and keeps the fastest version of each app. The first
+// refusal of a resource is kept, and is cleared at the end if another version is usable.
 #include "project_server/scheduler/version_choice.hpp"
 
 #include <fmt/format.h>

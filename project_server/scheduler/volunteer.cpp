@@ -1,3 +1,9 @@
+// A host is found in two ways. The fast one is add_lock(), an update with all conditions of a host
+// that was stored a moment ago; one message holds it and the statement that reads account, host and
+// bans. If it matches no row, identify_host() locks the row of the request's id and compares
+// computer and sequence number: the client's next number is greater, that of a copied folder is
+// not, so a copy gets a row of its own. Only a client without a valid id is looked for by its CPID.
+// The update of the host is the last statement and stores the number.
 #include "project_server/scheduler/volunteer.hpp"
 
 #include <algorithm>

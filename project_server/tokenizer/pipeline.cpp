@@ -1,3 +1,8 @@
+// encode() cuts the raw added tokens out of the text, normalises each part between them, and cuts
+// the other added tokens, which the constructor has normalised as well, out of the result. The
+// parts that are left pass through all divisions, one after another, before the model encodes them.
+// `is_first` goes with each part to the divisions, because some put a prefix before the begin of
+// the whole text only.
 #include "project_server/tokenizer/pipeline.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// feed() collects the head up to <data>. begin_transfer() checks name, certificate and size before
+// it touches the disk; then it opens the incomplete file, locks it against a second request, cuts
+// it to the client's offset and has the space for the rest promised. Bytes are written as they
+// arrive. complete() compares the MD5, syncs and renames. The promise is given back before the
+// descriptor, and with it the lock, is closed. Failures that may pass have status 1, so that
+// clients go on from the bytes that have arrived.
 #include "project_server/transfer/upload.hpp"
 
 #include <config.h>

@@ -1,3 +1,8 @@
+// Timeouts are applied to a copy of the results first, and everything else follows from counts over
+// that copy. Errors come next: a workunit that has one gets no new result, its unsent results are
+// dropped, and it is handed to the assimilator. Otherwise validation is asked for when there are
+// enough successes, a canonical result drops the unsent ones, and without one the missing results
+// are created, up to the limit on all.
 #include "project_server/transitioner/transition.hpp"
 
 #include <boinc_db_types.h>

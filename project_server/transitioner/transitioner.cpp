@@ -1,3 +1,8 @@
+// pass() handles each due workunit in a transaction of its own: the row and then its results are
+// locked and read in one message, decide_transition() decides, and the updates are deferred, that
+// of the workunit last. libsched creates results on its own connection, outside that transaction;
+// the next pass counts them, whatever became of it. A workunit that fails is put off by a minute,
+// so it does not hold up the others; a failure of the database ends the pass.
 #include "project_server/transitioner/transitioner.hpp"
 
 #include <config.h>

@@ -1,3 +1,7 @@
+// Each document is put together as text, and every text from the database is escaped on its way.
+// The versions are selected app by app, each with a subquery for the newest number of its platform
+// and plan class. The counts of jobs are one statement for each row of a table of elements, tables
+// and columns. The text of a news item is escaped twice, because readers of RSS take it for HTML.
 #include "project_server/views/feeds.hpp"
 
 #include <fmt/chrono.h>

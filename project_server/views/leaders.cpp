@@ -1,3 +1,7 @@
+// One statement reads a page and one row more, which only tells whether there is a next page. Its
+// order is that of an index. Recent credit is stored as of different times, so the rows of a page
+// are sorted once more by what it has decayed to now. Countries have no index: their sums are
+// computed over all users, with the decay in SQL.
 #include "project_server/views/leaders.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// Each page begins with its own row and is absent without it. Privacy is decided here, not by the
+// templates: the select of a computer matches only if its user shows it or is the viewer, a user's
+// computers are read only if they are shown, and an e-mail address leaves this file only inside an
+// MD5. standing() and brief_host() hold the fields that lists and pages have in common.
 #include "project_server/views/people.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// run_data() reads the run's row, its newest step with digests, the curve, of which RunHistories
+// keeps all but the new steps in memory, the evaluations and the peers. Evaluations are thinned to
+// an even stride, and the last one always stays. Outer joins from a peer's key over its ticket and
+// result lead to its user, and yield nothing if that user does not show computers, so what is
+// hidden is never read.
 #include "project_server/views/runs.hpp"
 
 #include <algorithm>

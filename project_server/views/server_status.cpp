@@ -1,3 +1,7 @@
+// status_data() makes one JSON object, with a count over an index for most figures, and
+// status_xml() makes its text of that object, so both formats have the same figures. The fields are
+// named as BOINC's elements, so elements() copies them without a table of its own. A daemon runs if
+// the process in its pid file can be signalled, or belongs to another account.
 #include "project_server/views/server_status.hpp"
 
 #include <fmt/format.h>

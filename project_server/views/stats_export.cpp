@@ -1,3 +1,8 @@
+// An Export describes one file: its root, a select of the rows behind an id, and the XML of a row.
+// write_export() repeats the select from the last id on and streams the rows into a gzip file that
+// gets its name when it is complete. tables.xml is written last, and its age decides whether an
+// export is due, so an interrupted one is repeated. renew_statistics() lets credit decay and
+// assigns badges before it exports, so the files have the new values.
 #include "project_server/views/stats_export.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// A page of the user's own is added twice, first its JSON and then its HTML, with one function that
+// reads for both. Routes that check a password ask the throttle and then take a turn to hash; they
+// hold no connection of the pool while they wait for it; sign-in asks the throttle again after its
+// turn. Failures are counted, on the settings page all attempts. A form that succeeds sends the
+// browser to another page; one that is refused is shown again with the reason and status 422.
 #include <httplib.h>
 
 #include <algorithm>

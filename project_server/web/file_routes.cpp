@@ -1,3 +1,8 @@
+// Files are sent piece by piece, so a download takes little memory. The pattern of a route and
+// is_file_name() keep a path inside its folder. An upload takes a slot of its address first and is
+// refused with status 503 without one; its bytes go to UploadRequest as they arrive. A client reads
+// the reply only after it has sent everything, so the bytes of a refused upload are still read, up
+// to kMaxIgnored. UploadPace cuts slow ones.
 #include <httplib.h>
 
 #include <filesystem>

@@ -1,3 +1,8 @@
+// Routes owns all objects that handlers use. Its members are in the order of their dependencies,
+// and its constructor adds the check of heads and the error pages before the routes, and the stock
+// addresses behind those of all areas, whose .php files they would answer for. The pool has a
+// thread for each stream, upload and sign-in that may wait at a time, besides kThreads. stop() ends
+// the streams first, as each of them holds a thread.
 #include "project_server/web/http_server.hpp"
 
 #include <httplib.h>

@@ -1,3 +1,7 @@
+// A Metric collects all samples of one name, as the format wants them together, while the rows are
+// read run by run; the texts are joined at the end. RequestTimes counts a request in one bucket
+// under its mutex and makes the cumulative sums of a histogram only when the text is written.
+// live_metrics() uses nothing but the backbones' pictures, so it works without the database.
 #include "project_server/web/metrics.hpp"
 
 #include <fmt/format.h>

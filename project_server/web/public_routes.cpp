@@ -1,3 +1,8 @@
+// Each page is a PageRoute and a function that reads its data; Site makes HTML and JSON of it and
+// keeps answers for `life`. Pages about one user, team or computer have no life and are read for
+// each request. Pages that stay up without the database have a second function, which shows a bare
+// page or the picture that the run's backbone sends. Addresses of BOINC's servers are added beside
+// ours with the same function. The metrics lose only their part from the database.
 #include <httplib.h>
 
 #include <utility>

@@ -1,3 +1,9 @@
+// answer_account() reads the account first, because limits are counted by account and address: then
+// it asks the throttle, takes a turn to hash if there is a password, asks again, and answers with
+// another connection, so none is held during the wait for a turn. Every failure becomes XML of
+// BOINC with an error number. schedule() collects the body up to its limit for the scheduler; if
+// the database is away it replies with a short delay, as clients back off for hours after an HTTP
+// error.
 #include <error_numbers.h>
 #include <fmt/format.h>
 #include <httplib.h>

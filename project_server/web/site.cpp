@@ -1,3 +1,9 @@
+// answer() computes a page once as JSON, as body and as whole page, and keeps all three under a key
+// of route and arguments if the route has a life. Visitors who are not signed in get the whole page
+// with an ETag; for others the same body is laid out with their name. A form must carry a token
+// derived from the browser's cookie, and its Origin, if it has one, must be this host; add_form()
+// tests that before its handler runs. refuse() chooses page, JSON or BOINC's XML by the path of the
+// request.
 #include "project_server/web/site.hpp"
 
 #include <error_numbers.h>

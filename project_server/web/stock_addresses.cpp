@@ -1,3 +1,7 @@
+// One route answers for all names, because the server tries the patterns of its routes one after
+// the other; its handler looks the name up in kPages. An id in the query leads to our page about it
+// only if it is a number, else to the general page. Nothing else of the query is used. The
+// redirection replaces the policy on referrers before it is sent.
 #include "project_server/web/stock_addresses.hpp"
 
 #include <httplib.h>

@@ -1,3 +1,7 @@
+// Each form is read into a TeamText, and the functions of accounts/ decide: a refusal shows the
+// form again with the typed text and status 422, success sends the browser to the team's page.
+// Rights are tested where the rows are: the form for editing is selected by team and founder in one
+// statement, and edit_team() refuses others again when the form comes back.
 #include <httplib.h>
 
 #include <utility>

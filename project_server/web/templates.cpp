@@ -1,3 +1,8 @@
+// The JSON of a page is converted to Mustache's data before it is rendered. Mustache cannot format,
+// so a number becomes an object with all its formats; empty texts and null become false, so that
+// sections skip them. Shared parts are partials, whose text is looked up when a template includes
+// them. The library's escape function is replaced by ours. A template that is missing or malformed
+// is a fault of the program and aborts.
 #include "project_server/web/templates.hpp"
 
 #include <fmt/format.h>

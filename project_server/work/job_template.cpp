@@ -1,3 +1,7 @@
+// Templates are edited as text, so the layout and the changes of an administrator stay.
+// last_element() finds the whole lines of the last element of a name, and the new ones are inserted
+// behind them. The later position is used first, so the earlier one stays valid; a template in
+// which <file_info> and <file_ref> are not on separate lines in this order is refused.
 #include "project_server/work/job_template.hpp"
 
 #include <fmt/format.h>

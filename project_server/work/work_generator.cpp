@@ -1,3 +1,8 @@
+// pass() renews outdated jobs and then serves every run, app by app; attempt() keeps the first
+// failure for the end, so a damaged run does not stop the others. create_job() stages the inputs
+// under a lock that dedloc-purge takes as well, then create_work() inserts the row, which needs
+// them, and the run's counters follow. cancel() ends the unsent results first and then looks, with
+// a lock, for one that was sent meanwhile; only without one is the workunit cancelled.
 #include "project_server/work/work_generator.hpp"
 
 // Must be the first of BOINC's headers: it configures the others.

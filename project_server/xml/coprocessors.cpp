@@ -1,3 +1,8 @@
+// parse_coprocessors() finds the row of kCoprocessorKinds for each element; the row names the
+// elements inside that are read, and <coproc_opencl> fills in what they lack. Of one type the first
+// element counts, but equal <coproc> elements are added up. Serial texts get whole entries only, in
+// which the separators are replaced by blanks, so count_gpus() can take them apart again; it limits
+// every number, because the text is untrusted.
 #include "project_server/xml/coprocessors.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// All documents are walked through one level at a time with XmlReader, which skips what is damaged.
+// A name that is_file_name() refuses is as good as absent, and described_files() takes a size that
+// cannot be true as 0. slot_bytes_of() notes the size in each <file_info>, which come first, and
+// adds up those that the <app_version> behind them refers to, without its main program, which has
+// no link in the slot.
 #include "project_server/xml/job_documents.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The constructor scans all tags once: TagScanner skips CDATA and comments, remembers where their
+// last found end is, so the scan stays linear, and pairs each closing tag with the last open one of
+// its name through a map. next() only walks along the list of tags and jumps from a tag to its
+// partner, so nested elements are not entered. A lone opening tag and the next lone tag, if that
+// closes an element, are lost with all between them (skip_lost()).
 #include "project_server/xml/xml.hpp"
 
 #include <algorithm>
