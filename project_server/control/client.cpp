@@ -3,6 +3,7 @@
 #include "project_server/control/client.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "peer/base/error.hpp"
@@ -17,6 +18,7 @@ using namespace std::chrono_literals;
 /// A backbone publishes its progress about once a second.
 constexpr auto kSilence = 2500ms;
 constexpr std::chrono::milliseconds kAskEvery{250};
+constexpr std::chrono::milliseconds kLocalRedial{10};  ///< while a backlog is full
 constexpr std::chrono::milliseconds kLastRedial{500};  ///< between two attempts to connect
 constexpr std::chrono::milliseconds kLastRemoteRedial{5'000};
 constexpr auto kSnapshotLimit = 1000ms;
@@ -26,14 +28,29 @@ constexpr auto kReturnEvery = 2000ms;
 struct Reach {
     std::chrono::milliseconds limit;
     Outcome if_silent;
+    bool redials;  ///< also if the connection is lost at once
 };
+
+/// Connects within the limit of `reach`.
+Socket::Dialled dial(Socket& socket, const std::string& path, const Reach& reach) {
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + reach.limit;
+    for (auto left = reach.limit;;) {
+        const auto dialled = socket.dial(path, left);
+        if (dialled != Socket::Dialled::kLost) return dialled;
+        if (!reach.redials) return Socket::Dialled::kAbsent;
+        std::this_thread::sleep_for(kLocalRedial);
+        left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+        if (left <= 0ms) return Socket::Dialled::kSilent;
+    }
+}
 
 /// Asks the backbone whose sockets are in the folder.
 Answer ask_in(const std::filesystem::path& place, const Request& request, const Reach& reach,
               std::chrono::milliseconds limit) {
     const SocketFolder folder{place};
     Socket socket{Socket::Kind::kRequest};
-    const auto dialled = socket.dial(folder.path(kCommandsSocket), reach.limit);
+    const auto dialled = dial(socket, folder.path(kCommandsSocket), reach);
     if (dialled == Socket::Dialled::kAbsent) return {};
     if (dialled == Socket::Dialled::kSilent) return {.outcome = reach.if_silent};
     if (!socket.send(write(request), limit)) return {.outcome = Outcome::kUnknown};
@@ -47,9 +64,12 @@ Answer ask_in(const std::filesystem::path& place, const Request& request, const 
 }
 
 /// ssh takes every connection, so a voter that is silent is as absent as one behind a dead link.
+/// It closes those that lead to no voter, and the other machine logs each.
 Answer ask_through(const Tunnel& tunnel, const Request& request, std::chrono::milliseconds limit) {
-    return ask_in(tunnel.folder(), request,
-                  {.limit = std::min(limit, kReachLimit), .if_silent = Outcome::kAbsent}, limit);
+    return ask_in(
+        tunnel.folder(), request,
+        {.limit = std::min(limit, kReachLimit), .if_silent = Outcome::kAbsent, .redials = false},
+        limit);
 }
 
 }  // namespace
@@ -61,7 +81,7 @@ Answer ask(const Place& place, const Request& request, std::chrono::milliseconds
         return ask_through(tunnel, request, limit);
     }
     return ask_in(std::get<std::filesystem::path>(place), request,
-                  {.limit = limit, .if_silent = Outcome::kUnknown}, limit);
+                  {.limit = limit, .if_silent = Outcome::kUnknown, .redials = true}, limit);
 }
 
 /// A voter on another machine. While its machine works and the voter does not, its SSH server logs

@@ -102,7 +102,10 @@ Socket::Dialled Socket::dial(const std::string& path, milliseconds limit) {
         started.wait();
         return Dialled::kSilent;
     }
-    return started.get() == 0 ? Dialled::kConnected : Dialled::kAbsent;
+    const int error = started.get();
+    if (error == 0) return Dialled::kConnected;
+    (void)nng_dialer_close(dialer);
+    return error == NNG_ECONNREFUSED ? Dialled::kAbsent : Dialled::kLost;
 }
 
 void Socket::keep_dialling(const std::string& path, milliseconds last_backoff) {

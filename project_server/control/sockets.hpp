@@ -47,6 +47,7 @@ class Socket {
     enum class Dialled : std::uint8_t {
         kConnected,  ///< the connection is there
         kAbsent,     ///< nothing listens at the path
+        kLost,       ///< the connection was lost at once, or the listener's backlog is full
         kSilent      ///< what listens there has not said within the limit what it is
     };
     /// Opens it. Errors: IoError.

@@ -236,6 +236,27 @@ TEST_CASE("a voter on another machine is followed again once its SSH server is b
     CHECK(reaches(subscriber, end.picture()));
 }
 
+TEST_CASE("a backbone that is slow to accept connections is not absent", "[server][net]") {
+    const TemporaryDirectory folder;
+    const std::string path = (folder.path() / kCommandsSocket).string();
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    REQUIRE(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    const Request request{.command = Command::kSnapshot};
+    CHECK(ask(folder.path(), request, 1s).outcome == Outcome::kAbsent);  // nothing listens
+
+    // Its backlog holds one connection: no other one can be made.
+    REQUIRE(::listen(listener, 0) == 0);
+    const int first = connect_to(path);
+    REQUIRE(first >= 0);
+    CHECK(ask(folder.path(), request, 1s).outcome == Outcome::kUnknown);
+    ::close(first);
+    ::close(listener);
+    CHECK(ask(folder.path(), request, 1s).outcome == Outcome::kAbsent);
+}
+
 TEST_CASE("processes that speak nonsense to the sockets, or nothing, harm no other",
           "[server][net]") {
     platform::raise_descriptor_limit();
