@@ -1,7 +1,8 @@
 // A frame is form ‖ signature, if signed ‖ FlatBuffers payload. encode() packs the payload behind
 // space for form and signature, then signs it; the elements of an unsigned chunk stay outside the
 // packed bytes. decode() checks size and form, the verifier, whether a signature is needed, the
-// signature, and the bounds, in this order: no field may be read before the verifier has passed.
+// signature, and the bounds, in this order. unpack() reads no field that the verifier has not
+// passed.
 #include "peer/wire/message.hpp"
 
 #include <algorithm>

@@ -1,28 +1,34 @@
-// Unpacks FlatBuffers tables into values: one body() of Unpacker for each message. FlatBuffers'
-// verifier passes over the bytes before any field is read. It checks offsets and lengths but
-// neither the alignment of list elements nor our limits, so list() checks both before it copies. A
-// fault sets has_failed_; from then on lists stay empty, and the caller drops the value at the end.
+// Unpacks FlatBuffers tables into values by the lists of message_fields.hpp. Each step takes one
+// field: FlatBuffers' verifier checks its place, then the field is read, so that nothing is read
+// unchecked. A fault of the verifier ends it all. The verifier checks neither the alignment of list
+// elements nor our limits: what breaks these stays empty, as do all later lists, and makes the
+// value invalid, but the verifier still sees the rest.
 #include <flatbuffers/flatbuffers.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "messages_generated.h"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
+#include "peer/wire/message_fields.hpp"
 
 namespace dedloc::wire {
 namespace {
 
+using FbTable = flatbuffers::Table;
+using flatbuffers::soffset_t;
+using flatbuffers::uoffset_t;
+
 /// Limits for the verifier, above what any message needs: message, body, record, certificate, and
 /// one table for each reducer.
-constexpr flatbuffers::uoffset_t kMaxDepth = 8;
-constexpr flatbuffers::uoffset_t kMaxTables = 2 * kMaxReducers + 8;
+constexpr uoffset_t kMaxDepth = 8;
+constexpr uoffset_t kMaxTables = 2 * kMaxReducers + 8;
 
 /// The input at an aligned address, as FlatBuffers needs it: copied only if it is not aligned.
 class Aligned {
@@ -33,15 +39,7 @@ class Aligned {
         std::memcpy(copy_.data(), bytes.data(), bytes.size());
         bytes_ = std::as_bytes(std::span{copy_}).first(bytes.size());
     }
-    /// The root table, or null if the verifier refuses the bytes.
-    template <class Table>
-    const Table* root(const char* identifier) const {
-        const auto* data = reinterpret_cast<const std::uint8_t*>(bytes_.data());
-        flatbuffers::Verifier verifier(data, bytes_.size(), kMaxDepth, kMaxTables);
-        if (!verifier.VerifyBuffer<Table>(identifier)) return nullptr;
-        return flatbuffers::GetRoot<Table>(data);
-    }
-
+    std::span<const std::byte> bytes() const { return bytes_; }
     /// Whether the input had to be copied.
     bool is_copy() const { return !copy_.empty(); }
 
@@ -50,449 +48,303 @@ class Aligned {
     std::vector<std::uint64_t> copy_;
 };
 
-template <class Value>
-Value unpacked(const fb::Bytes32& packed) {
-    Value value;
-    std::memcpy(value.bytes.data(), packed.bytes()->data(), value.bytes.size());
-    return value;
-}
+/// A table and the next of its fields.
+struct Cursor {
+    const FbTable& table;
+    std::uint16_t index = 0;
 
-Signature unpacked(const fb::Bytes64& packed) {
-    Signature signature;
-    std::memcpy(signature.data(), packed.bytes()->data(), signature.size());
-    return signature;
-}
+    flatbuffers::voffset_t field() const { return flatbuffers::FieldIndexToOffset(index); }
+    flatbuffers::voffset_t next() { return flatbuffers::FieldIndexToOffset(index++); }
+};
 
-Term unpacked(const fb::Term& t) {
-    return {.number = t.number(), .coordinator = unpacked<PeerKey>(t.coordinator())};
-}
+/// A list that the verifier has passed.
+struct ListView {
+    const std::uint8_t* data = nullptr;  // its elements; null: the list is absent
+    std::size_t size = 0;                // number of elements
 
-/// `Table` is a record or a plan.
-template <class Table>
-UpdateScalars scalars_of(const Table& t) {
-    return {.learning_rate = t.learning_rate_bits(),
-            .first_correction = t.first_correction_bits(),
-            .second_correction = t.second_correction_bits()};
-}
+    bool is_present() const { return data != nullptr; }
+};
+enum class Need : std::uint8_t { kRequired, kOptional };
 
-/// Turns tables into values. A list that exceeds its limit is not copied and makes the result
-/// invalid.
-class Unpacker {
+/// Reads a table and those that it refers to. The bytes are aligned and outlive the reader.
+class TableReader {
   public:
-    /// Chunks share the owner of the payload instead of copying their elements. Null: they copy.
-    explicit Unpacker(const SharedBytes& owner = nullptr) : owner_(owner) {}
+    /// Chunks share the owner of the bytes instead of copying their elements. Null: they copy.
+    explicit TableReader(std::span<const std::byte> bytes, SharedBytes owner = nullptr)
+        : bytes_(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
+          verifier_(bytes_.data(), bytes_.size(), kMaxDepth, kMaxTables),
+          owner_(std::move(owner)) {}
 
-    bool has_failed() const { return has_failed_; }
-
-    void require(bool is_good) { has_failed_ = has_failed_ || !is_good; }
-
-    /// One value of `unpack_one` for each element; empty and failed if there are more than `limit`.
-    template <class Value, class Packed, class Unpack>
-    std::vector<Value> list(const flatbuffers::Vector<Packed>& packed, std::size_t limit,
-                            Unpack unpack_one) {
-        // The verifier does not check the alignment of elements. The builder does not align empty
-        // lists.
-        constexpr std::size_t kAlignment = alignof(std::remove_pointer_t<Packed>);
-        require(packed.size() <= limit);
-        require(packed.size() == 0 ||
-                reinterpret_cast<std::uintptr_t>(packed.Data()) % kAlignment == 0);
-        std::vector<Value> values;
-        if (has_failed_) return values;
-        values.reserve(packed.size());
-        for (const auto& element : packed) values.push_back(unpack_one(element));
-        return values;
-    }
-    /// A list of plain numbers.
-    template <class Value>
-    std::vector<Value> list(const flatbuffers::Vector<Value>& packed, std::size_t limit) {
-        require(packed.size() <= limit);
-        if (has_failed_) return {};
-        return {packed.data(), packed.data() + packed.size()};
-    }
-    /// Numbers shared with the payload, or copied if the payload is more than twice as large.
-    template <class Number>
-    SharedSlice<Number> slice(const flatbuffers::Vector<Number>& packed, std::size_t limit) {
-        const std::size_t bytes = packed.size() * sizeof(Number);
-        require(packed.size() <= limit);
-        if (has_failed_) return {};
-        if (owner_ == nullptr || owner_->size() > 2 * bytes) return list(packed, limit);
-        return {owner_, std::span{packed.data(), packed.size()}};
-    }
-    Elements elements(const fb::Chunk& t) {
-        const int lists = (t.elements() != nullptr ? 1 : 0) + (t.halves() != nullptr ? 1 : 0) +
-                          (t.bfloats() != nullptr ? 1 : 0) + (t.codes() != nullptr ? 1 : 0);
-        require(lists == 1);
-        require(t.halves() != nullptr || t.exponent() == 0);
-        require((t.codes() != nullptr) == (t.exponents() != nullptr));
-        if (has_failed_) return {};
-        if (t.elements() != nullptr) return slice(*t.elements(), kChunkElements);
-        if (t.halves() != nullptr) {
-            return Halves{.bits = slice(*t.halves(), kChunkElements), .exponent = t.exponent()};
+    /// Reads the root table. False if the verifier refuses the bytes.
+    template <Table T>
+    bool read_root(T& value, const char* identifier) {
+        if (bytes_.size() < FLATBUFFERS_MIN_BUFFER_SIZE) return false;
+        const std::uint8_t* data = bytes_.data();
+        if (identifier != nullptr && !flatbuffers::BufferHasIdentifier(data, identifier)) {
+            return false;
         }
-        if (t.bfloats() != nullptr) return Bfloats{.bits = slice(*t.bfloats(), kChunkElements)};
-        return Int8Blocks{.codes = slice(*t.codes(), kChunkElements),
-                          .exponents = slice(*t.exponents(), kChunkElements / kInt8BlockElements)};
+        return verifier_.VerifyOffset(0) != 0 && read(*flatbuffers::GetRoot<FbTable>(data), value);
     }
-    std::string text(const flatbuffers::String& packed, std::size_t limit) {
-        require(packed.size() <= limit);
-        return has_failed_ ? std::string{} : packed.str();
-    }
-    Buffer bytes(const flatbuffers::Vector<std::uint8_t>& packed, std::size_t limit) {
-        require(packed.size() <= limit);
-        const auto* first = reinterpret_cast<const std::byte*>(packed.data());
-        return has_failed_ ? Buffer{} : Buffer{first, first + packed.size()};
-    }
-    bool yes_or_no(std::uint8_t byte) {
-        require(byte <= 1);
-        return byte == 1;
-    }
-    std::vector<Digest> leaves(const flatbuffers::Vector<const fb::Bytes32*>& packed) {
-        return list<Digest>(packed, kMaxOfferedLeaves,
-                            [](const fb::Bytes32* d) { return unpacked<Digest>(*d); });
-    }
-    CommitRecord record(const fb::CommitRecord& t) {
-        CommitRecord record{.generation = t.generation(),
-                            .step = StepIndex{t.step()},
-                            .previous_record = unpacked<Digest>(*t.previous_record()),
-                            .previous_state = unpacked<Digest>(*t.previous_state()),
-                            .members = {},
-                            .average = unpacked<Digest>(*t.average()),
-                            .scalars = scalars_of(t)};
-        record.members = list<CommitLine>(*t.members(), kMaxMembers, [](const fb::Line* line) {
-            return CommitLine{.peer = unpacked<PeerKey>(line->peer()),
-                              .samples = Samples{line->samples()},
-                              .loss_sum = line->loss_sum(),
-                              .reduced = line->reduced()};
-        });
-        return record;
-    }
-    std::optional<CommitRecord> record(const fb::CommitRecord* t) {
-        return t == nullptr ? std::nullopt : std::optional{record(*t)};
-    }
-    std::vector<Vote> votes(const flatbuffers::Vector<const fb::Vote*>& packed) {
-        return list<Vote>(packed, kMaxVoters, [](const fb::Vote* vote) {
-            return Vote{.voter = unpacked<PeerKey>(vote->voter()),
-                        .signature = unpacked(vote->signature())};
-        });
-    }
-    Certificate certificate(const fb::Certificate& t) {
-        return {.term = unpacked(*t.term()), .votes = votes(*t.votes())};
-    }
-    SignedGeneration generation(const fb::SignedGeneration& t) {
-        return {.record = {.generation = t.generation(),
-                           .step = StepIndex{t.step()},
-                           .state = unpacked<Digest>(*t.state()),
-                           .voters = list<PeerKey>(
-                               *t.voters(), kMaxVoters,
-                               [](const fb::Bytes32* key) { return unpacked<PeerKey>(*key); })},
-                .signature = unpacked(*t.signature())};
-    }
-
-    // One function for each body.
-
-    Body body(const fb::Challenge& t) { return Challenge{unpacked<Digest>(*t.nonce())}; }
-    Body body(const fb::Hello& t) {
-        require(t.role() <= fb::Role::MAX);
-        return Hello{.oldest_protocol = t.oldest_protocol(),
-                     .newest_protocol = t.newest_protocol(),
-                     .session = t.session(),
-                     .role = static_cast<Role>(t.role()),
-                     .receives = t.receives(),
-                     .listening_port = t.listening_port(),
-                     .result_name = text(*t.result_name(), kMaxResultNameBytes),
-                     .nonce = unpacked<Digest>(*t.nonce())};
-    }
-    Body body(const fb::Leave&) { return Leave{}; }
-    Body body(const fb::Refusal& t) { return Refusal{text(*t.reason(), kMaxReasonBytes)}; }
-    Body body(const fb::Heartbeat& t) {
-        const auto port = t.listening_port();
-        return Heartbeat{.has_state = t.has_state(),
-                         .state = unpacked<Digest>(*t.state()),
-                         .record = unpacked<Digest>(*t.record()),
-                         .samples = Samples{t.samples()},
-                         .samples_per_second = t.samples_per_second(),
-                         .upload = known_bandwidth(t.upload_bytes_per_second()),
-                         .download = known_bandwidth(t.download_bytes_per_second()),
-                         .is_frozen = t.is_frozen(),
-                         .may_vote = t.may_vote(),
-                         .term = unpacked(*t.term()),
-                         .attempt = t.attempt(),
-                         .pause_count = t.pause_count(),
-                         .listening_port = port ? std::optional{*port} : std::nullopt,
-                         .round = std::chrono::milliseconds{t.round_ms()}};
-    }
-    Body body(const fb::Generation& t) { return Generation{generation(*t.generation())}; }
-    Body body(const fb::Elect& t) { return Elect{unpacked(*t.term())}; }
-    Body body(const fb::Promise& t) {
-        return Promise{.term = unpacked(*t.term()),
-                       .granted = t.granted(),
-                       .promised = unpacked(*t.promised()),
-                       .accepted_in = unpacked(*t.accepted_in()),
-                       .accepted = record(t.accepted())};
-    }
-    Body body(const fb::Call& t) { return Call{unpacked(*t.term())}; }
-    Body body(const fb::Join& t) {
-        return Join{.term = unpacked(*t.term()),
-                    .contribution_id = t.contribution_id(),
-                    .samples = Samples{t.samples()},
-                    .loss_sum = t.loss_sum(),
-                    .is_finite = t.is_finite(),
-                    .receives = t.receives(),
-                    .state = unpacked<Digest>(*t.state()),
-                    .upload = known_bandwidth(t.upload_bytes_per_second()),
-                    .download = known_bandwidth(t.download_bytes_per_second()),
-                    .exponent = t.exponent()};
-    }
-    std::vector<ChunkRange> ranges(const flatbuffers::Vector<const fb::Range*>& packed) {
-        return list<ChunkRange>(packed, kMaxRanges, [](const fb::Range* range) {
-            return ChunkRange{.member = PeerIndex{range->member()},
-                              .first_chunk = range->first_chunk(),
-                              .last_chunk = range->last_chunk()};
-        });
-    }
-    std::vector<ReducerEndpoint> reducers(
-        const flatbuffers::Vector<flatbuffers::Offset<fb::Reducer>>& packed) {
-        return list<ReducerEndpoint>(packed, kMaxReducers, [this](const fb::Reducer* reducer) {
-            return ReducerEndpoint{.member = PeerIndex{reducer->member()},
-                                   .endpoint = {.host = text(*reducer->host(), kMaxHostBytes),
-                                                .port = reducer->port()}};
-        });
-    }
-    Body body(const fb::Plan& t);
-    Body body(const fb::PlanChange& t);
-    Body body(const fb::PlanQuery& t) {
-        return PlanQuery{.term = unpacked(*t.term()), .attempt = t.attempt()};
-    }
-    Body body(const fb::SliceQuery& t);
-    Body body(const fb::Cancel& t) { return Cancel{unpacked(*t.term())}; }
-    Body body(const fb::Chunk& t) {
-        require(t.phase() <= fb::Phase::MAX);
-        return Chunk{.phase = static_cast<Phase>(t.phase()),
-                     .sum_id = t.sum_id(),
-                     .chunk = t.chunk(),
-                     .chunk_elements = t.chunk_elements(),
-                     .elements = elements(t)};
-    }
-    Body body(const fb::Reduced& t) {
-        return Reduced{.term = unpacked(*t.term()), .attempt = t.attempt()};
-    }
-    Body body(const fb::Stalled& t) {
-        return Stalled{.term = unpacked(*t.term()),
-                       .attempt = t.attempt(),
-                       .senders = list(*t.senders(), kMaxMembers),
-                       .reducers = list(*t.reducers(), kMaxMembers),
-                       .refused = list(*t.refused(), kMaxMembers)};
-    }
-    Body body(const fb::Ready& t) {
-        return Ready{.term = unpacked(*t.term()),
-                     .attempt = t.attempt(),
-                     .average = unpacked<Digest>(*t.average())};
-    }
-    Body body(const fb::Propose& t) {
-        return Propose{.term = unpacked(*t.term()),
-                       .attempt = t.attempt(),
-                       .digest = unpacked<Digest>(*t.digest()),
-                       .average = unpacked<Digest>(*t.average()),
-                       .previous_state = unpacked<Digest>(*t.previous_state()),
-                       .record = record(t.record())};
-    }
-    Body body(const fb::Accept& t) {
-        return Accept{.term = unpacked(*t.term()),
-                      .digest = unpacked<Digest>(*t.digest()),
-                      .signature = unpacked(*t.signature())};
-    }
-    Body body(const fb::Commit& t) {
-        return Commit{.digest = unpacked<Digest>(*t.digest()),
-                      .certificate = certificate(*t.certificate()),
-                      .attempt = t.attempt(),
-                      .average = unpacked<Digest>(*t.average()),
-                      .previous_state = unpacked<Digest>(*t.previous_state()),
-                      .record = record(t.record())};
-    }
-    Body body(const fb::StateVotes& t) {
-        return StateVotes{.record = unpacked<Digest>(*t.record()),
-                          .state = unpacked<Digest>(*t.state()),
-                          .votes = votes(*t.votes())};
-    }
-    Body body(const fb::CommitQuery&) { return CommitQuery{}; }
-    Body body(const fb::StateQuery& t) { return StateQuery{t.has_state()}; }
-    Body body(const fb::StateOffer& t) {
-        return StateOffer{.bytes = t.bytes(),
-                          .leaves = leaves(*t.leaves()),
-                          .record = unpacked<Digest>(*t.record()),
-                          .votes = votes(*t.votes())};
-    }
-    Body body(const fb::RoundOffer& t) {
-        return RoundOffer{.record = record(*t.record()),
-                          .certificate = certificate(*t.certificate()),
-                          .leaves = leaves(*t.leaves())};
-    }
-    Body body(const fb::LeafRequest& t) {
-        return LeafRequest{.root = unpacked<Digest>(*t.root()), .leaf = t.leaf()};
-    }
-    Body body(const fb::Leaf& t) {
-        return Leaf{.root = unpacked<Digest>(*t.root()),
-                    .leaf = t.leaf(),
-                    .data = bytes(*t.data(), kLeafBytes)};
-    }
-    Body body(const fb::Relay& t) { return Relay{bytes(*t.frame(), kMaxRelayedBytes)}; }
-    Body body(const fb::Pause& t) {
-        return Pause{{.count = t.count(), .signature = unpacked(*t.signature())}};
-    }
-    Body body(const fb::RevocationList& t) {
-        return RevocationList{bytes(*t.list(), kMaxRevocationsBytes)};
-    }
-    Body body(const fb::Assignment& t) {
-        return Assignment{.term = unpacked(*t.term()),
-                          .attendance = static_cast<Attendance>(t.attendance()),
-                          .every = t.every(),
-                          .speed_with = t.speed_with(),
-                          .speed_now = t.speed_now()};
-    }
+    /// Whether a list or an enumerator has no value in C++, or fail() was called.
+    bool has_failed() const { return has_failed_; }
+    /// From now on lists are verified and stay empty.
+    void fail() { has_failed_ = true; }
 
   private:
+    template <Table T>
+    bool read(const FbTable& table, T& value) {
+        Cursor at{table};
+        const auto take_all = [&](auto&&... field) { return (take(at, field) && ...); };
+        return table.VerifyTableStart(verifier_) && std::apply(take_all, fields(value)) &&
+               verifier_.EndTable();
+    }
+    void require(bool is_good) { has_failed_ = has_failed_ || !is_good; }
+
+    // One take() for each kind of field. False if the verifier refuses it.
+
+    template <Number T>
+    bool take(Cursor& at, T& value) {
+        using Raw = decltype(number_of(value));
+        if (!at.table.VerifyField<Raw>(verifier_, at.field(), sizeof(Raw))) return false;
+        value = value_of<T>(at.table.GetField<Raw>(at.next(), Raw{}));
+        return true;
+    }
+    bool take(Cursor& at, std::optional<std::uint16_t>& value) {
+        const bool is_present = at.table.CheckField(at.field());
+        std::uint16_t number = 0;
+        if (!take(at, number)) return false;
+        if (is_present) value = number;
+        return true;
+    }
+    template <Struct T>
+    bool take(Cursor& at, T& value) {
+        const auto field = at.next();
+        if (!at.table.VerifyFieldRequired<T>(verifier_, field, alignof(T))) return false;
+        std::memcpy(static_cast<void*>(&value), at.table.GetAddressOf(field), sizeof value);
+        return true;
+    }
+    template <Struct T>
+    bool take(Cursor& at, std::optional<T>& value) {
+        if (at.table.CheckField(at.field())) return take(at, value.emplace());
+        at.next();
+        return true;
+    }
+    template <Table T>
+    bool take(Cursor& at, T& value) {
+        const FbTable* table = nullptr;
+        return find(at, Need::kRequired, table) && read(*table, value);
+    }
+    template <Table T>
+    bool take(Cursor& at, std::optional<T>& value) {
+        const FbTable* table = nullptr;
+        if (!find(at, Need::kOptional, table)) return false;
+        return table == nullptr || read(*table, value.emplace());
+    }
+    template <class Value, class Limit>
+    bool take(Cursor& at, Limited<Value, Limit> field) {
+        if constexpr (Number<Value>) {
+            if (!take(at, field.value)) return false;
+            if constexpr (std::is_enum_v<Value>) require(field.value <= field.limit);
+            return true;
+        } else {
+            return take_list(at, field.value, field.limit);
+        }
+    }
+    template <class Rows, class Member>
+    bool take(Cursor& at, Column<Rows, Member> column) {
+        using Value = std::remove_cvref_t<decltype(column.rows[0].*column.number)>;
+        using Raw = decltype(number_of(Value{}));
+        ListView list;
+        if (!find_list(at, Need::kRequired, sizeof(Raw), list)) return false;
+        require(list.size == column.rows.size());
+        if (has_failed_) return true;
+        for (std::size_t i = 0; i < list.size; ++i) {
+            const auto raw = flatbuffers::ReadScalar<Raw>(list.data + i * sizeof(Raw));
+            if constexpr (std::is_same_v<Value, bool>) require(raw <= 1);
+            column.rows[i].*column.number = value_of<Value>(raw);
+        }
+        return true;
+    }
+    bool take(Cursor& at, Elements& elements);
+    bool take(Cursor& at, Body& body);
+
+    bool take_list(Cursor& at, std::string& text, std::size_t limit) {
+        const flatbuffers::String* packed = nullptr;
+        if (!find(at, Need::kRequired, packed) || !verifier_.VerifyString(packed)) return false;
+        require(packed->size() <= limit);
+        if (!has_failed_) text = packed->str();
+        return true;
+    }
+    template <Number T>
+    bool take_list(Cursor& at, std::vector<T>& numbers, std::size_t limit) {
+        ListView list;
+        if (!find_list(at, Need::kRequired, sizeof(T), list)) return false;
+        require(list.size <= limit);
+        if (!has_failed_) numbers = copied<T>(list);
+        return true;
+    }
+    template <Struct T>
+    bool take_list(Cursor& at, std::vector<T>& structs, std::size_t limit) {
+        constexpr std::size_t kBytes = kStructBytes<T>;
+        ListView list;
+        if (!find_list(at, Need::kRequired, kBytes, list)) return false;
+        // The builder does not align empty lists.
+        const auto address = reinterpret_cast<std::uintptr_t>(list.data);
+        require(list.size <= limit && (list.size == 0 || address % alignof(T) == 0));
+        if (has_failed_) return true;
+        structs.resize(list.size);
+        for (std::size_t i = 0; i < list.size; ++i) {
+            std::memcpy(static_cast<void*>(&structs[i]), list.data + i * kBytes, kBytes);
+        }
+        return true;
+    }
+    template <Table T>
+    bool take_list(Cursor& at, std::vector<T>& tables, std::size_t limit) {
+        ListView list;
+        if (!find_list(at, Need::kRequired, sizeof(uoffset_t), list)) return false;
+        require(list.size <= limit);
+        for (std::size_t i = 0; i < list.size; ++i) {
+            const std::uint8_t* place = list.data + i * sizeof(uoffset_t);
+            const auto* table =
+                reinterpret_cast<const FbTable*>(place + flatbuffers::ReadScalar<uoffset_t>(place));
+            T value;
+            if (!read(*table, value)) return false;
+            if (!has_failed_) tables.push_back(std::move(value));
+        }
+        return true;
+    }
+
+    /// Where the list, string or table of a field is; null if an optional one is absent.
+    template <class T>
+    bool find(Cursor& at, Need need, const T*& place) {
+        const auto field = at.next();
+        const bool is_good = need == Need::kRequired
+                                 ? at.table.VerifyOffsetRequired(verifier_, field)
+                                 : at.table.VerifyOffset(verifier_, field);
+        if (is_good) place = at.table.GetPointer<const T*>(field);
+        return is_good;
+    }
+    /// Its elements have `element_bytes` each.
+    bool find_list(Cursor& at, Need need, std::size_t element_bytes, ListView& list) {
+        const std::uint8_t* place = nullptr;
+        if (!find(at, need, place)) return false;
+        if (place == nullptr) return true;
+        if (!verifier_.VerifyVectorOrString(place, element_bytes)) return false;
+        const auto size = flatbuffers::ReadScalar<uoffset_t>(place);
+        list = {.data = place + sizeof size, .size = size};
+        return true;
+    }
+    template <class T>
+    static std::vector<T> copied(const ListView& list) {
+        const auto* first = reinterpret_cast<const T*>(list.data);
+        return {first, first + list.size};
+    }
+    /// Numbers shared with the payload, or copied if the payload is more than twice as large.
+    template <class T>
+    SharedSlice<T> slice(const ListView& list, std::size_t limit) {
+        const std::size_t bytes = list.size * sizeof(T);
+        require(list.size <= limit);
+        if (has_failed_) return {};
+        if (owner_ == nullptr || owner_->size() > 2 * bytes) return copied<T>(list);
+        return {owner_, std::span{reinterpret_cast<const T*>(list.data), list.size}};
+    }
+
+    std::span<const std::uint8_t> bytes_;
+    flatbuffers::Verifier verifier_;
     SharedBytes owner_;
     bool has_failed_ = false;
 };
 
-Body Unpacker::body(const fb::Plan& t) {
-    Plan plan{.term = unpacked(*t.term()),
-              .attempt = t.attempt(),
-              .elements = t.elements(),
-              .chunk_elements = t.chunk_elements(),
-              .scalars = scalars_of(t),
-              .members = {},
-              .ranges = {},
-              .reducers = {},
-              .relays = {},
-              .expected = std::chrono::milliseconds{t.expected_ms()}};
-    require(t.contribution_ids()->size() == t.members()->size());
-    require(t.receives()->size() == t.members()->size());
-    require(t.exponents()->size() == t.members()->size());
-    plan.members = list<PlanMember>(*t.members(), kMaxMembers, [](const fb::Member* line) {
-        return PlanMember{.peer = unpacked<PeerKey>(line->peer()),
-                          .samples = Samples{line->samples()},
-                          .loss_sum = line->loss_sum()};
-    });
-    for (flatbuffers::uoffset_t i = 0; i < plan.members.size(); ++i) {
-        plan.members[i].contribution_id = t.contribution_ids()->Get(i);
-        plan.members[i].receives = yes_or_no(t.receives()->Get(i));
-        plan.members[i].exponent = t.exponents()->Get(i);
-    }
-    plan.ranges = ranges(*t.ranges());
-    plan.reducers = reducers(*t.reducers());
-    plan.relays = list(*t.relays(), kMaxReducers);
-    return plan;
-}
-
-Body Unpacker::body(const fb::PlanChange& t) {
-    return PlanChange{.term = unpacked(*t.term()),
-                      .attempt = t.attempt(),
-                      .base = t.base(),
-                      .removed = list(*t.removed(), kMaxMembers),
-                      .ranges = ranges(*t.ranges()),
-                      .reducers = reducers(*t.reducers()),
-                      .relays = list(*t.relays(), kMaxReducers),
-                      .digest = unpacked<Digest>(*t.digest())};
-}
-
-Body Unpacker::body(const fb::SliceQuery& t) {
-    return SliceQuery{.sum_id = t.sum_id(),
-                      .chunk_elements = t.chunk_elements(),
-                      .chunks = list<ChunkSpan>(*t.chunks(), kMaxRanges, [](const fb::Span* span) {
-                          return ChunkSpan{.first_chunk = span->first_chunk(),
-                                           .last_chunk = span->last_chunk()};
-                      })};
-}
-
-/// Calls `use` with the body's table if it is one of `Tables`; false otherwise.
-template <class... Tables, class Use>
-bool with_body_of(const fb::Message& m, Use use) {
-    const auto is_this = [&]<class Table>(const Table* body) {
-        if (m.body_type() != fb::BodyTraits<Table>::enum_value) return false;
-        use(*body);
-        return true;
+bool TableReader::take(Cursor& at, Elements& elements) {
+    ListView floats;
+    ListView halves;
+    std::uint8_t exponent = 0;
+    ListView bfloats;
+    ListView codes;
+    ListView exponents;
+    const auto find_one = [&](std::size_t element_bytes, ListView& list) {
+        return find_list(at, Need::kOptional, element_bytes, list);
     };
-    return (is_this(m.body_as<Tables>()) || ...);
+    const bool is_good = find_one(sizeof(float), floats) &&
+                         find_one(sizeof(std::uint16_t), halves) && take(at, exponent) &&
+                         find_one(sizeof(std::uint16_t), bfloats) && find_one(1, codes) &&
+                         find_one(1, exponents);
+    if (!is_good) return false;
+    const auto lists = {floats, halves, bfloats, codes};
+    require(std::ranges::count_if(lists, &ListView::is_present) == 1);
+    require(halves.is_present() || exponent == 0);
+    require(codes.is_present() == exponents.is_present());
+    if (has_failed_) return true;
+    if (floats.is_present()) {
+        elements = slice<float>(floats, kChunkElements);
+    } else if (halves.is_present()) {
+        elements =
+            Halves{.bits = slice<std::uint16_t>(halves, kChunkElements), .exponent = exponent};
+    } else if (bfloats.is_present()) {
+        elements = Bfloats{.bits = slice<std::uint16_t>(bfloats, kChunkElements)};
+    } else {
+        elements = Int8Blocks{
+            .codes = slice<std::int8_t>(codes, kChunkElements),
+            .exponents = slice<std::uint8_t>(exponents, kChunkElements / kInt8BlockElements)};
+    }
+    return true;
 }
 
-template <class Use>
-bool with_body(const fb::Message& m, Use use) {
-    return with_body_of<fb::Challenge, fb::Hello, fb::Leave, fb::Refusal, fb::Heartbeat,
-                        fb::Generation, fb::Elect, fb::Promise, fb::Call, fb::Join, fb::Plan,
-                        fb::Cancel, fb::Chunk, fb::Reduced, fb::Stalled, fb::Ready, fb::Propose,
-                        fb::Accept, fb::Commit, fb::StateVotes, fb::CommitQuery, fb::StateQuery,
-                        fb::StateOffer, fb::RoundOffer, fb::LeafRequest, fb::Leaf, fb::Relay,
-                        fb::Pause, fb::RevocationList, fb::Assignment, fb::PlanChange,
-                        fb::PlanQuery, fb::SliceQuery>(m, use);
+/// The kinds of the union are the variant's alternatives in the same order, after NONE.
+bool TableReader::take(Cursor& at, Body& body) {
+    std::uint8_t kind = 0;
+    const FbTable* table = nullptr;
+    if (!take(at, kind) || !find(at, Need::kRequired, table)) return false;
+    const auto read_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+        return kind == I + 1 && read(*table, body.emplace<I>());
+    };
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return (read_if(std::integral_constant<std::size_t, I>{}) || ...);
+    }
+    (std::make_index_sequence<std::variant_size_v<BodyKinds>>{});
+}
+
+/// The record in these bytes; nothing if it is refused.
+template <Table T>
+std::optional<T> unpacked(std::span<const std::byte> input, const char* identifier) {
+    const Aligned aligned(input);
+    TableReader reader(aligned.bytes());
+    std::optional<T> value{std::in_place};
+    if (!reader.read_root(*value, identifier) || reader.has_failed()) return std::nullopt;
+    return value;
 }
 
 }  // namespace
 
 Result<Message, DecodeError> unpack(std::span<const std::byte> payload, const SharedBytes& owner) {
-    const Aligned bytes(payload);
-    const auto* table = bytes.root<fb::Message>(nullptr);
-    if (table == nullptr) return Failure{DecodeError::kMalformed};
-    Message message{.run = unpacked<RunId>(*table->run()),
-                    .generation = table->generation(),
-                    .step = StepIndex{table->step()},
-                    .sequence = table->sequence(),
-                    .sender = unpacked<PeerKey>(*table->sender()),
-                    .body = {}};
-    Unpacker unpacker(bytes.is_copy() ? nullptr : owner);
-    const bool is_known =
-        with_body(*table, [&](const auto& body) { message.body = unpacker.body(body); });
-    if (!is_known) return Failure{DecodeError::kMalformed};
-    if (unpacker.has_failed()) return Failure{DecodeError::kOutOfBounds};
+    const Aligned aligned(payload);
+    TableReader reader(aligned.bytes(), aligned.is_copy() ? nullptr : owner);
+    Message message;
+    if (!reader.read_root(message, nullptr)) return Failure{DecodeError::kMalformed};
+    if (reader.has_failed()) return Failure{DecodeError::kOutOfBounds};
     return message;
 }
 
 std::optional<std::size_t> packed_body_index(std::span<const std::byte> payload) {
-    const Aligned bytes(payload);
-    const auto* table = bytes.root<fb::Message>(nullptr);
-    if (table == nullptr) return std::nullopt;
-    // Value 0 of the union is NONE.
-    const auto type = static_cast<std::size_t>(table->body_type());
-    if (type == 0 || type > std::variant_size_v<BodyKinds>) return std::nullopt;
-    return type - 1;
+    const Aligned aligned(payload);
+    TableReader reader(aligned.bytes());
+    reader.fail();
+    Message message;
+    if (!reader.read_root(message, nullptr)) return std::nullopt;
+    return message.body.index();
 }
 
 std::optional<VoterState> unpack_voter_state(std::span<const std::byte> input) {
-    const Aligned bytes(input);
-    const auto* table = bytes.root<fb::VoterState>(kVoterStateIdentifier);
-    if (table == nullptr) return std::nullopt;
-    Unpacker unpacker;
-    VoterState state{.generation = table->generation(),
-                     .step = StepIndex{table->step()},
-                     .may_vote = table->may_vote(),
-                     .promised = unpacked(*table->promised()),
-                     .accepted_in = unpacked(*table->accepted_in()),
-                     .accepted = unpacker.record(table->accepted()),
-                     .state = {}};
-    if (table->state() != nullptr) state.state = unpacked<Digest>(*table->state());
-    if (unpacker.has_failed()) return std::nullopt;
-    return state;
+    return unpacked<VoterState>(input, kVoterStateIdentifier);
 }
 
 std::optional<SignedGeneration> unpack_generation(std::span<const std::byte> input) {
-    const Aligned bytes(input);
-    const auto* table = bytes.root<fb::Generation>(kGenerationIdentifier);
-    if (table == nullptr) return std::nullopt;
-    Unpacker unpacker;
-    auto generation = unpacker.generation(*table->generation());
-    if (unpacker.has_failed()) return std::nullopt;
-    return generation;
+    const auto message = unpacked<Generation>(input, kGenerationIdentifier);
+    return message ? std::optional{message->generation} : std::nullopt;
 }
 
 std::optional<Decision> unpack_decision(std::span<const std::byte> input) {
-    const Aligned bytes(input);
-    const auto* table = bytes.root<fb::Decision>(kDecisionIdentifier);
-    if (table == nullptr) return std::nullopt;
-    Unpacker unpacker;
-    Decision decision{.record = unpacker.record(*table->record()),
-                      .certificate = unpacker.certificate(*table->certificate())};
-    if (unpacker.has_failed()) return std::nullopt;
-    return decision;
+    return unpacked<Decision>(input, kDecisionIdentifier);
 }
 
 }  // namespace dedloc::wire

@@ -379,6 +379,15 @@ TEST_CASE("a plan of 1,000 members has 61 kB", "[wire]") {
     REQUIRE(decode(*frame, LinkKind::kProven).has_value());
 }
 
+TEST_CASE("a plan has as many bytes for each member as the limits assume", "[wire]") {
+    const auto size = [](std::size_t members) {
+        Plan plan;
+        plan.members.resize(members);
+        return pack(plan).size();
+    };
+    REQUIRE(size(1'024) == size(512) + 512 * kMemberBytes);
+}
+
 TEST_CASE("the largest message of each kind fits a frame", "[wire]") {
     WireSamples samples{7};
     const std::vector<PeerKey> keys = [&] {
