@@ -14,6 +14,7 @@
 #include "peer/platform/files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/safetensors.hpp"
+#include "tests/boinc_app/relative_error.hpp"
 
 namespace dedloc::training {
 namespace {
@@ -94,12 +95,6 @@ MicroBatch batch_of(const Fixture& fixture) {
     return batch;
 }
 
-double norm(std::span<const float> values) {
-    double sum = 0;
-    for (const float x : values) sum += double{x} * double{x};
-    return std::sqrt(sum);
-}
-
 struct Measured {
     double loss = 0;
     FloatVector gradient;
@@ -127,16 +122,16 @@ TEST_CASE("loss and gradients are those of Hugging Face's model", "[training]") 
     CAPTURE(shape, measured.loss, loss, std::abs(measured.loss - loss) / loss);
     CHECK(std::abs(measured.loss - loss) <= kLossBound * loss);
     const auto offsets = formats::tensor_offsets(fixture.run);
-    const double whole = norm(measured.gradient);
+    const double whole = test::norm(measured.gradient);
     double largest = 0;
     for (std::size_t t = 0; t < offsets.size(); ++t) {
         const std::string& name = fixture.run.tensors[t].name;
         FloatVector expected = fixture.floats(fixture.parity, "gradient." + name);
-        const double size = norm(expected);
+        const double size = test::norm(expected);
         for (std::size_t i = 0; i < expected.size(); ++i) {
             expected[i] -= measured.gradient[offsets[t] + i];
         }
-        const double error = norm(expected);
+        const double error = test::norm(expected);
         CAPTURE(name, error, size, whole);
         CHECK(error <= kGradientBound * size + kRoundingBound * whole);
         if (size > 1e-6) largest = std::max(largest, error / size);

@@ -9,6 +9,7 @@
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/error.hpp"
 #include "peer/state/run_state.hpp"
+#include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
 namespace dedloc::training {
@@ -18,8 +19,8 @@ using test::skewed_shard;
 using test::tiny_run;
 using test::TinyShape;
 
-struct Fixture {
-    explicit Fixture(const TinyShape& shape = {}, std::size_t samples = 4)
+struct AlbertFixture {
+    explicit AlbertFixture(const TinyShape& shape = {}, std::size_t samples = 4)
         : micro_batch(samples),
           run(tiny_run(shape)),
           shards{skewed_shard(run, 1)},
@@ -49,14 +50,8 @@ struct Fixture {
     Albert model;
 };
 
-double norm(std::span<const float> values) {
-    double sum = 0;
-    for (const float x : values) sum += static_cast<double>(x) * static_cast<double>(x);
-    return std::sqrt(sum);
-}
-
 TEST_CASE("the initial loss is that of guessing uniformly", "[training]") {
-    Fixture tiny{{.vocabulary = 1'000, .width = 128, .length = 64}, 32};
+    AlbertFixture tiny{{.vocabulary = 1'000, .width = 128, .length = 64}, 32};
     const double loss = tiny.model.loss(tiny.batch(0)) / 32;
     CHECK(loss == Approx(std::log(1'000) + std::log(2)).margin(0.1));
 }
@@ -74,7 +69,7 @@ std::span<float> tensor_of(std::span<float> vector, const formats::RunFile& run,
 }
 
 TEST_CASE("the activation is GELU by its tanh formula", "[training]") {
-    Fixture tiny;
+    AlbertFixture tiny;
     const MicroBatch batch = tiny.batch(0);
     // All other parameters are zero, so the input of the prediction head's activation is the bias
     // of its dense layer, the same for each token, and the loss has a closed form.
@@ -118,7 +113,7 @@ TEST_CASE("the activation is GELU by its tanh formula", "[training]") {
 }
 
 TEST_CASE("the gradient of every tensor is the slope of the loss", "[training]") {
-    Fixture tiny;
+    AlbertFixture tiny;
     // Larger than the initial parameters, so that attention has an effect.
     Random random{3};
     for (float& x : tiny.parameters) x += static_cast<float>(0.15 * random.near_normal());
@@ -129,7 +124,7 @@ TEST_CASE("the gradient of every tensor is the slope of the loss", "[training]")
         const auto slope = tensor_of(gradient, tiny.run, tensor.name);
         const auto values = tensor_of(tiny.parameters, tiny.run, tensor.name);
         const std::vector<float> before(values.begin(), values.end());
-        const double steepness = norm(slope);
+        const double steepness = test::norm(slope);
         // Along the gradient's direction the slope of the loss is the gradient's norm.
         const double step = 2e-2 / std::max(1.0, steepness);
         const auto loss_at = [&](double distance) {
@@ -148,12 +143,12 @@ TEST_CASE("the gradient of every tensor is the slope of the loss", "[training]")
     }
     CHECK(checked == formats::parameter_count(tiny.run));
     // Nothing is between the tensors.
-    CHECK(norm(gradient) == 0);
+    CHECK(test::norm(gradient) == 0);
 }
 
 TEST_CASE("a gradient is added to the caller's sum in place, and parameters are read in place",
           "[training]") {
-    Fixture tiny;
+    AlbertFixture tiny;
     const MicroBatch batch = tiny.batch(0);
     const FloatVector gradient = tiny.gradient(batch);
     const AlignedFloats parameters = tiny.parameters;
@@ -174,7 +169,7 @@ TEST_CASE("a gradient is added to the caller's sum in place, and parameters are 
 
 TEST_CASE("an interrupted micro-batch leaves the sum as it was, wherever it is interrupted",
           "[training]") {
-    Fixture tiny;
+    AlbertFixture tiny;
     const MicroBatch batch = tiny.batch(0);
     const FloatVector gradient = tiny.gradient(batch);
     int questions = 0;
@@ -202,7 +197,7 @@ TEST_CASE("an interrupted micro-batch leaves the sum as it was, wherever it is i
 
 TEST_CASE("micro-batches of any size give the same sum of gradients, within rounding",
           "[training]") {
-    Fixture tiny;
+    AlbertFixture tiny;
     constexpr std::size_t kSamples = 24;
     const Random step = step_random(tiny.run.seed, PeerKey{}, StepIndex{0});
     const auto sum_by = [&](std::size_t micro_batch) {
@@ -217,17 +212,17 @@ TEST_CASE("micro-batches of any size give the same sum of gradients, within roun
     for (const std::size_t micro_batch : {1u, 3u, 8u}) {
         auto [sum, sum_of_losses] = sum_by(micro_batch);
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= whole[i];
-        CAPTURE(micro_batch, norm(sum) / norm(whole), sum_of_losses / loss - 1);
+        CAPTURE(micro_batch, test::norm(sum) / test::norm(whole), sum_of_losses / loss - 1);
         // Measured: 2e-7 to 4e-7 of the norm. Padding and the order of additions differ.
-        CHECK(norm(sum) < 2e-6 * norm(whole));
+        CHECK(test::norm(sum) < 2e-6 * test::norm(whole));
         CHECK(sum_of_losses == Approx(loss).epsilon(1e-6));
     }
 }
 
 TEST_CASE("the same micro-batch gives the same bits twice, also from another model object",
           "[training]") {
-    Fixture one;
-    Fixture other;
+    AlbertFixture one;
+    AlbertFixture other;
     const FloatVector first = one.gradient(one.batch(0));
     one.gradient(one.batch(1));
     CHECK(one.gradient(one.batch(0)) == first);
@@ -235,7 +230,7 @@ TEST_CASE("the same micro-batch gives the same bits twice, also from another mod
 }
 
 TEST_CASE("the gradient of a micro-batch is the sum of its samples' gradients", "[training]") {
-    Fixture tiny;
+    AlbertFixture tiny;
     const MicroBatch whole = tiny.batch(0);
     const FloatVector expected = tiny.gradient(whole);
     FloatVector sum(expected.size());
@@ -260,11 +255,11 @@ TEST_CASE("the gradient of a micro-batch is the sum of its samples' gradients", 
     }
     CHECK(loss == Approx(tiny.model.loss(whole)).epsilon(1e-5));
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= expected[i];
-    CHECK(norm(sum) < 1e-5 * norm(expected));
+    CHECK(test::norm(sum) < 1e-5 * test::norm(expected));
 }
 
 TEST_CASE("padding does not change a row's loss", "[training]") {
-    Fixture tiny;
+    AlbertFixture tiny;
     MicroBatch batch = tiny.batch(0);
     const double loss = tiny.model.loss(batch);
     bool has_padding = false;
@@ -279,7 +274,7 @@ TEST_CASE("padding does not change a row's loss", "[training]") {
 }
 
 TEST_CASE("the loss on unseen samples falls within thirty steps of one peer", "[training]") {
-    Fixture tiny{{}, 32};
+    AlbertFixture tiny{{}, 32};
     tiny.run.optimizer.learning_rate = 0.3;
     const state::OptimizerSettings settings = state::optimizer_settings(tiny.run);
     state::ModelState state{state::tensor_ranges(tiny.run), settings};

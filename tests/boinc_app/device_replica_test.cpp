@@ -28,8 +28,8 @@ formats::RunFile run_with(formats::Optimizer optimizer) {
     return run;
 }
 
-struct Fixture {
-    explicit Fixture(formats::Optimizer optimizer = formats::Optimizer::kLamb)
+struct DeviceFixture {
+    explicit DeviceFixture(formats::Optimizer optimizer = formats::Optimizer::kLamb)
         : run(run_with(optimizer)) {
         set_compute_threads(1);
         host.initialise(state::initial_parameters(run));
@@ -72,7 +72,7 @@ struct Fixture {
 
 TEST_CASE("updates on a GPU have the bits of the processor, with every optimizer", "[training]") {
     using formats::Optimizer;
-    Fixture world{
+    DeviceFixture world{
         GENERATE(Optimizer::kLamb, Optimizer::kLambNvidia, Optimizer::kSgd, Optimizer::kSgdLarc)};
     REQUIRE(world.host.copy().bytes.size() > 2 * Accelerator::kStagingBytes);
     REQUIRE(world.host.copy().bytes.size() % Accelerator::kStagingBytes != 0);
@@ -89,7 +89,7 @@ TEST_CASE("updates on a GPU have the bits of the processor, with every optimizer
 }
 
 TEST_CASE("an average that is not finite changes only the step on a GPU too", "[training]") {
-    Fixture world;
+    DeviceFixture world;
     FloatVector average = world.average(1);
     average[17] = std::numeric_limits<float>::infinity();
     CHECK_FALSE(world.gpu.apply(average, world.scalars()).was_applied);
@@ -98,7 +98,7 @@ TEST_CASE("an average that is not finite changes only the step on a GPU too", "[
 }
 
 TEST_CASE("sums on a GPU start from zero, outlive an update and arrive whole", "[training]") {
-    Fixture world;
+    DeviceFixture world;
     const FloatVector zeros(world.host.element_count());
     CHECK(world.gpu.take_sum().values == zeros);
     for (int round = 0; round < 2; ++round) {
@@ -120,7 +120,7 @@ TEST_CASE("sums on a GPU start from zero, outlive an update and arrive whole", "
 }
 
 TEST_CASE("a state is loaded only if it is the promised one, on a GPU too", "[training]") {
-    Fixture world;
+    DeviceFixture world;
     world.host.apply(world.average(1e-3f), world.scalars());
     const StateCopy copy = world.host.copy();
     const Digest digest = world.host.digest();
@@ -133,7 +133,7 @@ TEST_CASE("a state is loaded only if it is the promised one, on a GPU too", "[tr
 }
 
 TEST_CASE("a released GPU holds nothing, and goes on with the same state", "[training]") {
-    Fixture world;
+    DeviceFixture world;
     const std::size_t held = world.record.held;
     CHECK(held == 5 * sizeof(float) * world.host.element_count());
     world.gpu.add_gradient(world.batch(0), {});
@@ -157,7 +157,7 @@ TEST_CASE("a released GPU holds nothing, and goes on with the same state", "[tra
 }
 
 TEST_CASE("a GPU whose memory was taken meanwhile is an error that loses no state", "[training]") {
-    Fixture world;
+    DeviceFixture world;
     world.gpu.release();
     world.record.capacity = sizeof(float) * world.host.element_count();
     try {
@@ -176,7 +176,7 @@ TEST_CASE("a GPU whose memory was taken meanwhile is an error that loses no stat
 }
 
 TEST_CASE("a GPU without memory for the vectors is an error at the start", "[training]") {
-    const Fixture world;
+    const DeviceFixture world;
     GpuRecord small;
     small.capacity = 1'000;
     CHECK_THROWS_AS(

@@ -10,6 +10,7 @@
 #include "boinc_app/training/albert.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
+#include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
 namespace dedloc::training {
@@ -54,8 +55,8 @@ TEST_CASE("the share of dropped elements is the rate, and the scale makes up for
     }
 }
 
-struct Fixture {
-    Fixture(double hidden, double attention, double classifier)
+struct DropoutFixture {
+    DropoutFixture(double hidden, double attention, double classifier)
         : run(with(hidden, attention, classifier)),
           shards{test::skewed_shard(run, 1)},
           sampler(run, shards),
@@ -92,21 +93,15 @@ struct Fixture {
     Albert model;
 };
 
-double norm(std::span<const float> values) {
-    double sum = 0;
-    for (const float x : values) sum += static_cast<double>(x) * static_cast<double>(x);
-    return std::sqrt(sum);
-}
-
 TEST_CASE("each rate of dropout changes the training loss, and none the evaluated loss",
           "[training]") {
-    Fixture plain{0, 0, 0};
+    DropoutFixture plain{0, 0, 0};
     const MicroBatch batch = plain.draw(0, 4);
     const double loss = plain.model.loss(batch);
     CHECK(plain.gradient(batch).second == loss);
     for (const auto& [hidden, attention, classifier] :
          {std::array{0.1, 0.0, 0.0}, std::array{0.0, 0.1, 0.0}, std::array{0.0, 0.0, 0.1}}) {
-        Fixture dropping{hidden, attention, classifier};
+        DropoutFixture dropping{hidden, attention, classifier};
         CAPTURE(hidden, attention, classifier);
         CHECK(dropping.model.loss(batch) == loss);
         const auto first = dropping.gradient(batch);
@@ -117,7 +112,7 @@ TEST_CASE("each rate of dropout changes the training loss, and none the evaluate
 
 TEST_CASE("with dropout too, micro-batches of any size give the same sum, within rounding",
           "[training]") {
-    Fixture tiny{0.1, 0.2, 0.3};
+    DropoutFixture tiny{0.1, 0.2, 0.3};
     constexpr std::size_t kSamples = 24;
     const auto [whole, loss] = tiny.gradient(tiny.draw(0, kSamples));
     for (const std::size_t micro_batch : {1u, 3u, 8u}) {
@@ -127,18 +122,18 @@ TEST_CASE("with dropout too, micro-batches of any size give the same sum, within
             sum_of_losses += *tiny.model.add_gradient(tiny.draw(first, micro_batch), sum);
         }
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= whole[i];
-        CAPTURE(micro_batch, norm(sum) / norm(whole));
-        CHECK(norm(sum) < 2e-6 * norm(whole));
+        CAPTURE(micro_batch, test::norm(sum) / test::norm(whole));
+        CHECK(test::norm(sum) < 2e-6 * test::norm(whole));
         CHECK(sum_of_losses == Approx(loss).epsilon(1e-6));
     }
 }
 
 TEST_CASE("with dropout the gradient is the slope of the training loss", "[training]") {
-    Fixture tiny{0.1, 0.2, 0.3};
+    DropoutFixture tiny{0.1, 0.2, 0.3};
     const MicroBatch batch = tiny.draw(0, 4);
     const FloatVector slope = tiny.gradient(batch).first;
     const AlignedFloats before = tiny.parameters;
-    const double steepness = norm(slope);
+    const double steepness = test::norm(slope);
     const auto loss_at = [&](double distance) {
         for (std::size_t i = 0; i < slope.size(); ++i) {
             const auto direction = static_cast<double>(slope[i]) / steepness;

@@ -21,8 +21,8 @@ using test::tiny_run;
 constexpr std::uint64_t kSamples = 200;
 
 /// A run with one held-out shard.
-struct Fixture {
-    explicit Fixture(const test::TinyShape& shape = {}) : run(tiny_run(shape)) {
+struct EvaluatorFixture {
+    explicit EvaluatorFixture(const test::TinyShape& shape = {}) : run(tiny_run(shape)) {
         set_compute_threads(1);
     }
     AlignedFloats initial() const {
@@ -51,7 +51,7 @@ struct Fixture {
 };
 
 TEST_CASE("an untrained model guesses", "[training]") {
-    const Fixture world{{.vocabulary = 1'000, .width = 128, .length = 64}};
+    const EvaluatorFixture world{{.vocabulary = 1'000, .width = 128, .length = 64}};
     const AlignedFloats parameters = world.initial();
     const Evaluation figures = world.evaluate(parameters);
     CHECK(figures.samples == kSamples);
@@ -67,7 +67,7 @@ TEST_CASE("an untrained model guesses", "[training]") {
 
 TEST_CASE("all-zero parameters predict every token alike, and biases decide what is right",
           "[training]") {
-    const Fixture world;
+    const EvaluatorFixture world;
     AlignedFloats parameters(formats::element_count(world.run), 0.0f);
     constexpr std::size_t kWord = 6;
     const float bias = std::log(3.0f);
@@ -104,7 +104,7 @@ TEST_CASE("all-zero parameters predict every token alike, and biases decide what
 
 TEST_CASE("losses are the terms of the training loss, and hits are the highest logits",
           "[training]") {
-    const Fixture world;
+    const EvaluatorFixture world;
     const AlignedFloats parameters = world.initial();
     Albert model{world.run, parameters};
     const Sampler sampler{world.run, world.held_out};
@@ -140,7 +140,7 @@ TEST_CASE("losses are the terms of the training loss, and hits are the highest l
 
 TEST_CASE("a model that has learnt the frequencies of words is better on text that it has not seen",
           "[training]") {
-    const Fixture world;
+    const EvaluatorFixture world;
     const std::vector<formats::Shard> shards{skewed_shard(world.run, 1)};
     const kernels::ThisThread workers;
     HostReplica replica{world.run, workers};
@@ -164,7 +164,7 @@ TEST_CASE("a model that has learnt the frequencies of words is better on text th
 
 TEST_CASE("figures are equal bit for bit, and for every micro-batch within rounding",
           "[training]") {
-    const Fixture world;
+    const EvaluatorFixture world;
     const AlignedFloats parameters = world.initial();
     const Evaluation once = world.evaluate(parameters, 16);
     CHECK(world.evaluate(parameters, 16) == once);
@@ -185,7 +185,7 @@ TEST_CASE("figures are equal bit for bit, and for every micro-batch within round
 }
 
 TEST_CASE("the standard error says how far other samples lead", "[training]") {
-    const Fixture world;
+    const EvaluatorFixture world;
     const AlignedFloats parameters = world.initial();
     const Evaluation few = world.evaluate(parameters, 16, 100);
     const Evaluation many = world.evaluate(parameters, 16, 1'600);
@@ -211,7 +211,7 @@ TEST_CASE("the standard error says how far other samples lead", "[training]") {
 }
 
 TEST_CASE("an evaluation ends between two matrix products when it is interrupted", "[training]") {
-    const Fixture world;
+    const EvaluatorFixture world;
     const AlignedFloats parameters = world.initial();
     const Evaluator evaluator{world.run, world.held_out, kSamples, 16};
     int questions = 0;

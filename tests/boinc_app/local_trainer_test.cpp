@@ -13,27 +13,27 @@
 namespace dedloc::training {
 namespace {
 
-constexpr std::size_t kMicroBatch = 4;
+constexpr std::size_t kLocalMicroBatch = 4;
 
-struct Fixture {
-    Fixture() { set_compute_threads(1); }
+struct LocalFixture {
+    LocalFixture() { set_compute_threads(1); }
 
     const formats::RunFile run = test::tiny_run();
     const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
     const kernels::ThisThread workers;
     HostReplica replica{run, workers};
-    LocalTrainer trainer{run, shards, workers, replica, kMicroBatch};
+    LocalTrainer trainer{run, shards, workers, replica, kLocalMicroBatch};
 };
 
-PeerKey peer(unsigned char name) {
+PeerKey sharer(unsigned char name) {
     PeerKey key;
     key.bytes.fill(std::byte{name});
     return key;
 }
 
 TEST_CASE("a step in one process is the average of its shares and one update", "[training]") {
-    Fixture tiny;
-    const std::vector<Share> shares{{peer(1), Samples{10}}, {peer(2), Samples{4}}};
+    LocalFixture tiny;
+    const std::vector<Share> shares{{sharer(1), Samples{10}}, {sharer(2), Samples{4}}};
     const auto done = tiny.trainer.step(shares);
     REQUIRE(done);
     CHECK(done->samples == Samples{14});
@@ -46,14 +46,14 @@ TEST_CASE("a step in one process is the average of its shares and one update", "
     const Sampler sampler{tiny.run, tiny.shards};
     FloatVector first(state.element_count());
     FloatVector second(state.element_count());
-    const Random ones = step_random(tiny.run.seed, peer(1), StepIndex{0});
+    const Random ones = step_random(tiny.run.seed, sharer(1), StepIndex{0});
     double loss = 0;
     for (const auto& [from, count] : {std::pair{0, 4}, std::pair{4, 4}, std::pair{8, 2}}) {
         loss += *model.add_gradient(
             sampler.draw(ones, static_cast<std::uint64_t>(from), static_cast<std::size_t>(count)),
             first);
     }
-    const Random twos = step_random(tiny.run.seed, peer(2), StepIndex{0});
+    const Random twos = step_random(tiny.run.seed, sharer(2), StepIndex{0});
     loss += *model.add_gradient(sampler.draw(twos, 0, 4), second);
     const std::vector<std::span<const float>> parts{first, second};
     const std::vector<std::uint64_t> weights{10, 4};
@@ -67,28 +67,28 @@ TEST_CASE("a step in one process is the average of its shares and one update", "
 TEST_CASE("the order of the shares decides the bits, and the samples are each peer's own",
           "[training]") {
     const auto digest_of = [](const std::vector<Share>& shares) {
-        Fixture tiny;
+        LocalFixture tiny;
         REQUIRE(tiny.trainer.step(shares));
         return tiny.replica.digest();
     };
-    const Share one{peer(1), Samples{8}};
-    const Share two{peer(2), Samples{8}};
+    const Share one{sharer(1), Samples{8}};
+    const Share two{sharer(2), Samples{8}};
     CHECK(digest_of({one, two}) == digest_of({one, two}));
     CHECK(digest_of({one}) != digest_of({two}));
     CHECK(digest_of({one, two}) != digest_of({one}));
 }
 
 TEST_CASE("an interrupted step in one process changes nothing", "[training]") {
-    Fixture tiny;
-    const std::vector<Share> share{{peer(1), Samples{12}}};
+    LocalFixture tiny;
+    const std::vector<Share> share{{sharer(1), Samples{12}}};
     REQUIRE(tiny.trainer.step(share));
     const Digest before = tiny.replica.digest();
     int questions = 0;
     CHECK_FALSE(tiny.trainer.step(share, [&] { return ++questions > 50; }));
     CHECK(tiny.replica.step() == StepIndex{1});
     CHECK(tiny.replica.digest() == before);
-    Fixture other;
-    for (Fixture* each : {&tiny, &other}) {
+    LocalFixture other;
+    for (LocalFixture* each : {&tiny, &other}) {
         while (each->replica.step() < StepIndex{3}) REQUIRE(each->trainer.step(share));
     }
     CHECK(tiny.replica.digest() == other.replica.digest());

@@ -24,8 +24,8 @@ struct Measured {
     FloatVector gradient;
 };
 
-struct Fixture {
-    explicit Fixture(const TinyShape& shape = {}) : run(test::tiny_run(shape)) {
+struct PrecisionFixture {
+    explicit PrecisionFixture(const TinyShape& shape = {}) : run(test::tiny_run(shape)) {
         set_compute_threads(1);
         // Larger than the initial parameters, so that attention has an effect.
         Random random{3};
@@ -87,7 +87,7 @@ const TinyShape kDeep{.vocabulary = 200, .width = 64, .layers = 24, .length = 32
 
 TEST_CASE("bf16 gives the gradient of fp32 within its own rounding", "[training]") {
     const bool is_deep = GENERATE(false, true);
-    const Fixture tiny{is_deep ? kDeep : TinyShape{}};
+    const PrecisionFixture tiny{is_deep ? kDeep : TinyShape{}};
     const Measured exact = tiny.measure({});
     const Measured measured = tiny.measure({.precision = Precision::kBf16});
     CAPTURE(is_deep, error_of(measured, exact), measured.loss / exact.loss - 1);
@@ -100,7 +100,7 @@ TEST_CASE("bf16 gives the gradient of fp32 within its own rounding", "[training]
 TEST_CASE("fp16 gives the gradient of fp32 within its own rounding, after the scale has fallen",
           "[training]") {
     const bool is_deep = GENERATE(false, true);
-    const Fixture tiny{is_deep ? kDeep : TinyShape{}};
+    const PrecisionFixture tiny{is_deep ? kDeep : TinyShape{}};
     const Measured exact = tiny.measure({});
     Albert model{tiny.run, tiny.parameters, {.precision = Precision::kFp16}};
     CHECK(model.loss_scale() == LossScale::kFirst);
@@ -115,7 +115,7 @@ TEST_CASE("fp16 gives the gradient of fp32 within its own rounding, after the sc
 }
 
 TEST_CASE("in fp16 a model that is not finite gives a sum that is not finite", "[training]") {
-    Fixture tiny;
+    PrecisionFixture tiny;
     tiny.parameters[5] = std::numeric_limits<float>::infinity();
     Albert model{tiny.run, tiny.parameters, {.precision = Precision::kFp16}};
     FloatVector sum(tiny.parameters.size());
@@ -126,7 +126,7 @@ TEST_CASE("in fp16 a model that is not finite gives a sum that is not finite", "
 
 TEST_CASE("fused attention gives the same gradient within rounding, with padding and without",
           "[training]") {
-    const Fixture tiny;
+    const PrecisionFixture tiny;
     const MicroBatch padded = tiny.batch();
     REQUIRE(std::ranges::any_of(padded.row_lengths, [&](std::int64_t length) {
         return static_cast<std::size_t>(length) < padded.length;
@@ -146,7 +146,7 @@ TEST_CASE("fused attention gives the same gradient within rounding, with padding
 
 TEST_CASE("dropout of attention is drawn from public seeds although attention is to be fused",
           "[training]") {
-    Fixture tiny;
+    PrecisionFixture tiny;
     tiny.run.model.attention_dropout = 0.1;
     const Measured expected = tiny.measure({});
     const Measured fused = tiny.measure({.fuses_attention = true});
@@ -157,14 +157,14 @@ TEST_CASE("dropout of attention is drawn from public seeds although attention is
 
 TEST_CASE("precision is the model's alone: another model of the same thread stays exact",
           "[training]") {
-    const Fixture tiny;
+    const PrecisionFixture tiny;
     const Measured exact = tiny.measure({});
     tiny.measure({.precision = Precision::kBf16});
     CHECK(tiny.measure({}).gradient == exact.gradient);
 }
 
 TEST_CASE("an error of the device leaves the sum as it was and has its own type", "[training]") {
-    const Fixture tiny;
+    const PrecisionFixture tiny;
     Albert model{tiny.run, tiny.parameters};
     FloatVector sum(tiny.parameters.size(), 2.0f);
     const auto failure_of = [&](const auto& error) {

@@ -1,12 +1,20 @@
-// How far a gradient is from the expected one.
+// The size of a gradient, and how far it is from the expected one.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
+#include <span>
 
 #include "peer/base/bytes.hpp"
 
 namespace dedloc::test {
+
+/// The square root of the sum of squares, in double.
+inline double norm(std::span<const float> values) {
+    double sum = 0;
+    for (const float x : values) sum += double{x} * double{x};
+    return std::sqrt(sum);
+}
 
 /// The norm of the difference, relative to the norm of `expected`. Requires equal sizes.
 inline double relative_error(const FloatVector& measured, const FloatVector& expected) {

@@ -14,8 +14,8 @@
 namespace dedloc::training {
 namespace {
 
-struct Fixture {
-    Fixture() {
+struct ReplicaFixture {
+    ReplicaFixture() {
         set_compute_threads(1);
         replica.attach();
         replica.initialise(state::initial_parameters(run));
@@ -38,7 +38,7 @@ struct Fixture {
 
 TEST_CASE("a replica sums gradients and updates its state as Albert and ModelState do",
           "[training]") {
-    Fixture tiny;
+    ReplicaFixture tiny;
     Albert model{tiny.run, tiny.state.parameters()};
     FloatVector sum(tiny.state.element_count());
     for (const std::uint64_t first : {0u, 4u}) {
@@ -65,7 +65,7 @@ TEST_CASE("a replica sums gradients and updates its state as Albert and ModelSta
 
 TEST_CASE("a sum outlives an update, and ends when it is dropped or the memory is released",
           "[training]") {
-    Fixture tiny;
+    ReplicaFixture tiny;
     const FloatVector zeros(tiny.state.element_count());
     const auto sum_after = [&](auto&& act) {
         REQUIRE(tiny.replica.add_gradient(tiny.batch(0), {}));
@@ -82,7 +82,7 @@ TEST_CASE("a sum outlives an update, and ends when it is dropped or the memory i
 }
 
 TEST_CASE("a sum that is not finite says so, and a wrong state is refused", "[training]") {
-    Fixture tiny;
+    ReplicaFixture tiny;
     FloatVector parameters = state::initial_parameters(tiny.run);
     parameters[3] = std::numeric_limits<float>::quiet_NaN();
     tiny.replica.initialise(parameters);

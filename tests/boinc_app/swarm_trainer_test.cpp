@@ -65,10 +65,10 @@ class Inbox {
     std::uint64_t last_samples_ = 0;
 };
 
-constexpr std::uint64_t kMicroBatch = 4;
+constexpr std::uint64_t kSwarmMicroBatch = 4;
 
-struct Fixture {
-    Fixture() {
+struct SwarmFixture {
+    SwarmFixture() {
         state.initialise(state::initial_parameters(run));
         const auto bytes = state.bytes();
         snapshot = std::make_shared<const Buffer>(bytes.begin(), bytes.end());
@@ -100,12 +100,12 @@ struct Fixture {
     SwarmTrainer trainer{run,
                          shards,
                          replica,
-                         {.peer = {}, .threads = 1, .micro_batch = kMicroBatch, .failed = {}},
+                         {.peer = {}, .threads = 1, .micro_batch = kSwarmMicroBatch, .failed = {}},
                          inbox.sink()};
 };
 
 TEST_CASE("a frozen contribution is the sum of the first micro-batches in order", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     for (int round = 0; round < 2; ++round) {  // the first round is cancelled
         world.trainer.work(StepIndex{0});
@@ -113,8 +113,8 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
         world.inbox.next<event::Progressed>();
         world.trainer.freeze(StepIndex{0});
         const auto frozen = world.inbox.next<event::ContributionFrozen>().contribution;
-        REQUIRE(frozen.samples.value() >= 2 * kMicroBatch);
-        REQUIRE(frozen.samples.value() % kMicroBatch == 0);
+        REQUIRE(frozen.samples.value() >= 2 * kSwarmMicroBatch);
+        REQUIRE(frozen.samples.value() % kSwarmMicroBatch == 0);
         CHECK(frozen.is_finite);
 
         set_compute_threads(1);
@@ -123,8 +123,8 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
         const Random step = step_random(world.run.seed, PeerKey{}, StepIndex{0});
         FloatVector sum(world.state.element_count());
         double loss = 0;
-        for (std::uint64_t i = 0; i < frozen.samples.value(); i += kMicroBatch) {
-            loss += *model.add_gradient(sampler.draw(step, i, kMicroBatch), sum);
+        for (std::uint64_t i = 0; i < frozen.samples.value(); i += kSwarmMicroBatch) {
+            loss += *model.add_gradient(sampler.draw(step, i, kSwarmMicroBatch), sum);
         }
         CHECK(*frozen.sum == sum);
         CHECK(frozen.loss_sum == loss);
@@ -132,7 +132,7 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
 }
 
 TEST_CASE("with overlap a contribution begins with samples of the state before", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     const Contribution first = world.contribute(StepIndex{0});
     world.trainer.overlap(StepIndex{0}, Samples{1'000'000});
@@ -140,7 +140,7 @@ TEST_CASE("with overlap a contribution begins with samples of the state before",
     world.trainer.apply(StepIndex{0}, first.sum, world.scalars());
     world.inbox.next<event::StateReached>();
     const std::uint64_t delayed = world.inbox.last_samples();
-    REQUIRE(delayed >= kMicroBatch);
+    REQUIRE(delayed >= kSwarmMicroBatch);
     const Contribution second = world.contribute(StepIndex{1});
     REQUIRE(second.samples.value() > delayed);
 
@@ -150,8 +150,8 @@ TEST_CASE("with overlap a contribution begins with samples of the state before",
     FloatVector sum(world.state.element_count());
     const auto add = [&](std::uint64_t step, std::uint64_t begin, std::uint64_t end) {
         const Random random = step_random(world.run.seed, PeerKey{}, StepIndex{step});
-        for (std::uint64_t i = begin; i < end; i += kMicroBatch) {
-            (void)model.add_gradient(sampler.draw(random, i, kMicroBatch), sum);
+        for (std::uint64_t i = begin; i < end; i += kSwarmMicroBatch) {
+            (void)model.add_gradient(sampler.draw(random, i, kSwarmMicroBatch), sum);
         }
     };
     add(0, first.samples.value(), first.samples.value() + delayed);
@@ -161,11 +161,11 @@ TEST_CASE("with overlap a contribution begins with samples of the state before",
 }
 
 TEST_CASE("with overlap a sum stops at its limit and goes on with the next state", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     const Contribution first = world.contribute(StepIndex{0});
     world.trainer.overlap(StepIndex{0}, Samples{1});
-    CHECK(world.inbox.next<event::Progressed>().samples == Samples{kMicroBatch});
+    CHECK(world.inbox.next<event::Progressed>().samples == Samples{kSwarmMicroBatch});
     world.trainer.snapshot();
     world.inbox.next<event::SnapshotTaken>();
     world.trainer.snapshot();
@@ -174,11 +174,11 @@ TEST_CASE("with overlap a sum stops at its limit and goes on with the next state
     world.trainer.apply(StepIndex{0}, first.sum, world.scalars());
     world.inbox.next<event::StateReached>();
     world.trainer.work(StepIndex{1});
-    CHECK(world.inbox.next<event::Progressed>().samples == Samples{2 * kMicroBatch});
+    CHECK(world.inbox.next<event::Progressed>().samples == Samples{2 * kSwarmMicroBatch});
 }
 
 TEST_CASE("a paused trainer computes nothing until it gets the next work command", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     world.trainer.work(StepIndex{0});
     world.inbox.next<event::Progressed>();
@@ -233,7 +233,7 @@ std::chrono::nanoseconds processor_time() {
 }
 
 TEST_CASE("a trainer that may compute a fifth of the time rests in the other", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     world.trainer.limit(0.2);
     world.trainer.work(StepIndex{0});
@@ -249,7 +249,7 @@ TEST_CASE("a trainer that may compute a fifth of the time rests in the other", "
 }
 
 TEST_CASE("a trainer at rest answers a freeze and a pause at once", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     world.trainer.limit(0.0001);  // a rest takes 1,000 s, longer than the inbox waits
     CHECK(world.contribute(StepIndex{0}).samples.value() > 0);
@@ -262,7 +262,7 @@ TEST_CASE("a trainer at rest answers a freeze and a pause at once", "[training]"
 }
 
 TEST_CASE("a trainer with another state than the requested one contributes nothing", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.trainer.work(StepIndex{0});
     world.trainer.freeze(StepIndex{0});
     CHECK(world.inbox.next<event::ContributionFrozen>().contribution.samples == Samples{0});
@@ -276,7 +276,7 @@ TEST_CASE("a trainer with another state than the requested one contributes nothi
 
 TEST_CASE("a state with another digest than promised is refused and the old one kept",
           "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     world.trainer.load(StepIndex{3}, Digest{}, world.snapshot);
     CHECK(world.inbox.next<event::StateRefused>().step == StepIndex{3});
@@ -285,7 +285,7 @@ TEST_CASE("a state with another digest than promised is refused and the old one 
 }
 
 TEST_CASE("a snapshot stays the state of its step after an update", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     world.trainer.snapshot();
     const auto snapshot = world.inbox.next<event::SnapshotTaken>();
@@ -296,7 +296,7 @@ TEST_CASE("a snapshot stays the state of its step after an update", "[training]"
 }
 
 TEST_CASE("an update gives the same bits as ModelState", "[training]") {
-    Fixture world;
+    SwarmFixture world;
     world.load();
     const auto average = std::make_shared<const FloatVector>(world.state.element_count(), 0.001f);
     const auto scalars = state::update_scalars(state::optimizer_settings(world.run), StepIndex{0});

@@ -64,7 +64,7 @@ void check_form(std::string_view body) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_account(std::span<const std::byte> input) {
     const std::string_view text{reinterpret_cast<const char*>(input.data()), input.size()};
     check_request(text);
     check_cookie(text);

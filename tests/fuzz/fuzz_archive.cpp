@@ -85,7 +85,7 @@ std::string_view take(std::string_view& rest) {
 }
 
 /// The files of a whole archive; nothing if it is refused.
-std::optional<Files> accepted(const World& world) {
+std::optional<Files> accepted_files(const World& world) {
     try {
         return world.read();
     } catch (const InputError&) {
@@ -107,27 +107,27 @@ void check_written(const World& world, std::string_view rest) {
     } catch (const IoError&) {
         return;  // a name that libarchive does not write
     }
-    const auto whole = accepted(world);
+    const auto whole = accepted_files(world);
     DEDLOC_CHECK(!whole || *whole == files, "an archive is read as it was written");
     if (change.size() < 3) return;
     const auto byte = [&](std::size_t i) {
         return std::size_t{static_cast<unsigned char>(change[i])};
     };
     world.change(byte(0) * 256 + byte(1), static_cast<std::byte>(change[2]));
-    const auto damaged = accepted(world);
+    const auto damaged = accepted_files(world);
     DEDLOC_CHECK(!damaged || *damaged == files, "a damaged archive never gives other files");
 }
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_archive(std::span<const std::byte> input) {
     static const World world;
     if (input.empty()) return;
     const std::string_view rest{reinterpret_cast<const char*>(input.data()) + 1, input.size() - 1};
     if (std::to_integer<unsigned>(input[0]) % 2 == 0) {
         world.write(rest);
-        const auto files = accepted(world);
-        DEDLOC_CHECK(!files || accepted(world) == files, "an archive is read the same again");
+        const auto files = accepted_files(world);
+        DEDLOC_CHECK(!files || accepted_files(world) == files, "an archive is read the same again");
         return;
     }
     check_written(world, rest);

@@ -21,7 +21,7 @@ using namespace dedloc::server;
 
 constexpr const char* kOurs = "dedloc_fuzz";
 
-std::optional<XmlText> parsed(std::string text) {
+std::optional<XmlText> parsed_xml(std::string text) {
     try {
         return XmlText{std::move(text), "config.xml", "boinc"};
     } catch (const InputError&) {
@@ -66,12 +66,12 @@ void add_and_remove(XmlText& xml, const XmlPath& path) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_config_xml(std::span<const std::byte> input) {
     if (input.empty()) return;
     static const std::array<XmlPath, 3> kPaths{
         {{"boinc"}, {"boinc", "config"}, {"boinc", "daemons"}}};
     const XmlPath& path = kPaths[std::to_integer<unsigned>(input[0]) % kPaths.size()];
-    auto xml = parsed({reinterpret_cast<const char*>(input.data()) + 1, input.size() - 1});
+    auto xml = parsed_xml({reinterpret_cast<const char*>(input.data()) + 1, input.size() - 1});
     if (!xml || !xml->has(path)) return;
     check_children(*xml, path);
     for (const XmlChild& child : xml->children(path)) {

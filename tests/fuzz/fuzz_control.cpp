@@ -30,7 +30,7 @@ auto accepted(const Read& read, std::string_view text) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_control(std::span<const std::byte> input) {
     const std::string_view text{reinterpret_cast<const char*>(input.data()), input.size()};
     (void)accepted(read_request, text);
     const auto reply = accepted(read_reply, text);

@@ -16,7 +16,7 @@
 namespace dedloc::fuzz {
 namespace {
 
-constexpr std::size_t kMaxChanges = 3;
+constexpr std::size_t kMaxAccountChanges = 3;
 
 /// A request as a client or a browser sends it.
 struct Template {
@@ -109,7 +109,7 @@ std::string element(const std::string& xml, const std::string& name) {
 }
 
 /// A key that was told is the one of an account.
-void check_acknowledged(DoorProject& project, const std::string& sent, const Answer& answer) {
+void check_account_kept(DoorProject& project, const std::string& sent, const Answer& answer) {
     const std::string key = element(answer.body, "authenticator");
     if (key.empty()) return;
     const auto row = project.database().query_one(
@@ -119,12 +119,12 @@ void check_acknowledged(DoorProject& project, const std::string& sent, const Ans
     DEDLOC_CHECK(key != project.honest().key, "no account is told the key of another one", sent);
 }
 
-std::string send_odd(DoorProject& project, Recipe& recipe) {
+std::string send_odd_form(DoorProject& project, Recipe& recipe) {
     const Person& odd = project.odd();
     auto templates = rpc_templates(odd);
     for (Template& each : form_templates(odd)) templates.push_back(std::move(each));
     Template chosen = templates[recipe.choose(templates.size())];
-    for (std::size_t left = recipe.choose(kMaxChanges + 1); left > 0; --left) {
+    for (std::size_t left = recipe.choose(kMaxAccountChanges + 1); left > 0; --left) {
         make_odd(chosen.fields, recipe, project.known_values());
     }
     HttpRequest request{.target = chosen.path,
@@ -141,7 +141,7 @@ std::string send_odd(DoorProject& project, Recipe& recipe) {
         request.body = text;
     }
     const Answer answer = project.web(request);
-    check_acknowledged(project, chosen.path + "?" + text, answer);
+    check_account_kept(project, chosen.path + "?" + text, answer);
     // What the pages and RPCs say of the account now.
     for (const std::string& page :
          {std::string{"/account/settings"}, fmt::format("/user/{}", odd.user),
@@ -152,7 +152,7 @@ std::string send_odd(DoorProject& project, Recipe& recipe) {
     return chosen.path + "?" + text;
 }
 
-void check_honest(DoorProject& project) {
+void check_honest_account(DoorProject& project) {
     const Person& honest = project.honest();
     const auto ask = [&](const std::string& path, const Fields& fields) {
         return project.web({.target = path, .body = form_text(fields), .address = honest.address});
@@ -174,9 +174,9 @@ void check_honest(DoorProject& project) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_door_accounts(std::span<const std::byte> input) {
     Recipe recipe{input};
-    check_honest(send_odd_requests(recipe, send_odd));
+    check_honest_account(send_odd_requests(recipe, send_odd_form));
 }
 
 }  // namespace dedloc::fuzz

@@ -14,7 +14,7 @@
 namespace dedloc::fuzz {
 namespace {
 
-constexpr std::size_t kMaxChanges = 3;
+constexpr std::size_t kMaxQuestionChanges = 3;
 
 const KeyPair& key_of(bool is_honest) {
     static const KeyPair honest = KeyPair::generate();
@@ -36,7 +36,7 @@ std::int64_t tickets_of(DoorProject& project, const Person& person) {
         ->integer("n");
 }
 
-std::string send_odd(DoorProject& project, Recipe& recipe) {
+std::string send_odd_question(DoorProject& project, Recipe& recipe) {
     const Person& odd = project.odd();
     HttpRequest request{.target = "/dedloc/enrol",
                         .address = "127.0.0.1",  // where a port that is dialled answers at once
@@ -50,7 +50,7 @@ std::string send_odd(DoorProject& project, Recipe& recipe) {
         return request.target;
     }
     Fields fields = enrolment_of(odd, key_of(recipe.choose(2) == 0).public_key());
-    for (std::size_t left = recipe.choose(kMaxChanges + 1); left > 0; --left) {
+    for (std::size_t left = recipe.choose(kMaxQuestionChanges + 1); left > 0; --left) {
         make_odd_json(fields, recipe, project.known_values());
     }
     request.body = json_text(fields);
@@ -67,9 +67,9 @@ std::string send_odd(DoorProject& project, Recipe& recipe) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_door_gateway(std::span<const std::byte> input) {
     Recipe recipe{input};
-    DoorProject& project = send_odd_requests(recipe, send_odd);
+    DoorProject& project = send_odd_requests(recipe, send_odd_question);
     const Person& honest = project.honest();
     const Answer answer =
         project.gateway({.target = "/dedloc/enrol",

@@ -158,7 +158,7 @@ std::string send_odd(DoorProject& project, Recipe& recipe) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_door_scheduler(std::span<const std::byte> input) {
     Recipe recipe{input};
     check_honest(send_odd_requests(recipe, send_odd));
 }

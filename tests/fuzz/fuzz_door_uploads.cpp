@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxRequests = 4;
-constexpr std::size_t kMaxChanges = 3;
+constexpr std::size_t kMaxUploads = 4;
+constexpr std::size_t kMaxUploadChanges = 3;
 constexpr const char* kOddFile = "first_2_0_r7_0";
 constexpr const char* kKeptFile = "first_1_0_r7_0";
 constexpr const char* kNextFile = "first_1_0_r7_1";
@@ -74,7 +74,7 @@ std::string odd_upload(const server::SigningKey& key, const DoorProject& project
     }
     const std::size_t offset = kind == 1 ? 5 : 0;
     std::string xml = head(key, kOddFile, text.size(), offset);
-    for (std::size_t left = recipe.choose(kMaxChanges + 1); left > 0; --left) {
+    for (std::size_t left = recipe.choose(kMaxUploadChanges + 1); left > 0; --left) {
         make_odd(xml, recipe, project.known_values());
     }
     return xml + (kind == 2 ? text.substr(0, 5) : text.substr(offset));
@@ -82,7 +82,7 @@ std::string odd_upload(const server::SigningKey& key, const DoorProject& project
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_door_uploads(std::span<const std::byte> input) {
     Recipe recipe{input};
     DoorProject& project = door_world().project(recipe.choose(3));
     static const server::SigningKey key(project.config().key_directory / "upload_private");
@@ -94,7 +94,7 @@ void run(std::span<const std::byte> input) {
     const std::string whole = head(key, kKeptFile, text.size(), 0) + text;
     const Answer first = upload(project, honest, whole);
     DEDLOC_CHECK(is_done(first), "an honest upload is done", first.head, first.body);
-    for (std::size_t left = 1 + recipe.choose(kMaxRequests); left > 0; --left) {
+    for (std::size_t left = 1 + recipe.choose(kMaxUploads); left > 0; --left) {
         const std::string body = odd_upload(key, project, recipe);
         const Answer answer = upload(project, project.odd(), body);
         const std::size_t name = body.find(std::string{"<name>"} + kOddFile);

@@ -37,7 +37,7 @@ void check_bound(std::string_view coprocessors) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_gateway(std::span<const std::byte> input) {
     const std::string_view text{reinterpret_cast<const char*>(input.data()), input.size()};
     checked(text, formats::parse_enrolment_request, formats::write_enrolment_request);
     checked(text, formats::parse_enrolment_reply, formats::write_enrolment_reply);

@@ -60,7 +60,7 @@ void check_documents(std::string_view text) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_job_documents(std::span<const std::byte> input) {
     const std::string_view text{reinterpret_cast<const char*>(input.data()), input.size()};
     check_escaper(text);
     check_documents(text);

@@ -24,7 +24,7 @@ std::vector<ledger::Entry> entries_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_ledger(std::span<const std::byte> input) {
     const std::vector<ledger::Entry> entries = entries_of(input);
     ByteWriter out;
     const ledger::Trust trust = fuzz_trust();

@@ -10,7 +10,7 @@
 
 namespace dedloc::fuzz {
 
-void run(std::span<const std::byte> input) {
+void fuzz_link_frame(std::span<const std::byte> input) {
     constexpr std::size_t kLimit = wire::kMaxFrameBytes;
     ByteReader in(input);
     while (const auto header = in.read<net::FrameHeader>()) {

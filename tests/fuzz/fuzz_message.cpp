@@ -10,7 +10,7 @@
 
 namespace dedloc::fuzz {
 
-void run(std::span<const std::byte> input) {
+void fuzz_message(std::span<const std::byte> input) {
     static const KeyPair key = tests::test_key();
     for (const auto link : {wire::LinkKind::kUnproven, wire::LinkKind::kProven}) {
         (void)wire::decode(input, link).has_value();

@@ -103,7 +103,7 @@ void tokenise(std::string_view input) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_model_folder(std::span<const std::byte> input) {
     if (input.empty()) return;
     const auto bytes = input.subspan(1);
     const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};

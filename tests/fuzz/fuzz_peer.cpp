@@ -6,7 +6,7 @@
 
 namespace dedloc::fuzz {
 
-void run(std::span<const std::byte> input) {
+void fuzz_peer(std::span<const std::byte> input) {
     PeerWorld world(input);
     world.run();
 }

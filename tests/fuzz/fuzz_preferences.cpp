@@ -101,7 +101,7 @@ void check_manager(std::string_view sent, std::string_view stored) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_preferences(std::span<const std::byte> input) {
     if (input.empty()) return;
     const auto choice = std::to_integer<unsigned>(input[0]);
     const std::string venue = kParts[choice % kParts.size()];

@@ -8,7 +8,7 @@
 
 namespace dedloc::fuzz {
 
-void run(std::span<const std::byte> input) {
+void fuzz_receipt(std::span<const std::byte> input) {
     static const KeyPair key = tests::test_key();
     (void)formats::decode_receipt(input).has_value();
     auto read = formats::decode_unsigned_receipt(input);

@@ -24,7 +24,7 @@ void check_round_trip(std::span<const std::byte> input, Decode decode) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_records(std::span<const std::byte> input) {
     check_round_trip(input, wire::decode_voter_state);
     check_round_trip(input, wire::decode_generation);
     check_round_trip(input, wire::decode_decision);

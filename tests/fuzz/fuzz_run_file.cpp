@@ -9,7 +9,7 @@
 
 namespace dedloc::fuzz {
 
-void run(std::span<const std::byte> input) {
+void fuzz_run_file(std::span<const std::byte> input) {
     const std::string_view json{reinterpret_cast<const char*>(input.data()), input.size()};
     const auto run_file = checked(json, formats::parse_run_file, formats::write_run_file);
     if (!run_file) return;

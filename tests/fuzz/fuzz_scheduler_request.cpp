@@ -54,7 +54,7 @@ void check_host(const server::HostReport& host) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_scheduler_request(std::span<const std::byte> input) {
     const std::string_view text{reinterpret_cast<const char*>(input.data()), input.size()};
     check_elements(text);
     const auto request = server::parse_scheduler_request(text);

@@ -206,7 +206,7 @@ void order(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_session(std::span<const std::byte> input) {
     if (input.empty()) return;
     FixedRandomness::begin(0);
     const auto rest = input.subspan(1);

@@ -8,7 +8,7 @@
 
 namespace dedloc::fuzz {
 
-void run(std::span<const std::byte> input) {
+void fuzz_shard(std::span<const std::byte> input) {
     const auto shard = formats::decode_shard(Buffer(input.begin(), input.end()));
     if (!shard) return;
     std::size_t tokens = 0;

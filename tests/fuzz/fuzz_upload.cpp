@@ -1,5 +1,5 @@
 // Uploads of BOINC clients: a byte of choices, then requests that follow each other, with
-// kBetween between them. Each arrives in pieces, and its reply and what it leaves on disk are
+// kBetweenParts between them. Each arrives in pieces, and its reply and what it leaves on disk are
 // checked. In a request, "SIGNED" stands for the project's certificate of file f, 1000 bytes.
 #include <filesystem>
 #include <span>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kBetween = "\n%%\n";
+constexpr std::string_view kBetweenParts = "\n%%\n";
 constexpr std::string_view kSigned = "SIGNED";
 
 /// Where uploads go, with and without certificates; emptied before each input.
@@ -99,7 +99,7 @@ void send(const server::UploadStore& store, std::string_view text, std::size_t p
 
 }  // namespace
 
-void run(std::span<const std::byte> input) {
+void fuzz_upload(std::span<const std::byte> input) {
     static const Store store = [] {
         start_log("fuzz_upload", LogLevel::kError);  // every refusal is a warning
         return Store{};
@@ -111,12 +111,13 @@ void run(std::span<const std::byte> input) {
     store.clear();
     std::size_t arrived = 0;
     while (!rest.empty()) {
-        const std::size_t end = rest.find(kBetween);
+        const std::size_t end = rest.find(kBetweenParts);
         const std::string request = store.with_certificate(rest.substr(0, end));
         send(store.store(choices % 2 == 1), request, piece);
         arrived += request.size();
         store.check(arrived);
-        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + kBetween.size());
+        rest.remove_prefix(end == std::string_view::npos ? rest.size()
+                                                         : end + kBetweenParts.size());
     }
 }
 

@@ -4,7 +4,18 @@
 
 #include "tests/fuzz/fuzz_target.hpp"
 
+namespace {
+
+dedloc::fuzz::Target target = nullptr;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char*** arguments) {
+    target = dedloc::fuzz::target_of(**arguments);
+    return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    dedloc::fuzz::run(std::as_bytes(std::span{data, size}));
+    target(std::as_bytes(std::span{data, size}));
     return 0;
 }

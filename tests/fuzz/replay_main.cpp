@@ -11,20 +11,21 @@
 
 namespace {
 
-void replay(const std::filesystem::path& path) {
+void replay(dedloc::fuzz::Target target, const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     const std::vector<char> bytes(std::istreambuf_iterator<char>{file}, {});
-    dedloc::fuzz::run(std::as_bytes(std::span{bytes}));
+    target(std::as_bytes(std::span{bytes}));
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
+    const dedloc::fuzz::Target target = dedloc::fuzz::target_of(arguments[0]);
     std::size_t files = 0;
     for (const std::filesystem::path path :
          std::span{arguments, static_cast<std::size_t>(count)}.subspan(1)) {
         if (std::filesystem::is_regular_file(path)) {
-            replay(path);
+            replay(target, path);
             ++files;
         }
         if (!std::filesystem::is_directory(path)) continue;
@@ -32,7 +33,7 @@ int main(int count, char** arguments) {
             // Named before it runs: an abort leaves the name as the last line.
             std::printf("%s\n", entry.path().c_str());
             std::fflush(stdout);
-            replay(entry.path());
+            replay(target, entry.path());
             ++files;
         }
     }

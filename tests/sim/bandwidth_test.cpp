@@ -41,7 +41,7 @@ class RoundTimes final : public Observer {
     std::vector<TimePoint> ends;  ///< one for each decided round
 };
 
-Profile peer_with(double upload, double download) {
+Profile trainer_with(double upload, double download) {
     Profile profile = Profile::with_mbit(upload, download);
     profile.micro_batch = 1;
     profile.micro_batch_time = kMicroBatch;
@@ -72,7 +72,7 @@ planning::Member member_of(const Profile& profile, bool contributes) {
 
 /// What rounds of a fleet take without the computing, oldest first. The last peer claims to have
 /// `claim` times its bandwidth and does not measure it.
-struct Fleet {
+struct TimedFleet {
     Profile backbone;
     std::vector<Profile> trainers;
     double claim = 1;
@@ -104,7 +104,7 @@ struct Played {
     }
 };
 
-RoundRules rules_of(std::uint64_t steps, const Fleet& fleet) {
+RoundRules rules_of(std::uint64_t steps, const TimedFleet& fleet) {
     RoundRules rules = quick_rules(steps, fleet.elements);
     rules.target_batch = Samples{10 * fleet.trainers.size()};  // a second
     rules.chooses_trainers = false;                            // T* is that of all
@@ -113,7 +113,7 @@ RoundRules rules_of(std::uint64_t steps, const Fleet& fleet) {
     return rules;
 }
 
-Played played(std::uint64_t seed, std::uint64_t steps, Fleet fleet) {
+Played timed(std::uint64_t seed, std::uint64_t steps, TimedFleet fleet) {
     const RoundRules rules = rules_of(steps, fleet);
     RoundTimes times;
     WorldOptions options = options_for(seed, rules);
@@ -143,7 +143,7 @@ Played played(std::uint64_t seed, std::uint64_t steps, Fleet fleet) {
     return played;
 }
 
-double optimum_of(const Fleet& fleet) {
+double optimum_of(const TimedFleet& fleet) {
     std::vector<planning::Member> members{member_of(fleet.backbone, false)};
     for (const Profile& trainer : fleet.trainers) members.push_back(member_of(trainer, true));
     return optimum(rules_of(1, fleet), members);
@@ -162,11 +162,11 @@ TEST_CASE("a peer that claims another bandwidth than it has delays few rounds",
           "[averaging][sim]") {
     for (const double claim : {100.0, 0.01}) {
         for (const std::size_t trainers : {4u, 8u, 16u}) {
-            Fleet fleet{.backbone = peer_with(20, 20),
-                        .trainers = std::vector<Profile>(trainers, peer_with(20, 20)),
-                        .claim = claim};
+            TimedFleet fleet{.backbone = trainer_with(20, 20),
+                             .trainers = std::vector<Profile>(trainers, trainer_with(20, 20)),
+                             .claim = claim};
             const double best = optimum_of(fleet);
-            const Played all = played(1, 40, fleet);
+            const Played all = timed(1, 40, fleet);
             const double first = all.rounds.front();
             const double later = all.mean(3, 39);
             const std::string text = fmt::format(
@@ -187,15 +187,15 @@ TEST_CASE("rounds of links of unknown bandwidth come near the optimum", "[averag
             INFO("replay: " << replay_command(seed));
             Random random = Random{seed}.split(85);
             const auto drawn = [&] {
-                Profile profile = peer_with(std::pow(10.0, 3 * random.uniform()),
-                                            std::pow(10.0, 3 * random.uniform()));
+                Profile profile = trainer_with(std::pow(10.0, 3 * random.uniform()),
+                                               std::pow(10.0, 3 * random.uniform()));
                 profile.guesses_bandwidth = false;
                 return profile;
             };
-            Fleet fleet{.backbone = drawn(), .trainers = {}};
+            TimedFleet fleet{.backbone = drawn(), .trainers = {}};
             for (std::size_t k = 0; k < trainers; ++k) fleet.trainers.push_back(drawn());
             const double best = optimum_of(fleet);
-            const Played all = played(seed, 9, fleet);
+            const Played all = timed(seed, 9, fleet);
             const double fifth = all.mean(3, 8);
             const std::string text =
                 fmt::format("{} trainers: T* {:.2f} s, first commit after {:.1f} s, {}", trainers,
@@ -211,34 +211,35 @@ TEST_CASE("rounds of links of unknown bandwidth come near the optimum", "[averag
 }
 
 TEST_CASE("windows of slices do not make rounds longer", "[averaging][sim]") {
-    std::vector<Profile> homes(7, peer_with(20, 100));
-    homes.push_back(peer_with(2, 50));
+    std::vector<Profile> homes(7, trainer_with(20, 100));
+    homes.push_back(trainer_with(2, 50));
     std::vector<Profile> unequal;
     for (const double rate : {5., 20., 80., 200.})
-        unequal.insert(unequal.end(), 2, peer_with(rate, 2 * rate));
-    const std::vector<Profile> equal(8, peer_with(20, 20));
+        unequal.insert(unequal.end(), 2, trainer_with(rate, 2 * rate));
+    const std::vector<Profile> equal(8, trainer_with(20, 20));
     struct Case {
         Profile backbone;
         std::vector<Profile> trainers;
         double claim;
     };
-    const Case cases[] = {{peer_with(200, 200), homes, 1},
-                          {peer_with(80, 80), unequal, 1},
-                          {peer_with(20, 20), equal, 1},
-                          {peer_with(100, 100), equal, 100},
-                          {peer_with(200, 200), std::vector<Profile>(8, peer_with(20, 100)), 100}};
+    const Case cases[] = {
+        {trainer_with(200, 200), homes, 1},
+        {trainer_with(80, 80), unequal, 1},
+        {trainer_with(20, 20), equal, 1},
+        {trainer_with(100, 100), equal, 100},
+        {trainer_with(200, 200), std::vector<Profile>(8, trainer_with(20, 100)), 100}};
     for (const Case& fleet : cases) {
-        Fleet played_by{.backbone = fleet.backbone,
-                        .trainers = fleet.trainers,
-                        .claim = fleet.claim,
-                        .elements = 4'000'000,
-                        .probes_links = false};
+        TimedFleet played_by{.backbone = fleet.backbone,
+                             .trainers = fleet.trainers,
+                             .claim = fleet.claim,
+                             .elements = 4'000'000,
+                             .probes_links = false};
         const double best = optimum_of(played_by);
         // Parts of up to 16 MB; windows of a megabyte at the least.
         played_by.kept_slice_bytes = std::uint64_t{1} << 40;
-        const Played without = played(1, 8, played_by);
+        const Played without = timed(1, 8, played_by);
         played_by.kept_slice_bytes = 0;
-        const Played with = played(1, 8, played_by);
+        const Played with = timed(1, 8, played_by);
         std::string text =
             fmt::format("T* {:.2f} s, claim {}; without and with windows", best, fleet.claim);
         for (std::size_t k = 0; k < without.rounds.size(); ++k) {
@@ -251,10 +252,10 @@ TEST_CASE("windows of slices do not make rounds longer", "[averaging][sim]") {
 }
 
 TEST_CASE("a slow uplink is seen although the others' windows wait for it", "[averaging][sim]") {
-    Fleet fleet{.backbone = peer_with(1'000, 1'000),
-                .trainers = std::vector<Profile>(8, peer_with(100, 100)),
-                .elements = 4'000'000,
-                .kept_slice_bytes = 0};
+    TimedFleet fleet{.backbone = trainer_with(1'000, 1'000),
+                     .trainers = std::vector<Profile>(8, trainer_with(100, 100)),
+                     .elements = 4'000'000,
+                     .kept_slice_bytes = 0};
     RoundRules rules = rules_of(100, fleet);
     rules.chooses_trainers = true;
     WorldOptions options = options_for(1, rules);
@@ -265,7 +266,7 @@ TEST_CASE("a slow uplink is seen although the others' windows wait for it", "[av
     world.add_backbone(fleet.backbone);
     for (const Profile& trainer : fleet.trainers) world.add_trainer(trainer);
     // It claims what the others have and sends a twentieth, so all chunks wait for its slices.
-    Profile slow = peer_with(100, 2'000).outbound_only();
+    Profile slow = trainer_with(100, 2'000).outbound_only();
     slow.measures_bandwidth = false;
     const World::Id id = world.add_trainer(slow);
     world.scale_bandwidth(id, 0.05);
@@ -275,13 +276,13 @@ TEST_CASE("a slow uplink is seen although the others' windows wait for it", "[av
 
 TEST_CASE("a fast backbone of unknown bandwidth reduces for homes", "[averaging][sim]") {
     for (const double upload : {8.0, 20.0}) {
-        Fleet fleet{.backbone = peer_with(1'000, 1'000),
-                    .trainers = std::vector<Profile>(8, peer_with(upload, 5 * upload)),
-                    .elements = 2'000'000};
+        TimedFleet fleet{.backbone = trainer_with(1'000, 1'000),
+                         .trainers = std::vector<Profile>(8, trainer_with(upload, 5 * upload)),
+                         .elements = 2'000'000};
         fleet.backbone.guesses_bandwidth = false;
         for (Profile& trainer : fleet.trainers) trainer.guesses_bandwidth = false;
         const double best = optimum_of(fleet);
-        const Played all = played(1, 9, fleet);
+        const Played all = timed(1, 9, fleet);
         const std::string text =
             fmt::format("8 homes with {} Mbit/s: T* {:.2f} s, {}", upload, best, all.text());
         INFO(text);
@@ -292,10 +293,10 @@ TEST_CASE("a fast backbone of unknown bandwidth reduces for homes", "[averaging]
 }
 
 TEST_CASE("a probe that finds nothing costs one round", "[averaging][sim]") {
-    Fleet fleet{.backbone = peer_with(20, 20),
-                .trainers = std::vector<Profile>(8, peer_with(20, 20))};
+    TimedFleet fleet{.backbone = trainer_with(20, 20),
+                     .trainers = std::vector<Profile>(8, trainer_with(20, 20))};
     const double best = optimum_of(fleet);
-    const Played all = played(1, 45, fleet);
+    const Played all = timed(1, 45, fleet);
     const std::string text = fmt::format("T* {:.2f} s, {}", best, all.text());
     INFO(text);
     if (shows()) WARN(text);
@@ -310,17 +311,17 @@ TEST_CASE("a probe that finds nothing costs one round", "[averaging][sim]") {
 
 TEST_CASE("processors that seal slower than the links carry set the pace of the rounds",
           "[averaging][sim]") {
-    Profile fast = peer_with(1'000, 1'000);
+    Profile fast = trainer_with(1'000, 1'000);
     fast.guesses_bandwidth = false;
-    Fleet fleet{.backbone = fast, .trainers = std::vector<Profile>(8, fast)};
-    Fleet as_links = fleet;
+    TimedFleet fleet{.backbone = fast, .trainers = std::vector<Profile>(8, fast)};
+    TimedFleet as_links = fleet;
     for (std::size_t k = 0; k < 8; ++k) {
         fleet.trainers[k].connection.sealed_bytes_per_second = 2e6;
         // It seals and opens the same bytes, so each direction has one half of its time.
-        as_links.trainers[k] = peer_with(8, 8);
+        as_links.trainers[k] = trainer_with(8, 8);
     }
     const double best = optimum_of(as_links);
-    const Played all = played(1, 9, fleet);
+    const Played all = timed(1, 9, fleet);
     const std::string text =
         fmt::format("processors that seal 2 MB/s: T* {:.2f} s, {}", best, all.text());
     INFO(text);
@@ -331,14 +332,14 @@ TEST_CASE("processors that seal slower than the links carry set the pace of the 
 
 TEST_CASE("an average is digested while it arrives", "[averaging][sim]") {
     constexpr std::uint64_t kElements = 4'000'000;  // 61 leaves
-    Fleet fleet{.backbone = peer_with(20, 20),
-                .trainers = std::vector<Profile>(4, peer_with(20, 20)),
-                .elements = kElements};
-    const double without = played(1, 6, fleet).mean(1, 5);
+    TimedFleet fleet{.backbone = trainer_with(20, 20),
+                     .trainers = std::vector<Profile>(4, trainer_with(20, 20)),
+                     .elements = kElements};
+    const double without = timed(1, 6, fleet).mean(1, 5);
     constexpr double kRate = 40e6;
     const double alone = kElements * sizeof(float) / kRate;
     for (Profile& trainer : fleet.trainers) trainer.digested_bytes_per_second = kRate;
-    const double with = played(1, 6, fleet).mean(1, 5);
+    const double with = timed(1, 6, fleet).mean(1, 5);
     const std::string text =
         fmt::format("rounds {:.2f} s, with digests of {:.2f} s {:.2f} s", without, alone, with);
     INFO(text);

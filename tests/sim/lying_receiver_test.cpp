@@ -22,8 +22,8 @@ using hostile::Misbehaviour;
 
 namespace {
 
-constexpr std::uint64_t kSteps = 30;
-constexpr std::size_t kHonest = 7;
+constexpr std::uint64_t kRunSteps = 30;
+constexpr std::size_t kHonestPeers = 7;
 constexpr std::uint64_t kElements = 60'000;  // 240 kB in fp32: four times a link's window
 
 /// What a run has cost the honest members.
@@ -43,7 +43,7 @@ struct Cost {
 };
 
 /// A home of 16 Mbit/s in both directions, so that members reduce.
-Profile slow_home(Random& random) {
+Profile narrow_home(Random& random) {
     Profile profile = Profile::home();
     profile.connection.upload_bytes_per_second = 2e6;
     profile.connection.download_bytes_per_second = 2e6;
@@ -53,7 +53,7 @@ Profile slow_home(Random& random) {
 }
 
 Cost cost_of(std::uint64_t seed, const std::vector<Misbehaviour>& liars) {
-    RoundRules rules = quick_rules(kSteps, kElements);
+    RoundRules rules = quick_rules(kRunSteps, kElements);
     rules.target_batch = Samples{480};
     rules.join_timeout = 10s;
     rules.round_timeout = 20s;
@@ -62,23 +62,23 @@ Cost cost_of(std::uint64_t seed, const std::vector<Misbehaviour>& liars) {
     World world{seed, options};
     const Watch watch{world};
     Random random = Random{seed}.split(91);
-    world.add_backbone(slow_home(random));
-    for (std::size_t i = 0; i < kHonest; ++i) world.add_trainer(slow_home(random));
+    world.add_backbone(narrow_home(random));
+    for (std::size_t i = 0; i < kHonestPeers; ++i) world.add_trainer(narrow_home(random));
     for (const Misbehaviour liar : liars) {
         // It is in the first round, whatever it can receive.
-        Profile profile = slow_home(random);
+        Profile profile = narrow_home(random);
         profile.holds_first_state = true;
         world.add_hostile(liar, profile);
     }
     Cost cost;
-    while (!world.are_all_at(StepIndex{kSteps})) {
+    while (!world.are_all_at(StepIndex{kRunSteps})) {
         world.run_for(1s);
-        for (World::Id id = 0; id <= kHonest; ++id) {
+        for (World::Id id = 0; id <= kHonestPeers; ++id) {
             cost.most_queued = std::max(cost.most_queued, world.queued_bytes(id));
         }
         REQUIRE(world.now().time_since_epoch() < 600s);
     }
-    require_clean_history(world, kSteps);
+    require_clean_history(world, kRunSteps);
     require_equal_to_one_machine(world);
     cost.seconds = std::chrono::duration<double>(world.now().time_since_epoch()).count();
     for (const std::string& note : world.trace().notes()) {
@@ -92,7 +92,7 @@ Cost cost_of(std::uint64_t seed, const std::vector<Misbehaviour>& liars) {
             cost.liars_in += id && world.is_hostile(*id) ? 1 : 0;
         }
     }
-    for (World::Id id = 0; id <= kHonest; ++id) cost.sent += world.traffic(id).bytes_sent;
+    for (World::Id id = 0; id <= kHonestPeers; ++id) cost.sent += world.traffic(id).bytes_sent;
     return cost;
 }
 

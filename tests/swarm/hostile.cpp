@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kTimeout = 10s;
+constexpr auto kLinkTimeout = 10s;
 constexpr std::size_t kFrameLimit = std::size_t{8} << 20;
 
 void await(int descriptor, short what, std::chrono::milliseconds limit) {
@@ -100,7 +100,7 @@ bool InsiderLink::shake_hands() {
 
 /// Waits until pump() has answered the other end's challenge.
 void InsiderLink::introduce_ourselves() {
-    const auto end = Clock::now() + kTimeout;
+    const auto end = Clock::now() + kLinkTimeout;
     while (is_open_ && !is_introduced_ && Clock::now() < end) {
         socket_.await_input(100ms);
         pump();
@@ -109,7 +109,7 @@ void InsiderLink::introduce_ourselves() {
 }
 
 bool InsiderLink::read_exactly(std::span<std::byte> place) {
-    const auto end = Clock::now() + kTimeout;
+    const auto end = Clock::now() + kLinkTimeout;
     while (!place.empty()) {
         if (Clock::now() >= end) return false;
         const auto count = socket_.read(place);
@@ -121,7 +121,7 @@ bool InsiderLink::read_exactly(std::span<std::byte> place) {
 }
 
 void InsiderLink::write_all(std::span<const std::byte> bytes) {
-    const auto end = Clock::now() + kTimeout;
+    const auto end = Clock::now() + kLinkTimeout;
     while (!bytes.empty() && is_open_) {
         const auto count = socket_.write(bytes);
         is_open_ = count.has_value() && Clock::now() < end;

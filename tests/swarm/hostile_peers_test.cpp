@@ -25,7 +25,7 @@ namespace {
 using Seconds = ProcessSwarm::Seconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr Seconds kTimeout = 30s;
+constexpr Seconds kSiegeTimeout = 30s;
 /// Limit of a member's additional memory under attack (peer/net/tcp/README.md, Bounds).
 constexpr std::size_t kMaxMemory = std::size_t{128} << 20;
 /// Limit of lines for one reason in a member's log.
@@ -56,7 +56,7 @@ class Siege {
         swarm_.start(name, {"--samples-per-second", "30", "--check"});
     }
     void await_rounds(const std::vector<std::string>& names) {
-        swarm_.await("rounds of all", kTimeout * 2, [&] {
+        swarm_.await("rounds of all", kSiegeTimeout * 2, [&] {
             for (const std::string& name : names) {
                 if (swarm_.of(name).rounds < 2) return false;
             }
@@ -71,7 +71,7 @@ class Siege {
         std::size_t acts = 0;
         while (swarm_.step() < step) {
             INFO(what);
-            REQUIRE(Clock::now() - begin < kTimeout);
+            REQUIRE(Clock::now() - begin < kSiegeTimeout);
             act();
             ++acts;
             swarm_.watch(20ms);
@@ -128,7 +128,8 @@ class Grip {
 
 }  // namespace
 
-TEST_CASE("connections without a ticket can neither stop a swarm nor fill its memory or logs") {
+TEST_CASE("connections without a ticket can neither stop a swarm nor fill its memory or logs",
+          "[hostile]") {
     Siege siege;
     Random random(1);
     siege.go_on_under("strangers send noise", [&] {
@@ -161,7 +162,7 @@ TEST_CASE("connections without a ticket can neither stop a swarm nor fill its me
         REQUIRE(crowd.reaches(900));
         const auto begin = Clock::now();
         siege.start("olga");
-        siege.swarm().await("olga's link", kTimeout,
+        siege.swarm().await("olga's link", kSiegeTimeout,
                             [&] { return siege.swarm().of("olga").rounds >= 1; });
         const Seconds time = Clock::now() - begin;
         std::printf("a newcomer among 900 silent strangers, %zu connections: a round in %.1f s\n",
@@ -170,7 +171,7 @@ TEST_CASE("connections without a ticket can neither stop a swarm nor fill its me
     siege.check_memory();
 }
 
-TEST_CASE("a ticket holder that breaks the protocol cannot stop the swarm") {
+TEST_CASE("a ticket holder that breaks the protocol cannot stop the swarm", "[hostile]") {
     Siege siege;
     Random random(2);
     Grip grip(siege);
@@ -231,7 +232,7 @@ TEST_CASE("a ticket holder that breaks the protocol cannot stop the swarm") {
     siege.check_memory();
 }
 
-TEST_CASE("a ticket holder without a vote can neither decide nor make false claims") {
+TEST_CASE("a ticket holder without a vote can neither decide nor make false claims", "[hostile]") {
     Siege siege;
     Grip grip(siege);
     const KeyPair& own = siege.session().key;
@@ -288,7 +289,7 @@ TEST_CASE("a ticket holder without a vote can neither decide nor make false clai
     siege.check_memory();
 }
 
-TEST_CASE("a ticket holder cannot fill the memory of other members") {
+TEST_CASE("a ticket holder cannot fill the memory of other members", "[hostile]") {
     Siege siege;
     Random random(3);
     const SharedBytes too_large = noise(wire::kMaxFrameBytes + 1, random);
@@ -313,7 +314,7 @@ TEST_CASE("a ticket holder cannot fill the memory of other members") {
     siege.check_memory();
 }
 
-TEST_CASE("a stopped member does not delay the swarm, and comes back to rounds") {
+TEST_CASE("a stopped member does not delay the swarm, and comes back to rounds", "[hostile]") {
     Siege siege;
     siege.start("stan");
     siege.await_rounds({"stan"});
@@ -322,7 +323,7 @@ TEST_CASE("a stopped member does not delay the swarm, and comes back to rounds")
         siege.go_on_under("a member stands still", [] {});
         siege.swarm().signal("stan", SIGCONT);
         const std::uint64_t rounds = siege.swarm().of("stan").rounds;
-        siege.swarm().await("stan in rounds again", kTimeout,
+        siege.swarm().await("stan in rounds again", kSiegeTimeout,
                             [&] { return siege.swarm().of("stan").rounds >= rounds + 2; });
     }
 }

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = ProcessSwarm::Seconds;
 
-constexpr std::array kHonest{"ann", "bob", "cleo", "dan", "eve", "fay", "gus"};
+constexpr std::array kHonestTrainers{"ann", "bob", "cleo", "dan", "eve", "fay", "gus"};
 constexpr const char* kLiar = "mallory";
 /// A step takes 0.4 seconds or more.
 constexpr std::uint64_t kSteps = 10;
@@ -62,16 +62,16 @@ Outcome run_beside(const std::string& misbehaviour) {
         liar.insert(liar.end(), {"--misbehave", misbehaviour});
         swarm.start(kLiar, liar);
     }
-    for (const char* name : kHonest) swarm.start(name, trainer);
+    for (const char* name : kHonestTrainers) swarm.start(name, trainer);
     const auto has_arrived = [&](const char* name) { return swarm.of(name).step >= kSteps; };
     // On a busy machine one may come so late that it only loads that step.
     const auto was_in_a_round = [&](const char* name) { return swarm.of(name).rounds > 0; };
     swarm.await("the last step beside " + misbehaviour, kDeadline, [&] {
-        return has_arrived("backbone") && std::ranges::all_of(kHonest, has_arrived) &&
-               std::ranges::all_of(kHonest, was_in_a_round);
+        return has_arrived("backbone") && std::ranges::all_of(kHonestTrainers, has_arrived) &&
+               std::ranges::all_of(kHonestTrainers, was_in_a_round);
     });
     Outcome outcome{.time = Clock::now() - begin, .rounds = swarm.step()};
-    for (const char* name : kHonest) {
+    for (const char* name : kHonestTrainers) {
         outcome.bytes = std::max(outcome.bytes, swarm.peak_resident_bytes(name));
         outcome.rounds = std::min(outcome.rounds, swarm.of(name).rounds);
     }
@@ -106,7 +106,7 @@ const Outcome& honest_outcome() {
 }  // namespace
 
 // One of them: -c NAME.
-TEST_CASE("a swarm of processes goes on beside each misbehaviour", "[averaging][integration]") {
+TEST_CASE("a swarm of processes goes on beside each misbehaviour", "[averaging][misbehaving]") {
     const Outcome& honest = honest_outcome();
     for (const char* name : hostile::kMisbehaviourNames) {
         if (is_left_out(name)) continue;

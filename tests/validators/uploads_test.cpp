@@ -18,9 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A project with a run whose ledger ends at step 5, and jobs in progress.
-class World {
+class UploadWorld {
   public:
-    World() {
+    UploadWorld() {
         start_log("test", LogLevel::kError);
         for (int step = 1; step <= 5; ++step) {
             stored.step();
@@ -112,7 +112,7 @@ class World {
 };
 
 TEST_CASE("each upload has its verdict in the database, and its consequence", "[validation]") {
-    World world;
+    UploadWorld world;
     Buffer forged = world.good();
     forged.back() ^= std::byte{1};
     Buffer partial = world.good();
@@ -159,7 +159,7 @@ TEST_CASE("each upload has its verdict in the database, and its consequence", "[
 }
 
 TEST_CASE("a run without a ledger keeps its uploads until there is one", "[validation]") {
-    World world;
+    UploadWorld world;
     const fs::path ledger = world.config().directory / "runs/small/ledger";
     fs::remove(ledger);
     const auto job = world.add_job(true, world.good());

@@ -28,9 +28,9 @@ struct Volunteer {
 };
 
 /// A project with a run of which three steps are recorded, and volunteers with finished jobs.
-class World {
+class ValidationWorld {
   public:
-    World() {
+    ValidationWorld() {
         auto& db = project_.database();
         db.execute(
             "insert into app (id, create_time, name, min_version, deprecated, "
@@ -150,7 +150,7 @@ formats::ReceiptLine line(std::uint64_t step, std::uint64_t samples) {
 
 TEST_CASE("a true receipt is valid, and the verdict grants no credit",
           "[validation][integration]") {
-    World world;
+    ValidationWorld world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
     world.contribute(who, 2, 24);
@@ -170,7 +170,7 @@ TEST_CASE("a true receipt is valid, and the verdict grants no credit",
 }
 
 TEST_CASE("a receipt that omits a step is valid", "[validation][integration]") {
-    World world;
+    ValidationWorld world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
     world.contribute(who, 1, 8);
@@ -179,7 +179,7 @@ TEST_CASE("a receipt that omits a step is valid", "[validation][integration]") {
 }
 
 TEST_CASE("an empty receipt is valid and closes the job", "[validation][integration]") {
-    World world;
+    ValidationWorld world;
     const Volunteer who = world.add_volunteer();
     world.upload(who, {});
     CHECK(world.pass().valid == 1);
@@ -189,7 +189,7 @@ TEST_CASE("an empty receipt is valid and closes the job", "[validation][integrat
 
 TEST_CASE("jobs of an aggregator are judged as well: their receipts are empty",
           "[validation][integration]") {
-    World world;
+    ValidationWorld world;
     const Volunteer honest = world.add_volunteer();
     const Volunteer liar = world.add_volunteer();
     world.database().execute(
@@ -206,7 +206,7 @@ TEST_CASE("jobs of an aggregator are judged as well: their receipts are empty",
 
 TEST_CASE("a false receipt is refused and the job is sent to another host",
           "[validation][integration]") {
-    World world;
+    ValidationWorld world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
     SECTION("more samples than the ledger has") {
@@ -240,7 +240,7 @@ TEST_CASE("a false receipt is refused and the job is sent to another host",
 
 TEST_CASE("a receipt ahead of the database waits for it, up to a timeout",
           "[validation][integration]") {
-    World world;
+    ValidationWorld world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
     world.upload(who, {line(0, 8), line(kStepsRecorded, 8)});
@@ -259,7 +259,7 @@ TEST_CASE("a receipt ahead of the database waits for it, up to a timeout",
 
 TEST_CASE("a late instance of a finished job is judged by its own receipt",
           "[validation][integration]") {
-    World world;
+    ValidationWorld world;
     const Volunteer first = world.add_volunteer();
     const Volunteer second = world.add_volunteer();
     world.contribute(first, 0, 8);
@@ -278,7 +278,7 @@ TEST_CASE("a late instance of a finished job is judged by its own receipt",
 
 TEST_CASE("a crash at any place neither loses nor doubles a verdict", "[validation][integration]") {
     constexpr int kMaxPlaces = 40;
-    World world;
+    ValidationWorld world;
     bool reached_the_end = false;
     for (int place = 1; place <= kMaxPlaces && !reached_the_end; ++place) {
         std::vector<Volunteer> pair;
@@ -320,7 +320,7 @@ TEST_CASE("a crash at any place neither loses nor doubles a verdict", "[validati
 
 TEST_CASE("a refused receipt is kept as evidence, one file for each account and fault",
           "[validation][server]") {
-    World world;
+    ValidationWorld world;
     const auto liar = world.add_volunteer();
     world.contribute(liar, 0, 5);
     world.upload(liar, {{.step = StepIndex{0}, .samples = Samples{6}}});

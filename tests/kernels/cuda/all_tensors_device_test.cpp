@@ -35,16 +35,16 @@ struct There {
     Array<float> p, m, v, gradient;
 };
 
-const kernels::LambElementScalars kLamb{.beta1 = 0.9f,
-                                        .one_minus_beta1 = 0.1f,
-                                        .beta2 = 0.999f,
-                                        .one_minus_beta2 = 0.001f,
-                                        .epsilon = 1e-6f,
-                                        .weight_decay = 0.01f,
-                                        .clip_factor = 0.37f,
-                                        .first_correction = 0.19f,
-                                        .second_correction = 0.001999f};
-const kernels::SgdElementScalars kSgd{
+const kernels::LambElementScalars kLambElement{.beta1 = 0.9f,
+                                               .one_minus_beta1 = 0.1f,
+                                               .beta2 = 0.999f,
+                                               .one_minus_beta2 = 0.001f,
+                                               .epsilon = 1e-6f,
+                                               .weight_decay = 0.01f,
+                                               .clip_factor = 0.37f,
+                                               .first_correction = 0.19f,
+                                               .second_correction = 0.001999f};
+const kernels::SgdElementScalars kSgdElement{
     .learning_rate = 0.3f, .momentum = 0.9f, .weight_decay = 1e-4f, .clip_factor = 0.7f};
 
 }  // namespace
@@ -59,7 +59,7 @@ TEST_CASE("LAMB of all tensors on a device leaves the host's bits, and the gaps 
             ManyTensors host{places};
             const There there{host, device, offset};
             const Tensors tensors{table, device};
-            const kernels::LambScalars scalars{.element = kLamb,
+            const kernels::LambScalars scalars{.element = kLambElement,
                                                .learning_rate = 0.00176,
                                                .norm_limit = 10'000,
                                                .variant = variant};
@@ -83,7 +83,7 @@ TEST_CASE("SGD of all tensors on a device leaves the host's bits, and the gaps a
         ManyTensors host{places};
         const There there{host, device, 0};
         const Tensors tensors{table, device};
-        const kernels::SgdScalars scalars{.element = kSgd, .trust = trust, .epsilon = 1e-8};
+        const kernels::SgdScalars scalars{.element = kSgdElement, .trust = trust, .epsilon = 1e-8};
         const Array<float> rates{Floats(places.size(), -1.0f), device};
         kernels::cuda::sgd({there.p, there.m, there.gradient}, tensors.span(), scalars, rates,
                            tensors.workspace(), device.stream());

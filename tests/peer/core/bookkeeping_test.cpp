@@ -18,9 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 using membership::config_for;
 using membership::key_of;
+using membership::known_voters;
 using membership::state_certificate;
 using membership::Voter;
-using membership::voter_keys;
 
 TimePoint at(std::chrono::milliseconds time) {
     return TimePoint{time};
@@ -33,7 +33,7 @@ Digest state_of(std::uint8_t number) {
 }
 
 struct ThreeVoters {
-    std::vector<KeyPair> keys = voter_keys(3);
+    std::vector<KeyPair> keys = known_voters(3);
     PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
     StateCertificates certificates{voter};

@@ -15,15 +15,13 @@ using namespace dedloc::membership;
 
 namespace {
 
-using Bench = ElectionBench;
-
 /// All voters are linked; frames arrive at once, heartbeats follow every change.
 class Voters {
   public:
     Voters(std::size_t count, const PeerKey& backbone) : keys_(voter_keys(count)) {
         for (const KeyPair& key : keys_) {
-            benches_.push_back(
-                std::make_unique<Bench>(keys_, key, ElectionBenchOptions{.backbone = backbone}));
+            benches_.push_back(std::make_unique<ElectionBench>(
+                keys_, key, ElectionBenchOptions{.backbone = backbone}));
         }
         for (const auto& bench : benches_) {
             for (const KeyPair& key : keys_) {
@@ -60,7 +58,7 @@ class Voters {
             }
         }
     }
-    Bench& at(std::size_t k) { return *benches_[k]; }
+    ElectionBench& at(std::size_t k) { return *benches_[k]; }
     const std::vector<KeyPair>& keys() const { return keys_; }
 
   private:
@@ -92,7 +90,7 @@ class Voters {
     void hand_over(std::size_t from, const PeerKey& to, const OutgoingMessage& message) {
         const PeerKey sender = keys_[from].public_key();
         for (std::size_t k = 0; k < benches_.size(); ++k) {
-            Bench& bench = *benches_[k];
+            ElectionBench& bench = *benches_[k];
             if (bench.key.public_key() != to || is_away(k) || is_away(from)) continue;
             if (const auto* elect = std::get_if<wire::Elect>(&message.body)) {
                 bench.election.on_elect(bench.now, sender, message.step, *elect, bench.out);
@@ -103,7 +101,7 @@ class Voters {
     }
 
     const std::vector<KeyPair> keys_;
-    std::vector<std::unique_ptr<Bench>> benches_;
+    std::vector<std::unique_ptr<ElectionBench>> benches_;
     std::vector<std::size_t> away_;
 };
 

@@ -9,11 +9,9 @@
 using namespace dedloc;
 using namespace dedloc::membership;
 
-using Bench = ElectionBench;
-
 TEST_CASE("claim 2: a candidate stands above every term that it has heard of", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     SECTION("from a voter that refuses") {
         const Term term = trio.stand();
         const wire::Promise refused{
@@ -32,7 +30,7 @@ TEST_CASE("claim 2: a candidate stands above every term that it has heard of", "
 
 TEST_CASE("claim 2: a candidate that has promised a higher term does not lead", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Term term = trio.stand();
     const Term higher = term_of(term.number + 1, trio.keys[1]);
     bench.election.on_elect(bench.now, trio.one->peer(), bench.head().step, {.term = higher},
@@ -47,7 +45,7 @@ TEST_CASE("claim 2: a candidate that has promised a higher term does not lead", 
 TEST_CASE("a voter that claims the last term is named, and no candidate goes beyond it",
           "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const std::uint64_t last = wire::kMaxTermNumber;
     const KeyPair* liar = &trio.keys[1];
     SECTION("it refuses a candidate") {
@@ -88,7 +86,7 @@ TEST_CASE("a voter that claims the last term is named, and no candidate goes bey
 
 TEST_CASE("a voter does without a coordinator that it distrusts", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const StepIndex step = bench.head().step;
     bench.hear(*trio.one, term_of(4, trio.keys[1]));
     bench.hear(*trio.two);
@@ -131,7 +129,7 @@ TEST_CASE("a voter does without a coordinator that it distrusts", "[membership]"
 TEST_CASE("a leader that doubts what one voter says it has accepted asks the others",
           "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const StepIndex step = bench.head().step;
     Term term = trio.stand();
     auto promise = bench.promise(term);

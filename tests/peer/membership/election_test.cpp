@@ -11,15 +11,11 @@
 using namespace dedloc;
 using namespace dedloc::membership;
 
-namespace {
-
-using Bench = ElectionBench;
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("the only voter leads at once", "[membership]") {
     const auto keys = voter_keys(1);
-    Bench bench{keys, keys[0]};
+    ElectionBench bench{keys, keys[0]};
     bench.advance();
     CHECK(bench.leads());
     CHECK(bench.election.term() == term_of(1, keys[0]));
@@ -39,20 +35,20 @@ TEST_CASE("the only voter leads at once", "[membership]") {
 
 TEST_CASE("a peer that cannot lead does not stand", "[membership]") {
     const auto keys = voter_keys(1);
-    const auto leads = [&](Bench bench, bool may_lead) {
+    const auto leads = [&](ElectionBench bench, bool may_lead) {
         for (int k = 0; k < 100; ++k) bench.advance(200ms, may_lead);
         return bench.leads();
     };
-    CHECK(leads(Bench{keys, keys[0]}, true));
-    CHECK_FALSE(leads(Bench{keys, keys[0]}, false));
-    CHECK_FALSE(leads(Bench{keys, keys[0], {.port = 0}}, true));
-    CHECK_FALSE(leads(Bench{keys, keys[0], {.remembers = false}}, true));
-    CHECK_FALSE(leads(Bench{keys, test_key(50)}, true));
+    CHECK(leads(ElectionBench{keys, keys[0]}, true));
+    CHECK_FALSE(leads(ElectionBench{keys, keys[0]}, false));
+    CHECK_FALSE(leads(ElectionBench{keys, keys[0], {.port = 0}}, true));
+    CHECK_FALSE(leads(ElectionBench{keys, keys[0], {.remembers = false}}, true));
+    CHECK_FALSE(leads(ElectionBench{keys, test_key(50)}, true));
 }
 
 TEST_CASE("no voter stands without a majority that is able to vote", "[membership]") {
     const auto keys = voter_keys(3);
-    Bench bench{keys, keys[0]};
+    ElectionBench bench{keys, keys[0]};
     CHECK_FALSE(bench.stands_within(20s));
     CHECK_FALSE(bench.election.has_majority_here());
     // A peer counts only after a heartbeat that says that it may vote.
@@ -69,7 +65,7 @@ TEST_CASE("no voter stands without a majority that is able to vote", "[membershi
 
 TEST_CASE("a candidate leads with the promises of a majority, its own the last", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Term term = trio.stand();
     CHECK_FALSE(bench.leads());
     CHECK(bench.voter.promised() == Term{});
@@ -81,7 +77,7 @@ TEST_CASE("a candidate leads with the promises of a majority, its own the last",
 
 TEST_CASE("only promises of voters, of this term and granted, count", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Term term = trio.stand();
     const StepIndex step = bench.head().step;
     Term other = term;
@@ -113,7 +109,7 @@ TEST_CASE("only promises of voters, of this term and granted, count", "[membersh
 
 TEST_CASE("a leader inherits the record accepted in the highest term", "[membership]") {
     const auto keys = voter_keys(5);
-    Bench bench{keys, keys[0]};
+    ElectionBench bench{keys, keys[0]};
     for (std::size_t k = 1; k < 5; ++k) bench.hear(bench.introduce(keys[k]));
     REQUIRE(bench.stands_within(10s));
     const Term term = bench.said<wire::Elect>().front().term;
@@ -151,7 +147,7 @@ TEST_CASE("a leader inherits the record accepted in the highest term", "[members
 
 TEST_CASE("a candidate inherits the record of its own vote", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const CommitRecord record = bench.record(4);
     REQUIRE(bench.voter.accept(term_of(2, trio.keys[1]), record));
     const Term term = trio.lead();
@@ -161,7 +157,7 @@ TEST_CASE("a candidate inherits the record of its own vote", "[membership]") {
 
 TEST_CASE("a voter refuses candidates while it knows a live coordinator", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Term led = term_of(4, trio.keys[1]);
     bench.hear(*trio.one, led);
     const auto ask = [&](const KeyPair& candidate, std::uint64_t number, StepIndex step) {
@@ -199,7 +195,7 @@ TEST_CASE("a voter refuses candidates while it knows a live coordinator", "[memb
 
 TEST_CASE("a candidate behind the head of a voter is refused", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const StepIndex old = bench.head().step;
     bench.voter.append(bench.record(1));
     const auto ask = [&](StepIndex step) {
@@ -227,7 +223,7 @@ TEST_CASE("a voter that may not vote does not answer candidates", "[membership]"
 
 TEST_CASE("a voter that has promised gives the candidate time to lead", "[membership]") {
     Trio trio{1};
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     bench.advance();
     bench.election.on_elect(bench.now, trio.keys[2].public_key(), bench.head().step,
                             {.term = term_of(5, trio.keys[2])}, bench.out);
@@ -239,7 +235,7 @@ TEST_CASE("a voter that has promised gives the candidate time to lead", "[member
 
 TEST_CASE("a leader steps down when a voter has promised a higher term", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Term term = trio.lead();
     wire::Promise answer{.term = term, .granted = false, .promised = term};
     const auto tell = [&](const PeerKey& from) {
@@ -259,7 +255,7 @@ TEST_CASE("a leader steps down when a voter has promised a higher term", "[membe
 
 TEST_CASE("a leader steps down after two failure timeouts without a majority", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Duration failure_timeout = bench.config.rules.failure_timeout;
     trio.lead();
     bench.close(*trio.one);
@@ -292,7 +288,7 @@ TEST_CASE("a leader steps down without a state", "[membership]") {
 
 TEST_CASE("a voter tells a coordinator that it has promised a higher term", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     (void)bench.voter.promise(term_of(6, trio.keys[2]));
     bench.out = {};
     bench.election.on_propose(trio.one->peer(), term_of(6, trio.keys[2]), bench.out);
@@ -308,7 +304,7 @@ TEST_CASE("a voter tells a coordinator that it has promised a higher term", "[me
 TEST_CASE("members follow the voter with the highest term, and never another member",
           "[membership]") {
     const auto keys = voter_keys(3);
-    Bench bench{keys, test_key(50)};
+    ElectionBench bench{keys, test_key(50)};
     OtherEnd& low = bench.introduce(keys[0]);
     OtherEnd& high = bench.introduce(keys[1]);
     OtherEnd& member = bench.introduce(test_key(60));
@@ -338,7 +334,7 @@ TEST_CASE("members follow the voter with the highest term, and never another mem
 
 TEST_CASE("a leader that hears a higher term follows it", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Term term = trio.lead();
     bench.hear(*trio.one, term_of(term.number - 1, trio.keys[1]));
     CHECK(bench.leads());
@@ -355,7 +351,7 @@ TEST_CASE("voters stand in the order of their keys, the run's backbone first", "
     const auto pause = RoundRules{}.election_pause;
     // How long the k-th voter waits for those before it.
     const auto waits = [&](std::size_t k, const PeerKey& backbone, bool is_first_linked = true) {
-        Bench bench{keys, keys[k], {.backbone = backbone}};
+        ElectionBench bench{keys, keys[k], {.backbone = backbone}};
         for (std::size_t other = 0; other < 3; ++other) {
             if (other == k || (other == 0 && !is_first_linked)) continue;
             bench.hear(bench.introduce(keys[other]));
@@ -375,7 +371,7 @@ TEST_CASE("voters stand in the order of their keys, the run's backbone first", "
 TEST_CASE("a candidate asks the other voters and no member, and stands again if they are silent",
           "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     bench.hear(bench.introduce(test_key(50)));
     REQUIRE(bench.stands_within(10s));
     const OutgoingMessage asked = bench.out.messages.front();
@@ -396,7 +392,7 @@ TEST_CASE("a candidate asks the other voters and no member, and stands again if 
 
 TEST_CASE("a candidate gives up for a coordinator of a higher term", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Term term = trio.stand();
     const bool is_higher = GENERATE(true, false);
     const Term led = term_of(is_higher ? term.number + 1 : 0, trio.keys[2]);
@@ -408,7 +404,7 @@ TEST_CASE("a candidate gives up for a coordinator of a higher term", "[membershi
 
 TEST_CASE("a leader refuses candidates, and goes on leading", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     const Term term = trio.lead();
     bench.election.on_elect(bench.now, trio.one->peer(), bench.head().step,
                             {.term = term_of(term.number + 5, trio.keys[1])}, bench.out);
@@ -422,7 +418,7 @@ TEST_CASE("a leader refuses candidates, and goes on leading", "[membership]") {
 
 TEST_CASE("claim 3: a voter that does not remember its votes answers no proposal", "[membership]") {
     Trio trio;
-    Bench& bench = trio.bench;
+    ElectionBench& bench = trio.bench;
     (void)bench.voter.promise(term_of(6, trio.keys[2]));
     bench.voter.stop_voting();
     bench.election.on_propose(trio.one->peer(), term_of(5, trio.keys[1]), bench.out);

@@ -8,17 +8,13 @@
 using namespace dedloc;
 using namespace dedloc::membership;
 
-namespace {
-
-using Bench = LinksBench;
-
-}  // namespace
+namespace {}  // namespace
 
 // --- handshakes and frames ---------------------------------------------------
 
 TEST_CASE("a link says nothing before its handshake, and has a failure timeout for it",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const TimePoint start = bench.now;
     OtherEnd impatient = bench.open(2);
     OtherEnd liar = bench.open(3);
@@ -41,7 +37,7 @@ TEST_CASE("a link says nothing before its handshake, and has a failure timeout f
 
 TEST_CASE("a frame that is replayed or speaks for another run or peer closes its link",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd end = bench.introduce(2);
     CHECK(bench.hears(end, wire::Heartbeat{}));
     bool is_refused = true;
@@ -82,7 +78,7 @@ TEST_CASE("of two links to a peer both ends choose the newest that the smaller k
     const auto n = GENERATE(as<std::uint8_t>{}, 2, 3, 4, 5);
     const bool is_ours_first = GENERATE(true, false);
     CAPTURE(int{n}, is_ours_first);
-    Bench bench;
+    LinksBench bench;
     bench.watch({});
     const PeerKey peer = test_key(n).public_key();
     const bool is_smaller = test_key(1).public_key() < peer;
@@ -109,7 +105,7 @@ TEST_CASE("of two links to a peer both ends choose the newest that the smaller k
 
 TEST_CASE("when the chosen link closes the other one takes over, and the peer is a newcomer",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd first = bench.introduce(2);
     const OtherEnd second = bench.introduce(2);
     bench.watch({});
@@ -132,7 +128,7 @@ TEST_CASE("when the chosen link closes the other one takes over, and the peer is
 
 TEST_CASE("a new link replaces one that has been quiet, whichever end has dialled it",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const auto n = GENERATE(as<std::uint8_t>{}, 2, 3, 4, 5);
     event::LinkOpened ours;
     ours.dialled = true;
@@ -157,7 +153,7 @@ TEST_CASE("a new link replaces one that has been quiet, whichever end has dialle
 }
 
 TEST_CASE("a peer that has restarted is first lost, then a newcomer", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd before = bench.introduce(2);
     bench.beat(before, true);
     CHECK(bench.links.take_newcomers() == std::vector{before.peer()});
@@ -175,7 +171,7 @@ TEST_CASE("a peer that has restarted is first lost, then a newcomer", "[membersh
 
 TEST_CASE("a silent peer is lost if one end is a voter or knows no live coordinator",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd voter = bench.introduce(2);
     OtherEnd led = bench.introduce(3);
     OtherEnd unled = bench.introduce(4);
@@ -215,7 +211,7 @@ TEST_CASE("a silent peer is lost if one end is a voter or knows no live coordina
 
 TEST_CASE("heartbeats go to pairs that watch each other, news to all peers of a small swarm",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd voter = bench.introduce(2);
     OtherEnd led = bench.introduce(3);
     OtherEnd unled = bench.introduce(4);
@@ -238,7 +234,7 @@ TEST_CASE("heartbeats go to pairs that watch each other, news to all peers of a 
 }
 
 TEST_CASE("a link has space until its queue holds a window of bytes", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const OtherEnd end = bench.introduce(2);
     while (bench.links.queued_bytes() > 0) bench.links.written({.link = end.link});
     const Frame frame = bench.links.seal({}, wire::Heartbeat{}, wire::LinkKind::kProven);

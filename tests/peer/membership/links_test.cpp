@@ -13,15 +13,13 @@ using namespace dedloc::membership;
 
 namespace {
 
-using Bench = LinksBench;
-
 constexpr std::size_t kMaxDials = wire::kMaxReducers;
 constexpr std::size_t kMaxAttempts = 4 * wire::kMaxMembers;
 
 }  // namespace
 
 TEST_CASE("a lost voter is dialled every two seconds without limit", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const OtherEnd voter = bench.introduce(2);
     bench.watch({voter});
     CHECK(bench.dialled_until(bench.now + 3s).empty());
@@ -51,7 +49,7 @@ TEST_CASE("a lost voter is dialled every two seconds without limit", "[membershi
 }
 
 TEST_CASE("only voters that can be dialled are dialled again", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const OtherEnd voter = bench.introduce(2);
     const OtherEnd hidden = bench.introduce(3, {}, 0);
     const OtherEnd member = bench.introduce(4);
@@ -61,7 +59,7 @@ TEST_CASE("only voters that can be dialled are dialled again", "[membership]") {
 }
 
 TEST_CASE("a peer that left the swarm dials the voters after its return", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     bench.watch({bench.introduce(2)});
     bench.links.leave_all(bench.actions);
     CHECK(bench.links.known().empty());
@@ -71,7 +69,7 @@ TEST_CASE("a peer that left the swarm dials the voters after its return", "[memb
 }
 
 TEST_CASE("a peer introduces itself once on each link, and is challenged once", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd end = bench.introduce(2);
     CHECK(bench.links.take_newcomers().size() == 1);
     SECTION("Hello") {
@@ -91,7 +89,7 @@ TEST_CASE("a peer introduces itself once on each link, and is challenged once", 
 }
 
 TEST_CASE("a voter that has said Leave is dialled again", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const OtherEnd voter = bench.introduce(2);
     bench.watch({voter});
     bench.links.drop(voter.peer(), bench.actions);
@@ -100,7 +98,7 @@ TEST_CASE("a voter that has said Leave is dialled again", "[membership]") {
 }
 
 TEST_CASE("messages of other peers never cause a dial", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd voter = bench.introduce(2);
     OtherEnd member = bench.introduce(3, {}, 0);
     bench.watch({voter});
@@ -120,7 +118,7 @@ TEST_CASE("messages of other peers never cause a dial", "[membership]") {
 }
 
 TEST_CASE("unanswered dials are limited, and a lost voter gets the next free one", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const OtherEnd voter = bench.introduce(2);
     bench.watch({voter});
     CHECK(bench.dials(endpoints(300, 400)) == kMaxDials);
@@ -148,7 +146,7 @@ TEST_CASE("unanswered dials are limited, and a lost voter gets the next free one
 }
 
 TEST_CASE("a full list of addresses forgets the one that has failed most often", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const auto fail = [&](std::size_t k) {
         bench.links.dial_failed(bench.now, {.remote = endpoint_of(k)}, bench.actions);
     };
@@ -165,7 +163,7 @@ TEST_CASE("a full list of addresses forgets the one that has failed most often",
 }
 
 TEST_CASE("an address is dialled with a backoff of up to 32 seconds", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     std::vector<Duration> waits;
     TimePoint last = bench.now;
     while (waits.size() < 9) {
@@ -180,7 +178,7 @@ TEST_CASE("an address is dialled with a backoff of up to 32 seconds", "[membersh
 }
 
 TEST_CASE("a peer's user and device limit come from its ticket", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const auto known_of = [&](std::uint64_t user, std::uint64_t figure, std::uint8_t n) {
         event::LinkOpened opened;
         opened.user = user;
@@ -202,7 +200,7 @@ TEST_CASE("a peer's user and device limit come from its ticket", "[membership]")
 TEST_CASE(
     "the directory's addresses are dialled up to 64 peers, and beyond until a voter is linked",
     "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd voter = bench.introduce(2);
     bench.watch({voter});
     for (std::uint8_t n = 3; n < 65; ++n) bench.introduce(n);
@@ -217,7 +215,7 @@ TEST_CASE(
 
 TEST_CASE("a peer's address is the host of its link with the port where it listens",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const auto endpoint = [&](std::uint8_t n, bool dialled, std::uint16_t listening) {
         event::LinkOpened opened;
         opened.dialled = dialled;
@@ -231,7 +229,7 @@ TEST_CASE("a peer's address is the host of its link with the port where it liste
 
 TEST_CASE("a peer that is found at an IPv4 and an IPv6 address is dialled once at each",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     const Endpoint v4 = endpoint_of(2);
     const Endpoint v6{"2001:db8::2", kPort};
     for (const bool is_v4_first : {true, false}) {
@@ -251,7 +249,7 @@ TEST_CASE("a peer that is found at an IPv4 and an IPv6 address is dialled once a
 }
 
 TEST_CASE("a heartbeat changes the port of a peer, but not its host", "[membership]") {
-    Bench bench;
+    LinksBench bench;
     auto end = bench.introduce(2);
     const auto endpoint = [&] { return bench.links.find(end.peer())->endpoint; };
     const auto beat = [&](std::optional<std::uint16_t> port) {
@@ -278,7 +276,7 @@ TEST_CASE("a heartbeat changes the port of a peer, but not its host", "[membersh
 
 TEST_CASE("a peer that sends too many messages loses its links until it has waited",
           "[membership]") {
-    Bench bench;
+    LinksBench bench;
     OtherEnd loud = bench.introduce(2);
     OtherEnd quiet = bench.introduce(3);
     for (int sent = 0; sent < static_cast<int>(kMessages.burst); ++sent) {

@@ -17,7 +17,7 @@ inline KeyPair key_of(std::uint8_t k) {
 }
 
 /// Keys of `count` voters, ascending by public key.
-inline std::vector<KeyPair> voter_keys(std::size_t count) {
+inline std::vector<KeyPair> known_voters(std::size_t count) {
     std::vector<KeyPair> keys;
     for (std::size_t k = 0; k < count; ++k) keys.push_back(key_of(static_cast<std::uint8_t>(k)));
     std::ranges::sort(keys, {}, &KeyPair::public_key);
@@ -85,7 +85,7 @@ inline StateCertificate state_certificate(const Head& head, const Digest& state,
     return certificate;
 }
 
-inline Term term_of(std::uint64_t number, const KeyPair& key) {
+inline Term voter_term(std::uint64_t number, const KeyPair& key) {
     return {.number = number, .coordinator = key.public_key()};
 }
 

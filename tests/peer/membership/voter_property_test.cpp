@@ -54,14 +54,15 @@ struct Node {
 /// with what they have remembered, and learn of decisions late, so terms go on over several steps.
 class Contest {
   public:
-    explicit Contest(std::uint64_t seed) : random_(seed), keys_(voter_keys(1 + random_.below(5))) {
+    explicit Contest(std::uint64_t seed)
+        : random_(seed), keys_(known_voters(1 + random_.below(5))) {
         for (const KeyPair& key : keys_) nodes_.emplace_back(config_for(keys_), key);
     }
     void event(std::uint64_t variant) {
         Node& node = nodes_[random_.below(nodes_.size())];
         if (random_.below(8) == 0) return node.restart();
         if (random_.below(3) == 0) return hear(node);
-        const Term term = term_of(1 + random_.below(5), node.key);
+        const Term term = voter_term(1 + random_.below(5), node.key);
         if (!led_.contains(term) && !stand(node, term)) return;
         if (node.head().step < led_[term]) return;
         propose(node, term, variant);

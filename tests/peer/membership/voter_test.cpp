@@ -12,72 +12,72 @@ using namespace dedloc;
 using namespace dedloc::membership;
 
 TEST_CASE("a voter accepts nothing below its promise and one record in each term", "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
     const auto one = record_after(voter.head(), 1);
     const auto two = record_after(voter.head(), 2);
     REQUIRE(voter.may_vote());
-    REQUIRE(voter.promise(term_of(5, keys[1])).granted);
-    const auto refusal = voter.promise(term_of(4, keys[0]));
+    REQUIRE(voter.promise(voter_term(5, keys[1])).granted);
+    const auto refusal = voter.promise(voter_term(4, keys[0]));
     REQUIRE_FALSE(refusal.granted);
-    REQUIRE(refusal.term == term_of(4, keys[0]));
-    REQUIRE(refusal.promised == term_of(5, keys[1]));
-    REQUIRE_FALSE(voter.accept(term_of(4, keys[1]), one));
-    const auto signature = voter.accept(term_of(5, keys[1]), one);
+    REQUIRE(refusal.term == voter_term(4, keys[0]));
+    REQUIRE(refusal.promised == voter_term(5, keys[1]));
+    REQUIRE_FALSE(voter.accept(voter_term(4, keys[1]), one));
+    const auto signature = voter.accept(voter_term(5, keys[1]), one);
     REQUIRE(signature);
     REQUIRE(verify(keys[0].public_key(),
-                   vote_bytes(config.run, term_of(5, keys[1]), digest_of(one)), *signature));
-    REQUIRE(voter.accept(term_of(5, keys[1]), one) == signature);
-    REQUIRE_FALSE(voter.accept(term_of(5, keys[1]), two));
-    const auto promise = voter.promise(term_of(6, keys[0]));
+                   vote_bytes(config.run, voter_term(5, keys[1]), digest_of(one)), *signature));
+    REQUIRE(voter.accept(voter_term(5, keys[1]), one) == signature);
+    REQUIRE_FALSE(voter.accept(voter_term(5, keys[1]), two));
+    const auto promise = voter.promise(voter_term(6, keys[0]));
     REQUIRE(promise.granted);
     REQUIRE(promise.accepted == one);
-    REQUIRE(promise.accepted_in == term_of(5, keys[1]));
-    REQUIRE(voter.accept(term_of(6, keys[0]), two));
+    REQUIRE(promise.accepted_in == voter_term(5, keys[1]));
+    REQUIRE(voter.accept(voter_term(6, keys[0]), two));
     voter.check_invariants();
 }
 
 TEST_CASE("a refused promise does not carry the accepted record", "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
     const auto record = record_after(voter.head(), 1);
-    REQUIRE(voter.accept(term_of(5, keys[1]), record));
-    const auto refusal = voter.promise(term_of(4, keys[2]));
+    REQUIRE(voter.accept(voter_term(5, keys[1]), record));
+    const auto refusal = voter.promise(voter_term(4, keys[2]));
     REQUIRE_FALSE(refusal.granted);
     REQUIRE_FALSE(refusal.accepted);
 }
 
 TEST_CASE("a promise holds for all later steps of a term", "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
-    REQUIRE(voter.promise(term_of(7, keys[1])).granted);
+    REQUIRE(voter.promise(voter_term(7, keys[1])).granted);
     for (std::uint64_t step = 0; step < 3; ++step) {
         const auto record = record_after(voter.head(), step);
-        REQUIRE_FALSE(voter.accept(term_of(6, keys[2]), record));
-        REQUIRE_FALSE(voter.promise(term_of(6, keys[2])).granted);
-        REQUIRE(voter.accept(term_of(7, keys[1]), record));
+        REQUIRE_FALSE(voter.accept(voter_term(6, keys[2]), record));
+        REQUIRE_FALSE(voter.promise(voter_term(6, keys[2])).granted);
+        REQUIRE(voter.accept(voter_term(7, keys[1]), record));
         voter.append(record);
-        REQUIRE_FALSE(voter.promise(term_of(7, keys[1])).accepted);
+        REQUIRE_FALSE(voter.promise(voter_term(7, keys[1])).accepted);
         voter.check_invariants();
     }
 }
 
 TEST_CASE("votes are about the round of the head", "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
     const auto first_record = record_after(voter.head(), 1);
     const auto next = record_after(head_after(voter.head(), first_record), 1);
-    REQUIRE_FALSE(voter.accept(term_of(1, keys[0]), next));
+    REQUIRE_FALSE(voter.accept(voter_term(1, keys[0]), next));
     voter.append(first_record);
-    REQUIRE_FALSE(voter.accept(term_of(1, keys[0]), first_record));
-    REQUIRE(voter.accept(term_of(1, keys[0]), next));
+    REQUIRE_FALSE(voter.accept(voter_term(1, keys[0]), first_record));
+    REQUIRE(voter.accept(voter_term(1, keys[0]), next));
     auto foreign = record_after(voter.head(), 3);
     foreign.previous_record.bytes[0] ^= std::byte{1};
-    REQUIRE_FALSE(voter.accept(term_of(2, keys[0]), foreign));
+    REQUIRE_FALSE(voter.accept(voter_term(2, keys[0]), foreign));
 }
 
 namespace {
@@ -90,15 +90,15 @@ struct Stopped {
         voter.append(decided);
         head = voter.head();
         record = record_after(head, 2);
-        REQUIRE(voter.promise(term_of(3, keys[1])).granted);
-        REQUIRE(voter.accept(term_of(3, keys[1]), record));
+        REQUIRE(voter.promise(voter_term(3, keys[1])).granted);
+        REQUIRE(voter.accept(voter_term(3, keys[1]), record));
         const auto kept = voter.take_change();
         REQUIRE(kept);
         REQUIRE_FALSE(voter.take_change());
         config.voter = kept;
         config.last_decision = Decision{.record = decided, .certificate = {}};
     }
-    const std::vector<KeyPair> keys = voter_keys(3);
+    const std::vector<KeyPair> keys = known_voters(3);
     PeerConfig config;
     CommitRecord decided;
     Head head;
@@ -114,10 +114,10 @@ TEST_CASE("a restarted voter recovers its promises and votes", "[membership]") {
         Voter back{config, keys[0]};
         REQUIRE(back.may_vote());
         REQUIRE(back.head() == head);
-        REQUIRE_FALSE(back.promise(term_of(2, keys[2])).granted);
-        REQUIRE_FALSE(back.accept(term_of(3, keys[1]), record_after(head, 3)));
-        REQUIRE(back.accept(term_of(3, keys[1]), record));
-        REQUIRE(back.promise(term_of(4, keys[2])).accepted == record);
+        REQUIRE_FALSE(back.promise(voter_term(2, keys[2])).granted);
+        REQUIRE_FALSE(back.accept(voter_term(3, keys[1]), record_after(head, 3)));
+        REQUIRE(back.accept(voter_term(3, keys[1]), record));
+        REQUIRE(back.promise(voter_term(4, keys[2])).accepted == record);
         back.check_invariants();
     }
     SECTION("the ledger is ahead: the vote is settled, the promise holds") {
@@ -125,11 +125,11 @@ TEST_CASE("a restarted voter recovers its promises and votes", "[membership]") {
         Voter back{config, keys[0]};
         REQUIRE(back.head().step == StepIndex{6});
         REQUIRE(back.may_vote());
-        REQUIRE_FALSE(back.promise(term_of(2, keys[2])).granted);
-        const auto promise = back.promise(term_of(4, keys[2]));
+        REQUIRE_FALSE(back.promise(voter_term(2, keys[2])).granted);
+        const auto promise = back.promise(voter_term(4, keys[2]));
         REQUIRE(promise.granted);
         REQUIRE_FALSE(promise.accepted);
-        REQUIRE(back.accept(term_of(4, keys[2]), record_after(back.head(), 5)));
+        REQUIRE(back.accept(voter_term(4, keys[2]), record_after(back.head(), 5)));
         back.check_invariants();
     }
     SECTION("the votes are ahead of the ledger: it has lost records and does not vote") {
@@ -137,8 +137,8 @@ TEST_CASE("a restarted voter recovers its promises and votes", "[membership]") {
         Voter back{config, keys[0]};
         REQUIRE(back.head().step == StepIndex{4});
         REQUIRE_FALSE(back.may_vote());
-        REQUIRE_FALSE(back.promise(term_of(9, keys[0])).granted);
-        REQUIRE_FALSE(back.accept(term_of(9, keys[0]), record_after(back.head(), 1)));
+        REQUIRE_FALSE(back.promise(voter_term(9, keys[0])).granted);
+        REQUIRE_FALSE(back.accept(voter_term(9, keys[0]), record_after(back.head(), 1)));
         REQUIRE_FALSE(back.vote_for_state({}));
         const auto kept = back.take_change();
         REQUIRE(kept);
@@ -161,7 +161,7 @@ TEST_CASE("a restarted voter without a memory of this generation", "[membership]
         config.voter.reset();
         Voter back{config, keys[0]};
         REQUIRE_FALSE(back.may_vote());
-        REQUIRE_FALSE(back.promise(term_of(9, keys[0])).granted);
+        REQUIRE_FALSE(back.promise(voter_term(9, keys[0])).granted);
         REQUIRE(back.begin(generation_of(2, StepIndex{5}, keys)));
         REQUIRE_FALSE(back.may_vote());
         REQUIRE_FALSE(back.take_change());
@@ -171,7 +171,7 @@ TEST_CASE("a restarted voter without a memory of this generation", "[membership]
         Voter back{config, keys[0]};
         REQUIRE(back.head().step == StepIndex{5});  // the decision belongs to the former generation
         REQUIRE(back.may_vote());
-        const auto promise = back.promise(term_of(1, keys[2]));
+        const auto promise = back.promise(voter_term(1, keys[2]));
         REQUIRE(promise.granted);
         REQUIRE_FALSE(promise.accepted);
         REQUIRE(Voter(config, keys[1]).may_vote());
@@ -209,7 +209,7 @@ TEST_CASE("the run's own backbone is the first voter, with the first memory only
 
 TEST_CASE("a voter restored from a backup votes in no generation that it may have voted in",
           "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     PeerConfig config = config_for(keys);
     config.voter = first_memory(9, false);
     Voter voter{config, keys[0]};
@@ -218,7 +218,7 @@ TEST_CASE("a voter restored from a backup votes in no generation that it may hav
     REQUIRE(voter.begin(generation_of(2, StepIndex{5}, keys)));
     REQUIRE_FALSE(voter.may_vote());
     voter.append(record_after(voter.head(), 1));
-    REQUIRE_FALSE(voter.accept(term_of(1, keys[0]), record_after(voter.head(), 1)));
+    REQUIRE_FALSE(voter.accept(voter_term(1, keys[0]), record_after(voter.head(), 1)));
     REQUIRE_FALSE(voter.take_change());  // a lower number on the disk would let it vote in 3
     SECTION("nor after it has been restarted") {
         config.generation = generation_of(2, StepIndex{5}, keys);
@@ -237,7 +237,7 @@ TEST_CASE("a voter restored from a backup votes in no generation that it may hav
 
 TEST_CASE("a voter that stops voting waits until the project appoints voters again",
           "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
     voter.stop_voting();
@@ -247,8 +247,8 @@ TEST_CASE("a voter that stops voting waits until the project appoints voters aga
     REQUIRE_FALSE(kept->may_vote);
     voter.stop_voting();
     REQUIRE_FALSE(voter.take_change());
-    REQUIRE_FALSE(voter.promise(term_of(9, keys[0])).granted);
-    REQUIRE_FALSE(voter.accept(term_of(9, keys[0]), record_after(voter.head(), 1)));
+    REQUIRE_FALSE(voter.promise(voter_term(9, keys[0])).granted);
+    REQUIRE_FALSE(voter.accept(voter_term(9, keys[0]), record_after(voter.head(), 1)));
     REQUIRE_FALSE(voter.vote_for_state({}));
     voter.append(record_after(voter.head(), 1));
     REQUIRE_FALSE(voter.may_vote());
@@ -261,7 +261,7 @@ TEST_CASE("a voter that stops voting waits until the project appoints voters aga
     REQUIRE(voter.may_vote());
     REQUIRE(voter.generation() == next);
     REQUIRE(voter.head().step == StepIndex{5});
-    REQUIRE(voter.promise(term_of(1, keys[1])).granted);
+    REQUIRE(voter.promise(voter_term(1, keys[1])).granted);
     REQUIRE(voter.take_change()->generation == 2);
     voter.check_invariants();
     // This generation does not appoint it.
@@ -273,10 +273,10 @@ TEST_CASE("a voter that stops voting waits until the project appoints voters aga
 
 TEST_CASE("a record is decided after the head and before it, by this generation's voters",
           "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
-    const Term term = term_of(2, keys[1]);
+    const Term term = voter_term(2, keys[1]);
     const auto now = record_after(voter.head(), 1);
     const auto next = record_after(head_after(voter.head(), now), 1);
     CHECK(voter.is_decided(now, certify(now, term, first(keys, 2))));
@@ -298,7 +298,7 @@ TEST_CASE("a record is decided after the head and before it, by this generation'
 
 TEST_CASE("a state is proven by a majority, or as the first one of the generation",
           "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, key_of(60)};  // a member that does not vote
     const Head ahead{.generation = 1,
@@ -341,11 +341,11 @@ TEST_CASE("a state is proven by a majority, or as the first one of the generatio
 }
 
 TEST_CASE("not even all voters move the head beyond the run's last step", "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     PeerConfig config = config_for(keys);
     config.rules.last_step = StepIndex{40};
     Voter voter{config, keys[0]};
-    const Term term = term_of(2, keys[1]);
+    const Term term = voter_term(2, keys[1]);
     const Digest state{{std::byte{8}}};
     Head ahead = voter.head();
     for (const std::uint64_t step : {std::uint64_t{41}, wire::kMaxStep}) {
@@ -385,7 +385,7 @@ TEST_CASE("at step 0 only the state that the run file names is proven", "[member
 }
 
 TEST_CASE("a vote for a state names the head's step and record", "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     const PeerConfig config = config_for(keys);
     const Digest state{{std::byte{8}}};
     StateCertificate certificate;
@@ -404,7 +404,7 @@ TEST_CASE("a vote for a state names the head's step and record", "[membership]")
 }
 
 TEST_CASE("a voter votes for one state of each head, also after a restart", "[membership]") {
-    const auto keys = voter_keys(3);
+    const auto keys = known_voters(3);
     PeerConfig config = config_for(keys);
     const Digest state{{std::byte{8}}};
     const Digest other{{std::byte{9}}};

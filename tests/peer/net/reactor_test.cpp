@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kElements = 100'000;
-constexpr std::chrono::seconds kTimeout{60};
+constexpr std::chrono::seconds kRoundTimeout{60};
 
 RunId run_id() {
     return RunId{blake2b(bytes_of("reactor test")).bytes};
@@ -72,25 +72,25 @@ class WatchingHost final : public Host {
 
     std::optional<action::Finished> await_finished() {
         std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, kTimeout, [&] { return finished_ || !failure_.empty(); });
+        changed_.wait_for(lock, kRoundTimeout, [&] { return finished_ || !failure_.empty(); });
         return finished_;
     }
     std::string await_failure() {
         std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, kTimeout, [&] { return !failure_.empty(); });
+        changed_.wait_for(lock, kRoundTimeout, [&] { return !failure_.empty(); });
         return failure_;
     }
     bool await_commits(std::size_t count) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, kTimeout, [&] { return commits_.size() >= count; });
+        return changed_.wait_for(lock, kRoundTimeout, [&] { return commits_.size() >= count; });
     }
     bool await_seats(std::size_t count) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, kTimeout, [&] { return seats_ == count; });
+        return changed_.wait_for(lock, kRoundTimeout, [&] { return seats_ == count; });
     }
     bool await_departures(int count) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, kTimeout, [&] { return departures_ >= count; });
+        return changed_.wait_for(lock, kRoundTimeout, [&] { return departures_ >= count; });
     }
     int votes() {
         const std::lock_guard lock(mutex_);

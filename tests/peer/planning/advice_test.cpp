@@ -9,8 +9,6 @@ using namespace dedloc::planning;
 
 namespace {
 
-constexpr std::uint64_t kAlbert = 18'000'000;  // 288 Mbit in fp16
-
 TrainingRequest training(PlanRequest round, double samples_per_second, std::uint64_t batch) {
     const std::size_t count = round.members.size();
     return {.round = std::move(round),

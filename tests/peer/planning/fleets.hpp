@@ -11,7 +11,8 @@
 
 namespace dedloc::planning {
 
-inline constexpr std::uint64_t kMegabit = 125'000;  // bytes
+inline constexpr std::uint64_t kMegabit = 125'000;    // bytes
+inline constexpr std::uint64_t kAlbert = 18'000'000;  // elements, 288 Mbit in fp16
 
 /// Chunks follow from the vector's length and the members.
 inline void set_vector(PlanRequest& request, std::uint64_t elements, const Codec& codec) {

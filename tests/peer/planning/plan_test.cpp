@@ -26,7 +26,6 @@ std::vector<std::uint32_t> chunks_of(const SharePlan& plan) {
 }
 
 constexpr std::uint64_t kResNet = 25'625'000;  // 410 Mbit in fp16
-constexpr std::uint64_t kAlbert = 18'000'000;  // 288 Mbit in fp16
 
 }  // namespace
 

@@ -26,7 +26,7 @@ void for_seeds(std::uint64_t count, Check check) {
     }
 }
 
-SharePlan planned(const PlanRequest& request) {
+SharePlan required_plan(const PlanRequest& request) {
     const auto plan = plan_shares(request);
     REQUIRE(plan);
     return *plan;
@@ -75,7 +75,7 @@ PlanRequest any_fleet(Random& random) {
 TEST_CASE("a plan covers every chunk once and its members keep to T*", "[planning][property]") {
     for_seeds(3'000, [](Random& random) {
         const PlanRequest request = any_fleet(random);
-        const SharePlan plan = planned(request);
+        const SharePlan plan = required_plan(request);
         check_partition(request, plan);
         CHECK(plan.forecast.transfer >= Duration{0});
         CHECK(plan.forecast.loads.size() == request.members.size());
@@ -97,7 +97,7 @@ TEST_CASE("a plan covers every chunk once and its members keep to T*", "[plannin
 TEST_CASE("rounding to chunks costs at most a chunk", "[planning][property]") {
     for_seeds(2'000, [](Random& random) {
         const PlanRequest request = random_fleet(random);
-        const SharePlan plan = planned(request);
+        const SharePlan plan = required_plan(request);
         const Duration chunk = time_of_a_chunk(request);
         CHECK(plan.forecast.transfer + chunk >= plan.optimum);
         CHECK(plan.forecast.transfer <= plan.optimum + chunk);
@@ -107,11 +107,11 @@ TEST_CASE("rounding to chunks costs at most a chunk", "[planning][property]") {
 TEST_CASE("more bandwidth never makes T* longer", "[planning][property]") {
     for_seeds(2'000, [](Random& random) {
         PlanRequest request = any_fleet(random);
-        const Duration before = planned(request).optimum;
+        const Duration before = required_plan(request).optimum;
         Member& member = request.members[random.below(request.members.size())];
         Bandwidth& speed = (random.below(2) == 0 ? member.upload : member.download).value();
         speed += Bandwidth{1 + random.below(2 * speed.value())};
-        CHECK(planned(request).optimum <= before);
+        CHECK(required_plan(request).optimum <= before);
     });
 }
 
@@ -125,8 +125,8 @@ TEST_CASE("the order of members changes neither T* nor who gets how much", "[pla
         PlanRequest shuffled = request;
         for (std::size_t k = 0; k < order.size(); ++k)
             shuffled.members[k] = request.members[order[k]];
-        const SharePlan a = planned(request);
-        const SharePlan b = planned(shuffled);
+        const SharePlan a = required_plan(request);
+        const SharePlan b = required_plan(shuffled);
         CHECK(a.optimum == b.optimum);
         for (std::size_t k = 0; k < order.size(); ++k) {
             // Among equal members the earlier ones get the remaining chunks.
@@ -143,7 +143,7 @@ TEST_CASE("no plan is slower than equal shares or any parameter server", "[plann
     for_seeds(2'000, [](Random& random) {
         PlanRequest request = any_fleet(random);
         request.max_reducers = wire::kMaxReducers;
-        const SharePlan plan = planned(request);
+        const SharePlan plan = required_plan(request);
         // The last chunk may be short, so two plans that round alike may differ by a chunk.
         const Duration chunk = time_of_a_chunk(request);
         CHECK(plan.optimum <= equal_shares(request)->optimum + Duration{2});
@@ -164,7 +164,7 @@ TEST_CASE("no other whole number of chunks is faster", "[planning][property]") {
         const std::uint64_t chunks = 1 + random.below(12);
         request.chunk_elements = 1'024;
         request.elements = chunks * 1'024;
-        const Duration planned_time = planned(request).forecast.transfer;
+        const Duration planned_time = required_plan(request).forecast.transfer;
         std::vector<std::uint32_t> split(request.members.size());
         Duration best = Duration::max();
         const auto visit = [&](auto& self, std::size_t k, std::uint64_t left) -> void {
@@ -206,7 +206,7 @@ TEST_CASE("no other choice of reducers is faster when their number is limited",
             const auto plan = plan_shares(some);
             if (plan) best = std::min(best, plan->optimum);
         }
-        CHECK(planned(request).optimum == best);
+        CHECK(required_plan(request).optimum == best);
     });
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("plans have the golden bits", "[planning]") {
         Random random{seed};
         PlanRequest request = any_fleet(random);
         request.latency = Duration{static_cast<std::int64_t>(random.below(100'000'000))};
-        const SharePlan plan = planned(request);
+        const SharePlan plan = required_plan(request);
         mix(static_cast<std::uint64_t>(plan.optimum.count()));
         mix(static_cast<std::uint64_t>(plan.forecast.transfer.count()));
         for (const ChunkRange& range : plan.ranges) {
@@ -244,7 +244,7 @@ TEST_CASE("huge and tiny bandwidths, vectors and fleets have plans", "[planning]
                             {.upload = Bandwidth{speed}, .download = known_bandwidth(speed / 2)});
                     }
                     set_vector(request, length, kFp32);
-                    const SharePlan plan = planned(request);
+                    const SharePlan plan = required_plan(request);
                     check_partition(request, plan);
                     CHECK(plan.optimum >= Duration{0});
                     CHECK(plan.forecast.transfer >= Duration{0});

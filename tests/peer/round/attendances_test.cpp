@@ -14,10 +14,10 @@ using tests::test_key;
 namespace {
 
 /// Eight trainers and a last one, at 100 Mbit/s. A step takes 3 s of computing and 0.4 s.
-struct Bench {
+struct AttendanceBench {
     static constexpr std::uint8_t kLast = 8;
 
-    Bench() {
+    AttendanceBench() {
         rules.elements = 590'000;
         rules.target_batch = Samples{240};
         attendances.begin(Term{.number = 1, .coordinator = {}});
@@ -74,18 +74,19 @@ struct Bench {
 }  // namespace
 
 TEST_CASE("a trainer that the others wait for is called when it holds a micro-batch", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.fleet.back().samples_per_second = 0.5;
     bench.settle(2s);
     REQUIRE(bench.turn() == Attendance::kWhenDone);
     REQUIRE(bench.changes.size() == 1);
-    CHECK(bench.changes.front().peer == Bench::key(Bench::kLast));
+    CHECK(bench.changes.front().peer == AttendanceBench::key(AttendanceBench::kLast));
     CHECK(bench.changes.front().assignment.attendance == Attendance::kWhenDone);
     CHECK(bench.changes.front().assignment.speed_with < bench.changes.front().assignment.speed_now);
-    const PeerKey last = Bench::key(Bench::kLast);
-    CHECK_FALSE(bench.attendances.is_called(last, Bench::heartbeat(false, 5), bench.step));
-    CHECK_FALSE(bench.attendances.is_called(last, Bench::heartbeat(true, 0), bench.step));
-    CHECK(bench.attendances.is_called(last, Bench::heartbeat(true, 5), bench.step));
+    const PeerKey last = AttendanceBench::key(AttendanceBench::kLast);
+    CHECK_FALSE(
+        bench.attendances.is_called(last, AttendanceBench::heartbeat(false, 5), bench.step));
+    CHECK_FALSE(bench.attendances.is_called(last, AttendanceBench::heartbeat(true, 0), bench.step));
+    CHECK(bench.attendances.is_called(last, AttendanceBench::heartbeat(true, 5), bench.step));
     CHECK(bench.attendances.assignment_of(last));
     // A new term: all are in every round again, and told nothing.
     bench.attendances.begin(Term{.number = 2, .coordinator = {}});
@@ -94,7 +95,7 @@ TEST_CASE("a trainer that the others wait for is called when it holds a micro-ba
 }
 
 TEST_CASE("turns do not flap, and a trainer is asked again, ever more rarely", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.fleet.back().samples_per_second = 0.5;
     std::vector<std::uint64_t> out_at;
     for (int k = 0; k < 400; ++k) {
@@ -111,7 +112,7 @@ TEST_CASE("turns do not flap, and a trainer is asked again, ever more rarely", "
 }
 
 TEST_CASE("a trainer comes back when it is as fast as the others", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.settle(2s);
     REQUIRE(bench.turn() == Attendance::kWhenDone);
     for (int k = 0; k < 40; ++k) bench.play(50ms);
@@ -119,25 +120,27 @@ TEST_CASE("a trainer comes back when it is as fast as the others", "[round]") {
 }
 
 TEST_CASE("a trainer with a slow link rests, also if it claims to be fast", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.fleet.back().member.upload = bench.fleet.back().member.download = Bandwidth{625'000};
     bench.fleet.back().samples_per_second = 1e6;  // it joins with 30 samples like the others
     bench.settle(100ms);
     CHECK(bench.turn() == Attendance::kRest);
-    CHECK_FALSE(bench.attendances.is_called(Bench::key(Bench::kLast), Bench::heartbeat(true, 30),
-                                            bench.step));
+    CHECK_FALSE(bench.attendances.is_called(AttendanceBench::key(AttendanceBench::kLast),
+                                            AttendanceBench::heartbeat(true, 30), bench.step));
 }
 
 TEST_CASE("a trainer that claims a fast link and delays a round rests, until it is asked again",
           "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.settle(100ms);
     CHECK(bench.turn() == Attendance::kEveryRound);
     SECTION("by sending") {
-        bench.attendances.links().was_slow_to_send(Bench::key(Bench::kLast), 2'360'000, 4s);
+        bench.attendances.links().was_slow_to_send(AttendanceBench::key(AttendanceBench::kLast),
+                                                   2'360'000, 4s);
     }
     SECTION("by receiving") {
-        bench.attendances.links().was_slow_to_receive(Bench::key(Bench::kLast), 2'360'000, 4s);
+        bench.attendances.links().was_slow_to_receive(AttendanceBench::key(AttendanceBench::kLast),
+                                                      2'360'000, 4s);
     }
     bench.play(100ms);
     CHECK(bench.turn() != Attendance::kEveryRound);
@@ -146,7 +149,7 @@ TEST_CASE("a trainer that claims a fast link and delays a round rests, until it 
 }
 
 TEST_CASE("when the trainers of every round have gone, the others are in every round", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.fleet.back().samples_per_second = 0.5;
     bench.settle(2s);
     REQUIRE(bench.turn() == Attendance::kWhenDone);
@@ -159,7 +162,7 @@ TEST_CASE("when the trainers of every round have gone, the others are in every r
 
 TEST_CASE("a choice that makes the swarm slower is taken back, and made ever more rarely",
           "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.without_costs = 10s;  // whatever the model says
     std::vector<std::uint64_t> out_at;
     std::uint64_t rounds_without = 0;
@@ -180,7 +183,7 @@ TEST_CASE("a choice that makes the swarm slower is taken back, and made ever mor
 }
 
 TEST_CASE("a choice that brings a little is kept", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.fleet.back().member.upload = bench.fleet.back().member.download = Bandwidth{625'000};
     bench.last_costs = 2s;     // 270 samples in 6 s
     bench.without_costs = 1s;  // 240 samples in 5 s
@@ -191,7 +194,7 @@ TEST_CASE("a choice that brings a little is kept", "[round]") {
 }
 
 TEST_CASE("what is measured while links fail changes no turn", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.is_disturbed = true;
     for (int k = 0; k < 100; ++k) bench.play(2s);
     CHECK(bench.changes.empty());
@@ -202,7 +205,7 @@ TEST_CASE("what is measured while links fail changes no turn", "[round]") {
 }
 
 TEST_CASE("a choice is taken back when links fail during its trial", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.settle(2s);
     REQUIRE(bench.turn() == Attendance::kWhenDone);
     bench.is_disturbed = true;
@@ -211,9 +214,10 @@ TEST_CASE("a choice is taken back when links fail during its trial", "[round]") 
 }
 
 TEST_CASE("a trainer whose trouble has ended is in every round a few rounds later", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.settle(100ms);
-    bench.attendances.links().was_slow_to_send(Bench::key(Bench::kLast), 2'360'000, 4s);
+    bench.attendances.links().was_slow_to_send(AttendanceBench::key(AttendanceBench::kLast),
+                                               2'360'000, 4s);
     bench.play(100ms);
     REQUIRE(bench.turn() == Attendance::kRest);
     std::uint64_t rounds = 0;
@@ -226,12 +230,12 @@ TEST_CASE("a trainer whose trouble has ended is in every round a few rounds late
 }
 
 TEST_CASE("two trainers are in every round", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.fleet.erase(bench.fleet.begin(), bench.fleet.begin() + 7);
     for (int k = 0; k < 20; ++k) bench.play(2s);
     CHECK(bench.changes.empty());
     SECTION("when others have gone, too") {
-        Bench larger;
+        AttendanceBench larger;
         larger.settle(100ms);
         larger.fleet.back().member.upload = Bandwidth{625'000};
         larger.play(100ms);
@@ -243,13 +247,13 @@ TEST_CASE("two trainers are in every round", "[round]") {
 }
 
 TEST_CASE("a reducer that is slow to some members keeps one of them out of rounds", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.settle(100ms);
     std::size_t most = 0;
     for (int k = 0; k < 60; ++k) {
         const auto victim = static_cast<std::uint8_t>(k % 8);
-        bench.attendances.links().was_slow_to_receive(Bench::key(victim), 2'360'000, 4s);
-        bench.attendances.links().was_slow_to_send(Bench::key(victim), 2'360'000, 4s);
+        bench.attendances.links().was_slow_to_receive(AttendanceBench::key(victim), 2'360'000, 4s);
+        bench.attendances.links().was_slow_to_send(AttendanceBench::key(victim), 2'360'000, 4s);
         bench.play(100ms);
         std::size_t out = 0;
         for (const FleetMember& one : bench.fleet) {
@@ -261,7 +265,7 @@ TEST_CASE("a reducer that is slow to some members keeps one of them out of round
 }
 
 TEST_CASE("small differences change nothing", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.fleet.back().member.upload = Bandwidth{10'000'000};
     for (int k = 0; k < 100; ++k) bench.play(150ms);
     CHECK(bench.changes.empty());
@@ -269,8 +273,8 @@ TEST_CASE("small differences change nothing", "[round]") {
 
 TEST_CASE("a Call waits as long as the trainer's own micro-batches need, and not longer",
           "[round]") {
-    Bench bench;
-    const PeerKey peer = Bench::key(0);
+    AttendanceBench bench;
+    const PeerKey peer = AttendanceBench::key(0);
     // Not measured: as long as it can have computed its first one, from two failure timeouts on.
     CHECK(bench.attendances.join_limit(peer, 1s) == 10s);
     CHECK(bench.attendances.join_limit(peer, 40s) == 40s);
@@ -278,19 +282,21 @@ TEST_CASE("a Call waits as long as the trainer's own micro-batches need, and not
     bench.attendances.joined(peer, bench.step, bench.now, 20s, Samples{5}, 40s);
     bench.attendances.decided(Samples{5}, 60s, false);
     CHECK(bench.attendances.join_limit(peer, 1s) == 40s);
-    bench.attendances.joined(Bench::key(1), bench.step, bench.now, 100ms, Samples{5}, 40s);
+    bench.attendances.joined(AttendanceBench::key(1), bench.step, bench.now, 100ms, Samples{5},
+                             40s);
     bench.attendances.decided(Samples{5}, 60s, false);
-    CHECK(bench.attendances.join_limit(Bench::key(1), 400s) == 10s);
+    CHECK(bench.attendances.join_limit(AttendanceBench::key(1), 400s) == 10s);
 }
 
 TEST_CASE("a trainer that never joins makes the others wait once", "[round]") {
-    Bench bench;
-    const PeerKey liar = Bench::key(Bench::kLast);
+    AttendanceBench bench;
+    const PeerKey liar = AttendanceBench::key(AttendanceBench::kLast);
     CHECK(bench.attendances.missed(liar, bench.step, bench.now, 60s));
     CHECK(bench.turn() == Attendance::kWhenDone);
-    CHECK_FALSE(bench.attendances.is_called(liar, Bench::heartbeat(false, 50), bench.step));
+    CHECK_FALSE(
+        bench.attendances.is_called(liar, AttendanceBench::heartbeat(false, 50), bench.step));
     // It claims to hold a contribution, is called and does not join: it has ignored the Call.
-    CHECK(bench.attendances.is_called(liar, Bench::heartbeat(true, 50), bench.step));
+    CHECK(bench.attendances.is_called(liar, AttendanceBench::heartbeat(true, 50), bench.step));
     CHECK(bench.attendances.join_limit(liar, 400s) == 750ms);
     CHECK_FALSE(bench.attendances.missed(liar, bench.step, bench.now, 750ms));
 }
@@ -298,8 +304,8 @@ TEST_CASE("a trainer that never joins makes the others wait once", "[round]") {
 TEST_CASE(
     "the fast one of two trainers is asked again after as long as so many rounds took with it",
     "[round]") {
-    Bench bench;
-    bench.fleet.erase(bench.fleet.begin() + 1, bench.fleet.begin() + Bench::kLast);
+    AttendanceBench bench;
+    bench.fleet.erase(bench.fleet.begin() + 1, bench.fleet.begin() + AttendanceBench::kLast);
     bool is_measured = true;
     SECTION("rounds of 4 s") {
         bench.settle(100ms);
@@ -308,7 +314,8 @@ TEST_CASE(
         is_measured = false;
     }
     const TimePoint since = bench.now;
-    REQUIRE(bench.attendances.missed(Bench::key(Bench::kLast), bench.step, bench.now, 10s));
+    REQUIRE(bench.attendances.missed(AttendanceBench::key(AttendanceBench::kLast), bench.step,
+                                     bench.now, 10s));
     std::uint64_t rounds = 0;
     for (; bench.turn() == Attendance::kWhenDone && rounds < Attendances::kAsk; ++rounds) {
         bench.now += 20s;  // six times as long as with it
@@ -319,9 +326,9 @@ TEST_CASE(
 }
 
 TEST_CASE("without the choice every trainer is in every round", "[round]") {
-    Bench bench;
+    AttendanceBench bench;
     bench.rules.chooses_trainers = false;
     for (int k = 0; k < 10; ++k) bench.play(20s);
     CHECK(bench.changes.empty());
-    CHECK_FALSE(bench.attendances.missed(Bench::key(0), bench.step, bench.now, 60s));
+    CHECK_FALSE(bench.attendances.missed(AttendanceBench::key(0), bench.step, bench.now, 60s));
 }

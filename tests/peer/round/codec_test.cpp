@@ -15,6 +15,7 @@
 #include "peer/wire/limits.hpp"
 #include "tests/kernels/inputs.hpp"
 #include "tests/kernels/slow_codec.hpp"
+#include "tests/peer/round/coded.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
@@ -23,19 +24,6 @@ namespace {
 
 constexpr float kMost = std::numeric_limits<float>::max();
 constexpr float kMinNormal = std::numeric_limits<float>::min();
-
-Contribution contribution_of(FloatVector sum, std::uint64_t samples = 1) {
-    return {.samples = Samples{samples},
-            .loss_sum = 0,
-            .is_finite = true,
-            .sum = std::make_shared<FloatVector>(std::move(sum))};
-}
-
-FloatVector decoded(const wire::Elements& elements) {
-    FloatVector values(count_of(elements));
-    decode(elements, values);
-    return values;
-}
 
 /// The values that a peer sends for its whole contribution.
 FloatVector sent(const Encoder& encoder) {

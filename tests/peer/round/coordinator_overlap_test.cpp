@@ -10,8 +10,8 @@ using namespace dedloc::round;
 
 namespace {
 
-struct Bench : CoordinatorBench {
-    Bench() : CoordinatorBench(1, true) {}
+struct OverlapBench : CoordinatorBench {
+    OverlapBench() : CoordinatorBench(1, true) {}
     /// The round of the last plan is decided, and this peer holds the next state.
     void decide() {
         const CommitRecord record = record_of(last_plan, {}, {}, voter.head());
@@ -26,7 +26,7 @@ struct Bench : CoordinatorBench {
 
 TEST_CASE("with overlap a call waits until the members of the decided round hold its state",
           "[round]") {
-    Bench bench;
+    OverlapBench bench;
     bench.add(11, 0, {.max_samples_per_second = 1'000});
     bench.add(12, 0, {.max_samples_per_second = 1'000});
     bench.plan(40);
@@ -55,7 +55,7 @@ TEST_CASE("with overlap a call waits until the members of the decided round hold
 
 TEST_CASE("with overlap samples count that can have been computed since the state before",
           "[round]") {
-    Bench bench;
+    OverlapBench bench;
     bench.add(11, 0, {.max_samples_per_second = 10});
     bench.add(12, 0, {.max_samples_per_second = 10});
     bench.plan(10);  // a second after lead() has moved the head

@@ -20,7 +20,7 @@
 
 namespace dedloc::round {
 
-inline PeerKey key_of(std::size_t k) {
+inline PeerKey peer_key(std::size_t k) {
     PeerKey key;
     key.bytes.fill(static_cast<std::byte>(k + 1));
     return key;
@@ -57,7 +57,7 @@ class Exchange {
           min_window_(min_window.value_or(any_limit())) {
         for (std::size_t k = 0; k < members; ++k) add(k);
         const auto planned =
-            make_plan(rules_, {.number = 1, .coordinator = key_of(0)}, 1, {}, seats_, Veterans{});
+            make_plan(rules_, {.number = 1, .coordinator = peer_key(0)}, 1, {}, seats_, Veterans{});
         REQUIRE(planned);
         follow(planned->plan);
     }
@@ -222,7 +222,7 @@ class Exchange {
                         .state = {},
                         .upload = Bandwidth{100'000 * (1 + random_.below(50))},
                         .download = Bandwidth{100'000 * (1 + random_.below(50))}};
-        seats_[key_of(k)] = {
+        seats_[peer_key(k)] = {
             .join = join,
             .endpoint = {"10.0.0.1", static_cast<std::uint16_t>(is_reachable ? 1 + k : 0)}};
         auto sum = std::make_shared<FloatVector>(rules_.elements);
@@ -232,13 +232,13 @@ class Exchange {
         if (sum && rules_.codec != Codec::kFp32 && k % 2 == 0) {
             auto residual = std::make_shared<FloatVector>(rules_.elements);
             for (float& x : *residual) x = static_cast<float>(random_.uniform() - 0.5);
-            residuals_[key_of(k)] = std::move(residual);
+            residuals_[peer_key(k)] = std::move(residual);
         }
         const Contribution contribution{
             .samples = samples, .loss_sum = 0, .is_finite = true, .sum = std::move(sum)};
-        contributions_[key_of(k)] = Encoder{rules_.codec, contribution, residuals_[key_of(k)]};
-        seats_[key_of(k)].join->exponent = contributions_[key_of(k)].exponent();
-        if (residuals_[key_of(k)] == nullptr) residuals_.erase(key_of(k));
+        contributions_[peer_key(k)] = Encoder{rules_.codec, contribution, residuals_[peer_key(k)]};
+        seats_[peer_key(k)].join->exponent = contributions_[peer_key(k)].exponent();
+        if (residuals_[peer_key(k)] == nullptr) residuals_.erase(peer_key(k));
     }
 
     bool launch() {

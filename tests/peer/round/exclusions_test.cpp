@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-PeerKey key_of(unsigned number) {
+PeerKey volunteer_key(unsigned number) {
     PeerKey key;
     key.bytes[0] = static_cast<std::byte>(number);
     key.bytes[1] = static_cast<std::byte>(number >> 8);
@@ -19,7 +19,7 @@ PeerKey key_of(unsigned number) {
 }
 
 Exclusions::Account key_account(unsigned number) {
-    return Exclusions::account_of(key_of(number), 0);
+    return Exclusions::account_of(volunteer_key(number), 0);
 }
 
 constexpr TimePoint kStart{1h};
@@ -28,16 +28,18 @@ constexpr Duration kTurn = 10s;
 }  // namespace
 
 TEST_CASE("an account is a user with all its devices, or a key without a user", "[round]") {
-    CHECK(Exclusions::account_of(key_of(1), 7) == Exclusions::account_of(key_of(2), 7));
-    CHECK(Exclusions::account_of(key_of(1), 7) != Exclusions::account_of(key_of(1), 8));
+    CHECK(Exclusions::account_of(volunteer_key(1), 7) ==
+          Exclusions::account_of(volunteer_key(2), 7));
+    CHECK(Exclusions::account_of(volunteer_key(1), 7) !=
+          Exclusions::account_of(volunteer_key(1), 8));
     CHECK(key_account(1) == key_account(1));
     CHECK(key_account(1) != key_account(2));
-    CHECK(key_account(1) != Exclusions::account_of(key_of(1), 7));
+    CHECK(key_account(1) != Exclusions::account_of(volunteer_key(1), 7));
 
     Exclusions exclusions;
-    exclusions.exclude(Exclusions::account_of(key_of(1), 7), kStart, kTurn);
-    CHECK(exclusions.is_out(Exclusions::account_of(key_of(2), 7), kStart));
-    CHECK_FALSE(exclusions.is_out(Exclusions::account_of(key_of(2), 8), kStart));
+    exclusions.exclude(Exclusions::account_of(volunteer_key(1), 7), kStart, kTurn);
+    CHECK(exclusions.is_out(Exclusions::account_of(volunteer_key(2), 7), kStart));
+    CHECK_FALSE(exclusions.is_out(Exclusions::account_of(volunteer_key(2), 8), kStart));
     CHECK_FALSE(exclusions.is_out(key_account(1), kStart));
 }
 

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-PeerKey key_of(int number) {
+PeerKey latecomer_key(int number) {
     PeerKey key;
     key.bytes[0] = static_cast<std::byte>(number);
     return key;
@@ -36,7 +36,7 @@ bool waits(Latecomers& latecomers, const Head& head, const std::vector<PeerKey>&
 
 TEST_CASE("a call waits for stragglers until they have arrived", "[round]") {
     Latecomers latecomers;
-    const auto ann = key_of(1), bob = key_of(2);
+    const auto ann = latecomer_key(1), bob = latecomer_key(2);
     CHECK_FALSE(latecomers.hold_up(at(0s), head_at(5), {}, 2s));
     CHECK(latecomers.hold_up(at(10s), head_at(6), {ann, bob}, 2s));
     CHECK(latecomers.hold_up(at(11s), head_at(6), {bob}, 2s));
@@ -47,12 +47,12 @@ TEST_CASE("a call waits only for stragglers that were behind when its target was
           "[round]") {
     Latecomers latecomers;
     CHECK_FALSE(latecomers.hold_up(at(0s), head_at(5), {}, 2s));
-    CHECK_FALSE(latecomers.hold_up(at(1s), head_at(5), {key_of(1)}, 2s));
+    CHECK_FALSE(latecomers.hold_up(at(1s), head_at(5), {latecomer_key(1)}, 2s));
 }
 
 TEST_CASE("a wait ends with its timeout, and the next steps have no wait", "[round]") {
     Latecomers latecomers;
-    const auto ann = key_of(1), bob = key_of(2);
+    const auto ann = latecomer_key(1), bob = latecomer_key(2);
     CHECK(latecomers.hold_up(at(0s), head_at(8), {ann}, 2s));
     CHECK(latecomers.hold_up(at(1999ms), head_at(8), {ann}, 2s));
     CHECK_FALSE(latecomers.hold_up(at(2s), head_at(8), {ann}, 2s));
@@ -63,7 +63,7 @@ TEST_CASE("a wait ends with its timeout, and the next steps have no wait", "[rou
 
 TEST_CASE("a call waits ever more seldom for a peer that is always behind", "[round]") {
     Latecomers latecomers;
-    const auto ann = key_of(1), bob = key_of(2);
+    const auto ann = latecomer_key(1), bob = latecomer_key(2);
     std::vector<std::uint64_t> waited;
     for (std::uint64_t step = 0; step < 200; ++step) {
         if (!waits(latecomers, head_at(step), {ann})) continue;
@@ -80,7 +80,7 @@ TEST_CASE("a call waits ever more seldom for a peer that is always behind", "[ro
 
 TEST_CASE("a new generation forgets earlier waits", "[round]") {
     Latecomers latecomers;
-    const auto ann = key_of(1);
+    const auto ann = latecomer_key(1);
     CHECK(waits(latecomers, head_at(100), {ann}));
     CHECK_FALSE(latecomers.hold_up(at(2s), head_at(100), {ann}, 2s));
     CHECK(waits(latecomers, head_at(7, 1), {ann}));

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint8_t kHomes[] = {1, 2, 3};
 
-PeerKey key_of(std::uint8_t first) {
+PeerKey prober_key(std::uint8_t first) {
     return {{std::byte{first}}};
 }
 
@@ -30,8 +30,8 @@ Seat seat_of(std::uint64_t samples, std::optional<std::uint64_t> speed) {
 /// A server with key 9 and homes with keys 1 to 3, all of which claim a megabyte per second.
 std::map<PeerKey, Seat> swarm() {
     std::map<PeerKey, Seat> seats;
-    for (const std::uint8_t home : kHomes) seats[key_of(home)] = seat_of(8, 1'000'000);
-    seats[key_of(9)] = seat_of(0, 1'000'000);
+    for (const std::uint8_t home : kHomes) seats[prober_key(home)] = seat_of(8, 1'000'000);
+    seats[prober_key(9)] = seat_of(0, 1'000'000);
     return seats;
 }
 
@@ -64,11 +64,11 @@ TEST_CASE("a probe that finds more goes on with the same peer", "[averaging]") {
     Duration took = 9s;
     for (std::uint64_t speed = 1'500'000; speed < 50'000'000; speed += speed / 2) {
         took -= 100ms;
-        REQUIRE(play(probe, seats, true, took) == key_of(9));
-        seats[key_of(9)] = seat_of(0, speed);
+        REQUIRE(play(probe, seats, true, took) == prober_key(9));
+        seats[prober_key(9)] = seat_of(0, speed);
     }
     // It claims hardly more than before: that was all, and others are probed later.
-    REQUIRE(play(probe, seats, true, 1s) == key_of(9));
+    REQUIRE(play(probe, seats, true, 1s) == prober_key(9));
     CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
 }
 
@@ -76,19 +76,19 @@ TEST_CASE("a probe that finds more and does not shorten the round has found noth
           "[averaging]") {
     LinkProbe probe = probe_after_a_round();
     auto seats = swarm();
-    REQUIRE(play(probe, seats, true, 9s) == key_of(9));
-    seats[key_of(9)] = seat_of(0, 2'000'000);
+    REQUIRE(play(probe, seats, true, 9s) == prober_key(9));
+    seats[prober_key(9)] = seat_of(0, 2'000'000);
     CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
 }
 
 TEST_CASE("probes that find nothing become rare, and every peer gets one", "[averaging]") {
     LinkProbe probe = probe_after_a_round();
     const auto seats = swarm();
-    REQUIRE(play(probe, seats) == key_of(9));
+    REQUIRE(play(probe, seats) == prober_key(9));
     std::uint32_t pause = LinkProbe::kFirstPause;
     for (const std::uint8_t home : kHomes) {
         for (std::uint32_t k = 0; k < pause; ++k) REQUIRE_FALSE(play(probe, seats));
-        REQUIRE(play(probe, seats) == key_of(home));
+        REQUIRE(play(probe, seats) == prober_key(home));
         pause *= 2;
     }
     for (int k = 0; k < 20; ++k) {
@@ -126,25 +126,25 @@ TEST_CASE("a home's link is asked for a fifth more, and for twice as much once t
         return probed->percent;
     };
     LinkProbe of_server = probe_after_a_round();
-    CHECK(percent_of_next(of_server, key_of(9)) == 200);
-    seats.erase(key_of(9));
+    CHECK(percent_of_next(of_server, prober_key(9)) == 200);
+    seats.erase(prober_key(9));
     LinkProbe probe = probe_after_a_round();
-    CHECK(percent_of_next(probe, key_of(1)) == 120);
-    seats[key_of(1)] = seat_of(8, 1'100'000);
-    CHECK(percent_of_next(probe, key_of(1)) == 200);
+    CHECK(percent_of_next(probe, prober_key(1)) == 120);
+    seats[prober_key(1)] = seat_of(8, 1'100'000);
+    CHECK(percent_of_next(probe, prober_key(1)) == 200);
     for (std::uint32_t k = 0; k < LinkProbe::kFirstPause; ++k) REQUIRE_FALSE(play(probe, seats));
-    CHECK(percent_of_next(probe, key_of(2)) == 120);
+    CHECK(percent_of_next(probe, prober_key(2)) == 120);
 }
 
 TEST_CASE("a probe in a cancelled round has found nothing", "[averaging]") {
     LinkProbe probe = probe_after_a_round();
     auto seats = swarm();
-    REQUIRE(probe.next(seats)->peer == key_of(9));
+    REQUIRE(probe.next(seats)->peer == prober_key(9));
     probe.planned(true);  // never decided
-    seats[key_of(9)] = seat_of(0, 3'000'000);
+    seats[prober_key(9)] = seat_of(0, 3'000'000);
     CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
     // So has one whose peer has left.
-    seats.erase(key_of(1));
+    seats.erase(prober_key(1));
     CHECK(rounds_without(probe, seats) == 2 * LinkProbe::kFirstPause);
 }
 
@@ -157,16 +157,17 @@ TEST_CASE("a plan with a probe gives the peer more and expects what the claims a
         return wire::chunks_of(plan, wire::index_of(plan, peer));
     };
     const auto usual = make_plan(rules, {}, 1, {}, seats, {});
-    const auto probed = make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{key_of(9), 200});
+    const auto probed = make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{prober_key(9), 200});
     REQUIRE((usual && probed));
     CHECK_FALSE(usual->is_probed);
     REQUIRE(probed->is_probed);
-    CHECK(chunks_of(probed->plan, key_of(9)) > chunks_of(usual->plan, key_of(9)));
+    CHECK(chunks_of(probed->plan, prober_key(9)) > chunks_of(usual->plan, prober_key(9)));
     CHECK(probed->expected > usual->expected);
     CHECK(probed->expected < 2 * usual->expected);
-    CHECK_FALSE(make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{key_of(200), 200})->is_probed);
+    CHECK_FALSE(
+        make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{prober_key(200), 200})->is_probed);
     rules.elements = 50'000;  // a round far below a second
-    CHECK_FALSE(make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{key_of(9), 200})->is_probed);
+    CHECK_FALSE(make_plan(rules, {}, 1, {}, seats, {}, ProbedLink{prober_key(9), 200})->is_probed);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 
 using Phase = Member::Phase;
 
-struct Bench : TrainerBench {
-    explicit Bench(Attendance attendance, std::uint32_t every = 1) : TrainerBench(false) {
+struct AttendingBench : TrainerBench {
+    explicit AttendingBench(Attendance attendance, std::uint32_t every = 1) : TrainerBench(false) {
         assign(attendance, every);
     }
     void assign(Attendance attendance, std::uint32_t every = 1) {
@@ -33,7 +33,7 @@ struct Bench : TrainerBench {
 
 TEST_CASE("a trainer that is called when done stops after a micro-batch and holds it",
           "[averaging]") {
-    Bench bench{Attendance::kWhenDone};
+    AttendingBench bench{Attendance::kWhenDone};
     const auto limits = bench.acted<action::Overlap>();
     REQUIRE(limits.size() == 1);
     CHECK(limits[0].most == Samples{1});
@@ -49,7 +49,7 @@ TEST_CASE("a trainer that is called when done stops after a micro-batch and hold
 
 TEST_CASE("a micro-batch that takes several rounds counts once, in the round after it",
           "[averaging]") {
-    Bench bench{Attendance::kWhenDone};
+    AttendingBench bench{Attendance::kWhenDone};
     bench.acted<action::Freeze>();
     bench.miss();  // the trainer still computes
     CHECK(bench.acted<action::Freeze>().size() == 1);
@@ -80,7 +80,7 @@ TEST_CASE("a micro-batch that takes several rounds counts once, in the round aft
 }
 
 TEST_CASE("samples that are too old are dropped, with a word", "[averaging]") {
-    Bench bench{Attendance::kWhenDone};
+    AttendingBench bench{Attendance::kWhenDone};
     for (std::uint32_t k = 0; k <= wire::kMaxStaleSteps; ++k) bench.miss();
     bench.hand_over(8);
     bench.acted<action::Note>();
@@ -94,7 +94,7 @@ TEST_CASE("samples that are too old are dropped, with a word", "[averaging]") {
 TEST_CASE("a held contribution outlives a state that is loaded, unless it may have been counted",
           "[averaging]") {
     const bool is_offered = GENERATE(false, true);
-    Bench bench{Attendance::kWhenDone};
+    AttendingBench bench{Attendance::kWhenDone};
     bench.progress(8);
     bench.hand_over(8);
     if (is_offered) bench.call();
@@ -106,7 +106,7 @@ TEST_CASE("a held contribution outlives a state that is loaded, unless it may ha
 }
 
 TEST_CASE("a trainer in some rounds keeps its sum over the others", "[averaging]") {
-    Bench bench{Attendance::kSomeRounds, 3};
+    AttendingBench bench{Attendance::kSomeRounds, 3};
     bench.progress(8);
     bench.miss();
     bench.follow(0);
@@ -124,7 +124,7 @@ TEST_CASE("a trainer in some rounds keeps its sum over the others", "[averaging]
 
 TEST_CASE("a trainer that only reduces joins without samples, and one that rests does nothing",
           "[averaging]") {
-    Bench bench{Attendance::kReduceOnly};
+    AttendingBench bench{Attendance::kReduceOnly};
     bench.progress(8);  // the micro-batch that was being computed counts
     bench.call();
     bench.hand_over(8);
@@ -145,7 +145,7 @@ TEST_CASE("a trainer that only reduces joins without samples, and one that rests
 }
 
 TEST_CASE("an assignment says why, once, and ends with its term", "[averaging]") {
-    Bench bench{Attendance::kEveryRound};
+    AttendingBench bench{Attendance::kEveryRound};
     bench.acted<action::TurnChanged>();
     const wire::Assignment rest{.term = bench.term,
                                 .attendance = Attendance::kRest,

@@ -15,14 +15,14 @@ namespace {
 
 using Phase = Member::Phase;
 
-struct Bench : TrainerBench {
-    Bench() : TrainerBench(true) {}
+struct MemberOverlapBench : TrainerBench {
+    MemberOverlapBench() : TrainerBench(true) {}
 };
 
 }  // namespace
 
 TEST_CASE("with overlap the trainer goes on once its contribution is frozen", "[averaging]") {
-    Bench bench;
+    MemberOverlapBench bench;
     CHECK(bench.acted<action::Work>().size() == 1);
     bench.call();
     REQUIRE(bench.acted<action::Freeze>().size() == 1);
@@ -55,7 +55,7 @@ TEST_CASE("with overlap the trainer goes on once its contribution is frozen", "[
 
 TEST_CASE("with overlap a trainer without a coordinator holds its contribution and stops",
           "[averaging]") {
-    Bench bench;
+    MemberOverlapBench bench;
     bench.member.hold(bench.out);
     bench.hand_over(20);
     CHECK(bench.acted<action::Overlap>().empty());
@@ -67,7 +67,7 @@ TEST_CASE("with overlap a trainer without a coordinator holds its contribution a
 }
 
 TEST_CASE("with overlap a cancelled round leaves both sums as they are", "[averaging]") {
-    Bench bench;
+    MemberOverlapBench bench;
     bench.call();
     SECTION("while the trainer finishes its micro-batch") {
         bench.cancel();
@@ -107,7 +107,7 @@ TEST_CASE("with overlap a cancelled round leaves both sums as they are", "[avera
 }
 
 TEST_CASE("with overlap a sum outlives one round that was missed", "[averaging]") {
-    Bench bench;
+    MemberOverlapBench bench;
     SECTION("of a trainer that was not called") {
         bench.progress(8);
         bench.decide(bench.plan(std::nullopt));
@@ -151,7 +151,7 @@ TEST_CASE("with overlap a sum outlives one round that was missed", "[averaging]"
 }
 
 TEST_CASE("with overlap a sum is dropped with the state that is replaced", "[averaging]") {
-    Bench bench;
+    MemberOverlapBench bench;
     SECTION("by one that is loaded") {
         bench.progress(8);
         bench.decide(bench.plan(std::nullopt));
@@ -185,7 +185,7 @@ TEST_CASE("with overlap a sum is dropped with the state that is replaced", "[ave
 }
 
 TEST_CASE("with overlap nothing is computed for a round that will not come", "[averaging]") {
-    Bench bench;
+    MemberOverlapBench bench;
     for (std::uint64_t step = 0; step + 2 < 100; ++step) {
         bench.pass_round(1);
         bench.reach(step + 1);

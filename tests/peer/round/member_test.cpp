@@ -16,12 +16,11 @@
 using namespace dedloc;
 using namespace dedloc::round;
 using namespace std::chrono_literals;
-using Bench = MemberBench;
 
 TEST_CASE("a member keeps its former average when a later coordinator averages again",
           "[averaging]") {
     // The first plan's record may have one vote already; then it must be proposed again.
-    Bench bench;
+    MemberBench bench;
     const wire::Plan first = bench.plan(1, false);
     bench.follow(first);
     const auto first_average = bench.ready();
@@ -55,7 +54,7 @@ TEST_CASE("a member keeps its former average when a later coordinator averages a
 
 TEST_CASE("a member does not follow a plan that is wrong about whether it receives",
           "[averaging]") {
-    Bench bench;
+    MemberBench bench;
     wire::Plan plan = bench.plan(1, false);
     plan.members.front().receives = false;
     bench.follow(plan);
@@ -68,7 +67,7 @@ TEST_CASE("only a contribution that was averaged changes the residual", "[averag
     // The norm is 0.4, so the scale is 2⁻¹⁶; near 0.1 the halves are 4 units apart.
     constexpr float kNumber = 0.1F;
     constexpr float kSent = 6'552 * 0x1p-16F;
-    Bench bench{Codec::kFp16, kNumber};
+    MemberBench bench{Codec::kFp16, kNumber};
     REQUIRE(bench.member.residual() == nullptr);
     const wire::Plan first = bench.plan(1, false);
     bench.follow(first);
@@ -128,7 +127,7 @@ Contribution nothing() {
 TEST_CASE("the loss sum of a diverged model is cut to what others accept", "[averaging]") {
     for (const double loss_sum : {1e30, std::numeric_limits<double>::infinity(),
                                   std::numeric_limits<double>::quiet_NaN()}) {
-        Bench bench;
+        MemberBench bench;
         bench.decide(bench.plan(1, false), {});
         bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
         bench.out = {};
@@ -145,7 +144,7 @@ TEST_CASE("the loss sum of a diverged model is cut to what others accept", "[ave
 }
 
 TEST_CASE("a cancelled round leaves the contribution to the next call", "[averaging]") {
-    Bench bench;
+    MemberBench bench;
     bench.decide(bench.plan(1, false), {});
     bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
     bench.out = {};
@@ -190,7 +189,7 @@ TEST_CASE("a cancelled round leaves the contribution to the next call", "[averag
 
 TEST_CASE("without a coordinator a member holds its contribution for the first call",
           "[averaging]") {
-    Bench bench;
+    MemberBench bench;
     bench.decide(bench.plan(1, false), {});
     bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
     REQUIRE(bench.member.phase() == Member::Phase::kWorking);
@@ -216,7 +215,7 @@ TEST_CASE("without a coordinator a member holds its contribution for the first c
 
 TEST_CASE("a call that arrives during a hold is answered once the contribution is frozen",
           "[averaging]") {
-    Bench bench;
+    MemberBench bench;
     bench.decide(bench.plan(1, false), {});
     bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
     bench.out = {};
@@ -229,10 +228,10 @@ TEST_CASE("a call that arrives during a hold is answered once the contribution i
 }
 
 TEST_CASE("a join carries the exponent of its contribution", "[averaging]") {
-    CHECK(Bench{}.exponent() == 0);
-    CHECK(Bench{Codec::kBf16}.exponent() == 0);
-    CHECK(Bench{Codec::kInt8, 127.0F}.exponent() == 127);
-    Bench bench{Codec::kFp16};
+    CHECK(MemberBench{}.exponent() == 0);
+    CHECK(MemberBench{Codec::kBf16}.exponent() == 0);
+    CHECK(MemberBench{Codec::kInt8, 127.0F}.exponent() == 127);
+    MemberBench bench{Codec::kFp16};
     CHECK(bench.exponent() != 0);
     bench.decide(bench.plan(1, false), {});
     bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
@@ -242,7 +241,7 @@ TEST_CASE("a join carries the exponent of its contribution", "[averaging]") {
 }
 
 TEST_CASE("a plan that cuts int8 blocks is ignored", "[averaging]") {
-    Bench bench{Codec::kInt8};
+    MemberBench bench{Codec::kInt8};
     wire::Plan plan = bench.plan(1, false);
     REQUIRE(plan.chunk_elements % wire::kInt8BlockElements != 0);
     bench.follow(plan);
@@ -254,7 +253,7 @@ TEST_CASE("a plan that cuts int8 blocks is ignored", "[averaging]") {
 
 TEST_CASE("a sender of pieces that cannot be averaged is reported once in each attempt",
           "[averaging]") {
-    Bench bench;
+    MemberBench bench;
     wire::Plan plan = bench.plan(1, true);
     bench.follow(plan);
     bench.out.messages.clear();
@@ -278,7 +277,7 @@ TEST_CASE("a sender of pieces that cannot be averaged is reported once in each a
 }
 
 TEST_CASE("chunks that are of no use do not put off a complaint", "[averaging]") {
-    Bench bench;
+    MemberBench bench;
     const wire::Plan plan = bench.plan(1, true);
     bench.follow(plan);
     bench.out.messages.clear();

@@ -38,7 +38,7 @@ TEST_CASE("a plan amended at any moment ends with the mean of the remaining cont
             for (std::uint64_t i = 0; i < moves; ++i) exchange.move();
             const auto& members = exchange.plan().members;
             const PeerKey victim = members[random.below(members.size())].peer;
-            if (victim == key_of(0)) continue;
+            if (victim == peer_key(0)) continue;
             const bool is_lost = random.below(2) == 0;
             exchange.amend(is_lost ? std::set{victim} : std::set<PeerKey>{},
                            is_lost ? std::set<PeerKey>{} : std::set{victim});
@@ -73,7 +73,7 @@ TEST_CASE("moving the chunks of a lost aggregator keeps every average that has a
         INFO("seed " << seed);
         Exchange exchange{seed, 20'000, 6};
         for (const wire::PlanMember& member : std::vector(exchange.plan().members)) {
-            if (member.samples != Samples{0} || member.peer == key_of(0)) continue;
+            if (member.samples != Samples{0} || member.peer == peer_key(0)) continue;
             exchange.finish();
             const auto before = exchange.plan();
             REQUIRE(exchange.amend({member.peer}, {}));
@@ -89,7 +89,7 @@ TEST_CASE("moving the chunks of a lost aggregator keeps every average that has a
 TEST_CASE("invalid chunks never become part of an average", "[averaging]") {
     Exchange exchange{7, 3'000, 4};
     const wire::Plan plan = exchange.plan();
-    Reduction& member = exchange.reduction(key_of(0));
+    Reduction& member = exchange.reduction(peer_key(0));
     const wire::Chunk good{.phase = wire::Phase::kGather,
                            .sum_id = wire::sum_id_of(plan),
                            .chunk = 0,
@@ -102,8 +102,8 @@ TEST_CASE("invalid chunks never become part of an average", "[averaging]") {
     const auto give = [&](auto change) {
         wire::Chunk chunk = good;
         change(chunk);
-        member.take(key_of(1), std::move(chunk));
-        member.take(key_of(9), good);  // no member
+        member.take(peer_key(1), std::move(chunk));
+        member.take(peer_key(9), good);  // no member
     };
     give([](auto& c) { c.sum_id ^= 1; });
     give([](auto& c) { c.chunk_elements /= 2; });
@@ -114,10 +114,10 @@ TEST_CASE("invalid chunks never become part of an average", "[averaging]") {
     for (std::uint32_t c = 0; c * plan.chunk_elements < 3'000; ++c) {
         wire::Chunk own = good;
         own.phase = wire::Phase::kScatter;
-        own.sum_id = plan.members[wire::index_of(plan, key_of(0))].contribution_id;
+        own.sum_id = plan.members[wire::index_of(plan, peer_key(0))].contribution_id;
         own.chunk = c;
         own.elements = numbers_of(c);
-        member.take(key_of(0), std::move(own));
+        member.take(peer_key(0), std::move(own));
     }
     // Averages from a member that does not reduce them, and from the reducer in another codec.
     for (const wire::ChunkRange& range : plan.ranges) {
@@ -178,14 +178,14 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
     constexpr std::uint32_t kLarge = 340;
     const std::uint64_t elements = kChunks * 16;
     wire::Plan plan;
-    plan.term = {.number = 1, .coordinator = key_of(0)};
+    plan.term = {.number = 1, .coordinator = peer_key(0)};
     plan.attempt = 1;
     plan.elements = elements;
     plan.chunk_elements = 16;
     std::vector<std::uint32_t> parts{10, kLarge, 10, 10, 10, 10, 10};
     std::uint32_t next = 0;
     for (std::uint32_t k = 0; k < parts.size(); ++k) {
-        plan.members.push_back({.peer = key_of(k),
+        plan.members.push_back({.peer = peer_key(k),
                                 .samples = Samples{1},
                                 .loss_sum = 0,
                                 .contribution_id = 1,
@@ -197,13 +197,13 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
                            .loss_sum = 0,
                            .is_finite = true,
                            .sum = std::make_shared<FloatVector>(elements, 1.0f)};
-    Reduction sender{elements, Codec::kFp32, key_of(0), 0};
+    Reduction sender{elements, Codec::kFp32, peer_key(0), 0};
     sender.follow(plan, Encoder{Codec::kFp32, own, nullptr});
     // No reducer gets further ahead of its proportional part than one chunk for each reducer.
     std::vector<std::uint32_t> given(parts.size(), 0);
     std::uint32_t all = 0;
     const auto ask = [&](std::uint32_t k) {
-        const bool is_given = sender.next(key_of(k)).has_value();
+        const bool is_given = sender.next(peer_key(k)).has_value();
         given[k] += is_given ? 1 : 0;
         all += is_given ? 1 : 0;
         return is_given;
@@ -233,7 +233,7 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
         }
         CHECK(given[2] < parts[2]);
         sender.release_all();
-        CHECK(sender.take_released() == std::vector{key_of(2)});
+        CHECK(sender.take_released() == std::vector{peer_key(2)});
         while (ask(2)) {
         }
         CHECK(given[2] == parts[2]);

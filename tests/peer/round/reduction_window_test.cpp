@@ -23,14 +23,14 @@ constexpr std::uint32_t kSecond = 1;
 constexpr std::uint32_t kSlow = 2;
 
 /// A round in which all contribute, and two members reduce three quarters and a quarter.
-struct Round {
-    explicit Round(std::uint64_t window) {
-        plan.term = {.number = 1, .coordinator = key_of(0)};
+struct WindowedRound {
+    explicit WindowedRound(std::uint64_t window) {
+        plan.term = {.number = 1, .coordinator = peer_key(0)};
         plan.attempt = 1;
         plan.elements = kElements;
         plan.chunk_elements = kChunkElements;
         for (std::uint32_t k = 0; k < kMembers; ++k) {
-            plan.members.push_back({.peer = key_of(k),
+            plan.members.push_back({.peer = peer_key(k),
                                     .samples = Samples{1},
                                     .loss_sum = 0,
                                     .contribution_id = 1,
@@ -42,17 +42,17 @@ struct Round {
                                    .loss_sum = 0,
                                    .is_finite = true,
                                    .sum = std::make_shared<FloatVector>(kElements, 1.0f)};
-            members.push_back(std::make_unique<Reduction>(kElements, Codec::kFp32, key_of(k), 0,
+            members.push_back(std::make_unique<Reduction>(kElements, Codec::kFp32, peer_key(k), 0,
                                                           nullptr, window));
             members.back()->follow(plan, Encoder{Codec::kFp32, own, nullptr});
         }
     }
     /// Delivers the next chunk from one member to another; false: none may be sent.
     bool send(std::uint32_t from, std::uint32_t to) {
-        const auto due = members[from]->next(key_of(to));
+        const auto due = members[from]->next(peer_key(to));
         if (!due) return false;
         if (due->phase == wire::Phase::kScatter) ++slices[{from, to}];
-        members[to]->take(key_of(from), members[from]->body(*due));
+        members[to]->take(peer_key(from), members[from]->body(*due));
         return true;
     }
     /// All but the slow contributor send what they may.
@@ -80,7 +80,7 @@ struct Round {
 
 TEST_CASE("a slow contributor makes a reducer keep a window of each other one", "[averaging]") {
     constexpr std::uint32_t kWindow = 16;
-    Round round{kWindow * kChunkBytes};
+    WindowedRound round{kWindow * kChunkBytes};
     std::uint32_t turns = 0;
     for (round.send_all(); !round.is_complete(); round.send_all()) {
         for (const std::uint32_t to : {kFirst, kSecond}) {
@@ -110,7 +110,7 @@ TEST_CASE("a slow contributor makes a reducer keep a window of each other one", 
 
 TEST_CASE("of contributors that are equally slow none is the slowest", "[averaging]") {
     constexpr std::uint32_t kWindow = 16;
-    Round round{kWindow * kChunkBytes};
+    WindowedRound round{kWindow * kChunkBytes};
     const Reduction& reducer = *round.members[kFirst];
     for (int turn = 0; turn < 4; ++turn) {
         for (std::uint32_t from = 1; from < kMembers; ++from) REQUIRE(round.send(from, kFirst));
@@ -123,11 +123,11 @@ TEST_CASE("of contributors that are equally slow none is the slowest", "[averagi
 
 TEST_CASE("a reducer whose averages do not come does not delay the slices for the others",
           "[averaging]") {
-    Round round{16 * kChunkBytes};
+    WindowedRound round{16 * kChunkBytes};
     // The first reducer, with three quarters of the vector, sends nothing back.
     const std::uint32_t fast = 3;
     const auto ask = [&](std::uint32_t to) {
-        return round.members[fast]->next(key_of(to)).has_value();
+        return round.members[fast]->next(peer_key(to)).has_value();
     };
     std::uint32_t first = 0;
     std::uint32_t second = 0;
@@ -144,13 +144,13 @@ TEST_CASE("a reducer whose averages do not come does not delay the slices for th
     for (const std::uint32_t chunk : {301U, 300U}) {
         CHECK(round.members[fast]->take_opened().empty());
         round.members[fast]->take(
-            key_of(kSecond), {.phase = wire::Phase::kGather,
-                              .sum_id = round.members[fast]->sum_id(),
-                              .chunk = chunk,
-                              .chunk_elements = kChunkElements,
-                              .elements = SharedSlice<float>{FloatVector(kChunkElements, 1.0f)}});
+            peer_key(kSecond), {.phase = wire::Phase::kGather,
+                                .sum_id = round.members[fast]->sum_id(),
+                                .chunk = chunk,
+                                .chunk_elements = kChunkElements,
+                                .elements = SharedSlice<float>{FloatVector(kChunkElements, 1.0f)}});
     }
-    CHECK(round.members[fast]->take_opened() == std::vector{key_of(kSecond)});
+    CHECK(round.members[fast]->take_opened() == std::vector{peer_key(kSecond)});
     send();
     CHECK(first == 16);
     CHECK(second == 18);

@@ -13,7 +13,7 @@ using namespace dedloc::round;
 
 namespace {
 
-PeerKey key_of(std::size_t k) {
+PeerKey sender_key(std::size_t k) {
     PeerKey key;
     key.bytes.fill(static_cast<std::byte>(k + 1));
     return key;
@@ -21,31 +21,31 @@ PeerKey key_of(std::size_t k) {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint32_t kChunk = 128;  // two int8 blocks
-constexpr std::uint32_t kChunks = 4;
+constexpr std::uint32_t kFewChunks = 4;
 
 /// One member reduces everything; three others send it their contributions.
 struct Refusing {
     explicit Refusing(Codec its_codec)
         : codec(its_codec),
-          reducer(kChunk * kChunks, its_codec, key_of(0), std::uint64_t{1} << 30) {}
+          reducer(kChunk * kFewChunks, its_codec, sender_key(0), std::uint64_t{1} << 30) {}
 
     /// Starts the round with these senders and the exponents in their Joins.
     wire::Plan plan(std::vector<std::size_t> senders, std::uint32_t attempt = 1) const {
         wire::Plan plan;
-        plan.term = {.number = 1, .coordinator = key_of(0)};
+        plan.term = {.number = 1, .coordinator = sender_key(0)};
         plan.attempt = attempt;
-        plan.elements = kChunk * kChunks;
+        plan.elements = kChunk * kFewChunks;
         plan.chunk_elements = kChunk;
-        plan.members.push_back({.peer = key_of(0), .samples = Samples{0}, .receives = true});
+        plan.members.push_back({.peer = sender_key(0), .samples = Samples{0}, .receives = true});
         for (const std::size_t k : senders) {
-            plan.members.push_back({.peer = key_of(k),
+            plan.members.push_back({.peer = sender_key(k),
                                     .samples = Samples{2},
                                     .loss_sum = 0,
                                     .contribution_id = contribution_id_of(k),
                                     .receives = true,
                                     .exponent = exponent()});
         }
-        plan.ranges = {{.member = PeerIndex{0}, .first_chunk = 0, .last_chunk = kChunks}};
+        plan.ranges = {{.member = PeerIndex{0}, .first_chunk = 0, .last_chunk = kFewChunks}};
         return plan;
     }
     std::uint8_t exponent() const {
@@ -81,14 +81,14 @@ struct Refusing {
     void give(std::size_t from, std::uint32_t chunk, Change change) {
         wire::Chunk given = piece(from, chunk);
         change(given);
-        reducer.take(key_of(from), std::move(given));
+        reducer.take(sender_key(from), std::move(given));
         reducer.check_invariants();
     }
     void give(std::size_t from, std::uint32_t chunk) {
         give(from, chunk, [](auto&) {});
     }
     void give_all(std::size_t from) {
-        for (std::uint32_t c = 0; c < kChunks; ++c) give(from, c);
+        for (std::uint32_t c = 0; c < kFewChunks; ++c) give(from, c);
     }
     using Members = std::vector<std::uint32_t>;
 
@@ -144,7 +144,7 @@ TEST_CASE("a sender of numbers that are not finite is refused and reported", "[a
         round.follow(round.plan({1, 3}, 2));
         CHECK(round.reducer.refused_senders().empty());
         REQUIRE(round.reducer.is_complete());
-        CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
+        CHECK(*round.reducer.average() == FloatVector(kChunk * kFewChunks, 3.0F));
     }
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("the sum of the largest pieces that are accepted is finite", "[averagi
     Refusing round{Codec::kFp32};
     round.follow(round.plan(senders));
     for (const std::size_t k : senders) {
-        for (std::uint32_t c = 0; c < kChunks; ++c) {
+        for (std::uint32_t c = 0; c < kFewChunks; ++c) {
             round.give(k, c, [](auto& chunk) { spoil(chunk, std::nextafter(0x1p117F, 0.0F)); });
         }
     }
@@ -168,14 +168,14 @@ TEST_CASE("averages that are not finite are refused, and their reducer is named"
     wire::Plan plan = round.plan({1});
     std::swap(plan.members[0].samples, plan.members[1].samples);
     plan.members[0].contribution_id = 7;
-    Reduction receiver{kChunk * kChunks, Codec::kFp32, key_of(1), std::uint64_t{1} << 30};
+    Reduction receiver{kChunk * kFewChunks, Codec::kFp32, sender_key(1), std::uint64_t{1} << 30};
     receiver.follow(plan, Encoder{});
     const auto take = [&](std::uint32_t c, float number) {
         wire::Chunk chunk = round.piece(0, c);
         chunk.phase = wire::Phase::kGather;
         chunk.sum_id = wire::sum_id_of(plan);
         spoil(chunk, number);
-        return receiver.take(key_of(0), chunk);
+        return receiver.take(sender_key(0), chunk);
     };
     CHECK(take(0, 1.0F) == Reduction::Taken::kPlaced);
     CHECK(receiver.refused_reducers().empty());
@@ -198,7 +198,7 @@ TEST_CASE("averages with a refused sender's pieces stay until it is left out", "
     CHECK(round.reducer.missing_senders() == Refusing::Members{2});
     round.follow(round.plan({1}, 2));
     REQUIRE(round.reducer.is_complete());
-    CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
+    CHECK(*round.reducer.average() == FloatVector(kChunk * kFewChunks, 3.0F));
 }
 
 TEST_CASE("a sender with a new contribution id is not refused for its former pieces",
@@ -212,7 +212,7 @@ TEST_CASE("a sender with a new contribution id is not refused for its former pie
     round.give_all(1);
     round.give_all(2);
     REQUIRE(round.reducer.is_complete());
-    CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
+    CHECK(*round.reducer.average() == FloatVector(kChunk * kFewChunks, 3.0F));
 }
 
 TEST_CASE("halves are refused if they are not finite or have another exponent than the join",
@@ -281,7 +281,7 @@ TEST_CASE("pieces that arrive before their plan are judged with the plan", "[ave
     CHECK_FALSE(round.reducer.is_reduced());
     round.follow(round.plan({1}, 2));
     REQUIRE(round.reducer.is_complete());
-    CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
+    CHECK(*round.reducer.average() == FloatVector(kChunk * kFewChunks, 3.0F));
 }
 
 TEST_CASE("a piece with another member's contribution id refuses only its sender", "[averaging]") {
@@ -289,7 +289,7 @@ TEST_CASE("a piece with another member's contribution id refuses only its sender
     round.follow(round.plan({1, 2}));
     wire::Chunk forged = round.piece(1, 0);  // carries the contribution id of the first sender
     spoil(forged, kNaN);
-    round.reducer.take(key_of(2), forged);
+    round.reducer.take(sender_key(2), forged);
     CHECK(round.reducer.refused_senders().empty());
     round.give_all(1);
     round.give_all(2);
@@ -299,8 +299,8 @@ TEST_CASE("a piece with another member's contribution id refuses only its sender
 TEST_CASE("chunks ahead of their plan are bounded, and the senders that hold most lose theirs",
           "[averaging]") {
     // So many elements, and 64 a chunk: half as many as one sender may have kept.
-    constexpr std::uint64_t kHalf = kChunk * kChunks + 16'384 * 64;
-    constexpr std::uint64_t kFlood = 2 * kHalf / (kChunk + 64) - kChunks;
+    constexpr std::uint64_t kHalf = kChunk * kFewChunks + 16'384 * 64;
+    constexpr std::uint64_t kFlood = 2 * kHalf / (kChunk + 64) - kFewChunks;
     Refusing round{Codec::kFp32};
     const std::size_t honest = 1;
     const std::vector<std::size_t> liars{2, 3, 4};
@@ -308,9 +308,9 @@ TEST_CASE("chunks ahead of their plan are bounded, and the senders that hold mos
     for (const std::size_t liar : liars) round.give_all(liar);
     for (std::uint32_t k = 0; k < kFlood; ++k) {
         for (const std::size_t liar : liars) {
-            wire::Chunk chunk = round.piece(liar, k % kChunks);
+            wire::Chunk chunk = round.piece(liar, k % kFewChunks);
             chunk.sum_id = 1'000 + k;
-            round.reducer.take(key_of(liar), std::move(chunk));
+            round.reducer.take(sender_key(liar), std::move(chunk));
         }
     }
     round.reducer.check_invariants();

@@ -12,9 +12,9 @@ using namespace dedloc::round;
 
 namespace {
 
-constexpr std::uint64_t kMegabit = 125'000;
+constexpr std::uint64_t kBytesPerMbit = 125'000;
 
-PeerKey key_of(std::size_t number) {
+PeerKey member_key(std::size_t number) {
     PeerKey key;
     key.bytes[0] = static_cast<std::byte>(number >> 8);
     key.bytes[1] = static_cast<std::byte>(number & 255);
@@ -22,13 +22,13 @@ PeerKey key_of(std::size_t number) {
 }
 
 /// Member 3 coordinates; every second member reduces, with these Mbit/s.
-struct Round {
-    Round(std::size_t members, std::uint64_t own_mbit, std::uint64_t reducers_mbit) {
-        plan.term.coordinator = key_of(3);
+struct RelayedRound {
+    RelayedRound(std::size_t members, std::uint64_t own_mbit, std::uint64_t reducers_mbit) {
+        plan.term.coordinator = member_key(3);
         for (std::uint32_t k = 0; k < members; ++k) {
-            plan.members.push_back({key_of(k), Samples{0}});
+            plan.members.push_back({member_key(k), Samples{0}});
             const std::uint64_t mbit = k == 3 ? own_mbit : reducers_mbit;
-            seats[key_of(k)].join.emplace().upload = known_bandwidth(mbit * kMegabit);
+            seats[member_key(k)].join.emplace().upload = known_bandwidth(mbit * kBytesPerMbit);
             if (k % 2 == 1) plan.ranges.push_back({PeerIndex{k}, k / 2, k / 2 + 1});
         }
         veterans = veterans_of(plan);
@@ -47,22 +47,22 @@ struct Round {
 }  // namespace
 
 TEST_CASE("a small round has no relays, nor has one with a fast coordinator", "[round]") {
-    CHECK(Round(wire::kMaxVoters, 10, 1'000).plan.relays.empty());
-    CHECK(Round(300, 10'000, 100).plan.relays.empty());
-    CHECK_FALSE(Round(300, 10, 100).plan.relays.empty());
+    CHECK(RelayedRound(wire::kMaxVoters, 10, 1'000).plan.relays.empty());
+    CHECK(RelayedRound(300, 10'000, 100).plan.relays.empty());
+    CHECK_FALSE(RelayedRound(300, 10, 100).plan.relays.empty());
 }
 
 TEST_CASE("relays are reducers, the fastest, and never the coordinator", "[round]") {
-    Round round(1'000, 100, 20);
+    RelayedRound round(1'000, 100, 20);
     for (const std::uint32_t k : {101u, 301u, 555u}) {
-        round.seats[key_of(k)].join->upload = Bandwidth{1'000 * kMegabit};
+        round.seats[member_key(k)].join->upload = Bandwidth{1'000 * kBytesPerMbit};
     }
     round.plan.relays = choose_relays(round.plan, round.seats, round.veterans);
     CHECK(round.plan.relays == std::vector<std::uint32_t>{101, 301, 555});
-    round.seats[key_of(301)].is_lost = true;
+    round.seats[member_key(301)].is_lost = true;
     CHECK(choose_relays(round.plan, round.seats, round.veterans) ==
           std::vector<std::uint32_t>{101, 555});
-    const Round even(1'000, 100, 20);
+    const RelayedRound even(1'000, 100, 20);
     CHECK(even.plan.relays.size() > 10);
     for (const std::uint32_t k : even.plan.relays) {
         CHECK(k % 2 == 1);
@@ -71,16 +71,17 @@ TEST_CASE("relays are reducers, the fastest, and never the coordinator", "[round
 }
 
 TEST_CASE("the coordinator itself sends to members that were not in the last round", "[round]") {
-    Round round(300, 10, 100);
-    round.veterans.members.erase(key_of(10));
-    CHECK(told_directly(round.plan, round.all(), round.seats, round.veterans).contains(key_of(10)));
+    RelayedRound round(300, 10, 100);
+    round.veterans.members.erase(member_key(10));
+    CHECK(told_directly(round.plan, round.all(), round.seats, round.veterans)
+              .contains(member_key(10)));
     CHECK(choose_relays(round.plan, round.seats, {}).empty());
 }
 
 TEST_CASE("every member is served by the coordinator or by one relay", "[round][property]") {
     Random random{1};
     for (int n = 0; n < 50; ++n) {
-        Round round(66 + random.below(900), 5 + random.below(100), 20 + random.below(1'000));
+        RelayedRound round(66 + random.below(900), 5 + random.below(100), 20 + random.below(1'000));
         for (const std::uint32_t k : round.plan.relays) {
             if (random.below(8) == 0) round.seats[round.plan.members[k].peer].is_lost = true;
         }

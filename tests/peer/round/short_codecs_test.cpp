@@ -14,26 +14,14 @@
 #include "peer/wire/limits.hpp"
 #include "tests/kernels/inputs.hpp"
 #include "tests/kernels/slow_codec.hpp"
+#include "tests/peer/round/coded.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
 
 namespace {
 
-Contribution contribution_of(FloatVector sum) {
-    return {.samples = Samples{1},
-            .loss_sum = 0,
-            .is_finite = true,
-            .sum = std::make_shared<FloatVector>(std::move(sum))};
-}
-
-FloatVector decoded(const wire::Elements& elements) {
-    FloatVector values(count_of(elements));
-    decode(elements, values);
-    return values;
-}
-
-bool have_equal_bits(const FloatVector& a, const FloatVector& b) {
+bool are_equal_or_nan(const FloatVector& a, const FloatVector& b) {
     return std::ranges::equal(a, b, [](float x, float y) {
         return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
                (std::isnan(x) && std::isnan(y));
@@ -82,14 +70,14 @@ wire::Elements any_piece(Random& random, Codec codec, std::size_t count) {
     return wire::Int8Blocks{.codes = std::move(codes), .exponents = std::move(exponents)};
 }
 
-constexpr std::size_t kLengths[]{1, 7, 63, 64, 65, 4'095, 4'096, 4'097, 8'193, 20'001};
+constexpr std::size_t kBlockLengths[]{1, 7, 63, 64, 65, 4'095, 4'096, 4'097, 8'193, 20'001};
 
 }  // namespace
 
 TEST_CASE("bf16 and int8 contributions and residuals have the bits of the formula", "[averaging]") {
     const Codec codec = GENERATE(Codec::kBf16, Codec::kInt8);
     for (const double huge : {1e-38, 1e-3, 1.0, 1e33}) {
-        for (const std::size_t count : kLengths) {
+        for (const std::size_t count : kBlockLengths) {
             INFO(name_of(codec) << ", " << huge << ", " << count);
             Feedback feedback{codec};
             FloatVector owed(count);
@@ -98,11 +86,11 @@ TEST_CASE("bf16 and int8 contributions and residuals have the bits of the formul
                 const Encoder encoder = feedback.freeze(contribution_of(sum));
                 const FloatVector x = sum_of(sum, owed);
                 const FloatVector expected = slowly_rounded(codec, x);
-                REQUIRE(have_equal_bits(decoded(encoder.piece(0, count)), expected));
+                REQUIRE(are_equal_or_nan(decoded(encoder.piece(0, count)), expected));
                 feedback.counted(encoder);
                 owed = sum_of(x, expected, -1);
                 REQUIRE(feedback.residual() != nullptr);
-                REQUIRE(have_equal_bits(*feedback.residual(), owed));
+                REQUIRE(are_equal_or_nan(*feedback.residual(), owed));
             }
         }
     }
@@ -111,7 +99,7 @@ TEST_CASE("bf16 and int8 contributions and residuals have the bits of the formul
 TEST_CASE("averages of bf16 and int8 have the bits of the formula for any pieces", "[averaging]") {
     const Codec codec = GENERATE(Codec::kBf16, Codec::kInt8);
     Random random{11};
-    for (const std::size_t count : kLengths) {
+    for (const std::size_t count : kBlockLengths) {
         for (const std::size_t senders : {1u, 2u, 3u, 9u}) {
             INFO(name_of(codec) << ", " << count << ", " << senders);
             std::vector<wire::Elements> pieces;
@@ -133,8 +121,8 @@ TEST_CASE("averages of bf16 and int8 have the bits of the formula for any pieces
                 std::ranges::any_of(sums, [&](float x) { return std::abs(x) > most; })) {
                 continue;
             }
-            REQUIRE(have_equal_bits(out, slowly_rounded(codec, sums)));
-            REQUIRE(have_equal_bits(decoded(encode(codec, nullptr, out, 0)), out));
+            REQUIRE(are_equal_or_nan(out, slowly_rounded(codec, sums)));
+            REQUIRE(are_equal_or_nan(decoded(encode(codec, nullptr, out, 0)), out));
         }
     }
 }
@@ -143,7 +131,7 @@ TEST_CASE("all values of bf16 and int8 are encoded again as they were", "[averag
     std::vector<std::uint16_t> bits(65'536);
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
     const FloatVector all = decoded(wire::Bfloats{.bits = bits});
-    REQUIRE(have_equal_bits(decoded(encode(Codec::kBf16, nullptr, all, 0)), all));
+    REQUIRE(are_equal_or_nan(decoded(encode(Codec::kBf16, nullptr, all, 0)), all));
     for (int exponent = 1; exponent <= wire::kMaxInt8Exponent; ++exponent) {
         std::vector<std::int8_t> codes;
         for (int code = -127; code <= 127; ++code) {

@@ -11,9 +11,6 @@ namespace {
 using namespace dedloc;
 using namespace dedloc::test;
 
-constexpr std::uint64_t kLeafElements = 65'536;  // 12 N bytes: three leaves
-const StepIndex k5{5};
-
 StepIndex plus(StepIndex step, std::uint64_t more) {
     return StepIndex{step.value() + more};
 }

@@ -10,7 +10,6 @@
 namespace dedloc::test {
 
 inline constexpr std::uint64_t kElements = 65'536;
-inline const StepIndex k5{5};
 inline const PeerKey kAsker{{std::byte{101}}};
 inline const PeerKey kOther{{std::byte{102}}};
 

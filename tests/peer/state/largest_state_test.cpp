@@ -17,8 +17,8 @@ namespace {
 
 using namespace dedloc;
 
-const StepIndex k5{5};
-const PeerKey kAsker{{std::byte{101}}};
+const StepIndex kHeldStep{5};
+const PeerKey kReader{{std::byte{101}}};
 constexpr std::uint64_t kBytes = std::uint64_t{48} << 30;
 
 /// Makes the bytes when they are read: zeros, but for numbers at the beginning of a few leaves.
@@ -57,31 +57,31 @@ struct LargestDonor {
     LargestDonor() {
         rules.elements = wire::kMaxElements;
         donor.begin(0);
-        own = {.has_state = true, .generation = 0, .step = k5, .state = taken.digest};
+        own = {.has_state = true, .generation = 0, .step = kHeldStep, .state = taken.digest};
         const StateCertificate proof{.generation = 0,
-                                     .step = k5,
+                                     .step = kHeldStep,
                                      .record = {},
                                      .state = taken.digest,
                                      .votes = {{.voter = {}, .signature = {}}}};
         donor.certified(now, proof, own, out);
     }
     wire::StateOffer offer() {
-        donor.queried(now, kAsker, 0, k5, {.has_state = false}, own, out);
+        donor.queried(now, kReader, 0, kHeldStep, {.has_state = false}, own, out);
         donor.snapshot_taken(now, taken, own, out);
         REQUIRE(out.messages.size() == 1);
         return std::get<wire::StateOffer>(out.messages.front().body);
     }
     Buffer leaf(const Digest& root, std::uint32_t index) {
-        donor.requested(now, kAsker, {.root = root, .leaf = index});
-        return donor.next(now, kAsker)->data;
+        donor.requested(now, kReader, {.root = root, .leaf = index});
+        return donor.next(now, kReader)->data;
     }
 
     RoundRules rules;
     const kernels::ThisThread workers;
     const std::shared_ptr<const AccountedBytes> bytes = std::make_shared<AccountedBytes>();
     const std::vector<Digest> leaves = AccountedBytes::leaves();
-    const event::SnapshotTaken taken{.step = k5,
-                                     .digest = state::state_digest(k5, leaves, kBytes),
+    const event::SnapshotTaken taken{.step = kHeldStep,
+                                     .digest = state::state_digest(kHeldStep, leaves, kBytes),
                                      .bytes = bytes,
                                      .leaves = leaves};
     state::Donor donor{rules, workers};
@@ -96,7 +96,7 @@ TEST_CASE("the largest state is given leaf by leaf, without a copy of it", "[sta
     LargestDonor world;
     const wire::StateOffer offer = world.offer();
     wire::Message message;
-    message.step = k5;
+    message.step = kHeldStep;
     message.body = offer;
     REQUIRE(wire::is_within_bounds(message));
     CHECK(offer.bytes == kBytes);
@@ -112,7 +112,7 @@ TEST_CASE("the largest state is given leaf by leaf, without a copy of it", "[sta
     }
     CHECK(world.leaf(list, 24).empty());
     const std::vector<Digest> leaves = state::digests_in(digests);
-    CHECK(state::state_digest(k5, leaves, offer.bytes) == world.taken.digest);
+    CHECK(state::state_digest(kHeldStep, leaves, offer.bytes) == world.taken.digest);
     CHECK(world.bytes->bytes_read == 0);
     for (const std::uint32_t leaf : {0u, 1u, 8'192u, 24'576u, 196'607u}) {
         CHECK(Digest{kernels::leaf_digest(world.leaf(world.taken.digest, leaf))} == leaves[leaf]);

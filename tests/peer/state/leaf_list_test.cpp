@@ -13,9 +13,6 @@ namespace {
 using namespace dedloc;
 using namespace dedloc::test;
 
-constexpr std::uint64_t kLeafElements = 65'536;  // 12 N bytes: three leaves
-const StepIndex k5{5};
-
 std::vector<Digest> some_digests(std::size_t count) {
     std::vector<Digest> digests(count);
     Random random{3};

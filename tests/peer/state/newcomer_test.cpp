@@ -10,21 +10,19 @@ using namespace dedloc::test;
 
 namespace {
 
-constexpr std::uint64_t kLeafElements = 65'536;
 /// Eight leaves of an average, 24 of a state.
-constexpr std::uint64_t kElements = 8 * kLeafElements;
-const StepIndex k5{5};
+constexpr std::uint64_t kEightLeaves = 8 * kLeafElements;
 
 /// A backbone that decides a round each second, and a new peer with a link to it that carries an
 /// average in `average_time` seconds.
 struct Joining {
     Joining(double average_time, Codec codec = Codec::kFp32, bool is_backbone = true)
-        : world(kElements, 31) {
+        : world(kEightLeaves, 31) {
         world.rules.codec = codec;
         Member& member = world.add_member(k5);
         member.is_backbone = is_backbone;
         if (is_backbone) member.donor.retain(state::rounds_of_a_state(world.rules));
-        member.bytes_per_second = 4.0 * kElements / average_time;
+        member.bytes_per_second = 4.0 * kEightLeaves / average_time;
         decide();
         world.aim_at(k5);
     }
@@ -36,7 +34,7 @@ struct Joining {
     }
     /// How many states' bytes the peer was sent.
     double states_sent() const {
-        return static_cast<double>(world.leaf_bytes) / (12.0 * kElements);
+        return static_cast<double>(world.leaf_bytes) / (12.0 * kEightLeaves);
     }
 
     TransferWorld world;
@@ -96,23 +94,23 @@ TEST_CASE("a peer that rested follows once its link is faster", "[state]") {
 TEST_CASE("leaves that wait for this peer's own link are requested once", "[state]") {
     for (const double mbit : {1., 2., 8.}) {
         INFO(mbit << " Mbit/s");
-        TransferWorld world{kElements, 36};
+        TransferWorld world{kEightLeaves, 36};
         for (int i = 0; i < 4; ++i) world.add_member(k5);
         world.download = mbit * 125'000;
         world.aim_at(k5);
         REQUIRE(world.run_until_current(120s));
-        CHECK(world.leaf_bytes == 12 * kElements);
+        CHECK(world.leaf_bytes == 12 * kEightLeaves);
         for (std::uint64_t rounds = 1; rounds <= 6; ++rounds) {
             world.advance();
             REQUIRE(world.run_until_current(60s));
-            CHECK(world.leaf_bytes == (12 + 4 * rounds) * kElements);
+            CHECK(world.leaf_bytes == (12 + 4 * rounds) * kEightLeaves);
         }
     }
 }
 
 TEST_CASE("averages of missed rounds travel in the run's codec", "[state]") {
     for (const Codec codec : {Codec::kFp32, Codec::kBf16}) {
-        TransferWorld world{kElements, 32};
+        TransferWorld world{kEightLeaves, 32};
         world.rules.codec = codec;
         world.history.round_to_bf16 = true;
         world.add_member(StepIndex{7});
@@ -121,7 +119,7 @@ TEST_CASE("averages of missed rounds travel in the run's codec", "[state]") {
         REQUIRE(world.run_until_current(10s));
         CHECK(world.rounds == std::vector{k5, StepIndex{6}});
         const double sent = codec == Codec::kFp32 ? 4 : 2;
-        CHECK(world.leaf_bytes == static_cast<std::uint64_t>(2 * sent * kElements));
+        CHECK(world.leaf_bytes == static_cast<std::uint64_t>(2 * sent * kEightLeaves));
     }
 }
 
@@ -147,7 +145,7 @@ TEST_CASE("a third state is not loaded when a backbone is lost in mid-round", "[
 
 TEST_CASE("a peer whose target is old does not load an old state of which a donor has a snapshot",
           "[state]") {
-    TransferWorld world{kElements, 37};
+    TransferWorld world{kEightLeaves, 37};
     Member& member = world.add_member(StepIndex{0});
     world.aim_at(StepIndex{0});
     REQUIRE(world.run_until_current(5s));
@@ -165,7 +163,7 @@ TEST_CASE("a peer whose target is old does not load an old state of which a dono
 }
 
 TEST_CASE("a peer without a donor asks at the first heartbeat that tells of one", "[state]") {
-    TransferWorld world{kElements, 33};
+    TransferWorld world{kEightLeaves, 33};
     Member& member = world.add_member(k5);
     member.own.has_state = false;
     world.aim_at(k5);
@@ -180,7 +178,7 @@ TEST_CASE("a peer without a donor asks at the first heartbeat that tells of one"
 
 TEST_CASE("a peer asks for a state at the first heartbeat that is too far ahead for rounds",
           "[state]") {
-    TransferWorld world{kElements, 35};
+    TransferWorld world{kEightLeaves, 35};
     world.start_at(k5);
     Member& member = world.add_member(StepIndex{6});
     member.own.has_state = false;
@@ -197,7 +195,7 @@ TEST_CASE("a peer asks for a state at the first heartbeat that is too far ahead 
 }
 
 TEST_CASE("heartbeats make a peer ask ten times a second at most", "[state]") {
-    TransferWorld world{kElements, 34};
+    TransferWorld world{kEightLeaves, 34};
     Member& forger = world.add_member(k5);
     forger.twist = [](wire::Body& body) {
         if (auto* offer = std::get_if<wire::StateOffer>(&body))

@@ -19,7 +19,7 @@ using formats::Optimizer;
 namespace {
 
 constexpr std::size_t kSteps = 20;
-constexpr std::size_t kElements = 21;
+constexpr std::size_t kFigureElements = 21;
 using Row = std::vector<double>;
 
 std::vector<TensorRange> tensors() {
@@ -33,7 +33,7 @@ std::vector<Row> rows_of(const std::string& name, std::size_t count) {
     std::ifstream file{DEDLOC_OPTIMIZER_FIGURES};
     REQUIRE(file.good());
     for (std::string line; line != name;) REQUIRE(std::getline(file, line));
-    std::vector<Row> rows(count, Row(kElements));
+    std::vector<Row> rows(count, Row(kFigureElements));
     for (Row& row : rows) {
         for (double& x : row) REQUIRE(file >> x);
     }

@@ -19,6 +19,11 @@ namespace dedloc::test {
 
 using namespace std::chrono_literals;
 
+/// The elements of a leaf of an average; a state has 12 bytes an element, so three leaves.
+inline constexpr std::uint64_t kLeafElements = 65'536;
+/// The step whose state is fetched.
+inline const StepIndex k5{5};
+
 /// The decided states, averages and records by step, made on first use.
 class History {
   public:

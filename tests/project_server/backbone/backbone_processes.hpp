@@ -38,6 +38,10 @@ inline constexpr std::uint64_t kElements = 78 * formats::kTensorAlignment;
 inline constexpr std::uint64_t kCheckpointEvery = 5;
 inline constexpr auto kTimeout = 60s;
 
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 inline formats::RunFile run_file(const PeerKey& project, const PeerKey& backbone,
                                  std::uint64_t steps, std::optional<Digest> initial_state,
                                  const std::string& gateway) {

@@ -57,10 +57,6 @@ std::optional<SignedPause> last_pause(const World& world) {
                                 world.project().public_key());
 }
 
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 }  // namespace
 
 TEST_CASE("a run is paused and resumed while members train", "[server][integration]") {

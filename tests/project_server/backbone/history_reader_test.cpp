@@ -43,8 +43,8 @@ class SlowAnswers {
     std::size_t allowed_ = 0;
 };
 
-struct World {
-    World() { start_log("test", LogLevel::kError); }
+struct ReaderWorld {
+    ReaderWorld() { start_log("test", LogLevel::kError); }
 
     /// The peer's query for all from step 2 on.
     void ask(const PeerKey& peer, bool is_voter) {
@@ -74,7 +74,7 @@ PeerKey peer_of(std::uint8_t number) {
 }  // namespace
 
 TEST_CASE("another voter gets the history that it has missed from the ledger", "[server]") {
-    World world;
+    ReaderWorld world;
     world.answers.allow_all();
     std::vector<ledger::Entry> expected;
     for (int step = 0; step < 4; ++step) {
@@ -90,7 +90,7 @@ TEST_CASE("another voter gets the history that it has missed from the ledger", "
 }
 
 TEST_CASE("queries while the disk is slow are bounded, and voters' go first", "[server]") {
-    World world;
+    ReaderWorld world;
     world.ask(peer_of(1), false);
     world.answers.wait_for(1);  // and its thread waits there
     for (int time = 0; time < 3; ++time) {
@@ -109,7 +109,7 @@ TEST_CASE("queries while the disk is slow are bounded, and voters' go first", "[
 }
 
 TEST_CASE("a reader that is stopped drops the queries that wait", "[server]") {
-    World world;
+    ReaderWorld world;
     world.ask(peer_of(1), false);
     world.answers.wait_for(1);
     world.ask(peer_of(2), true);

@@ -13,7 +13,7 @@ using namespace dedloc::backbone;
 
 namespace {
 
-struct World {
+struct HistoryWorld {
     TemporaryDirectory folder;
     std::filesystem::path path = folder.path() / "ledger";
     ledger::History history{5, {.members = 3, .churn = 0.3, .short_losses = false}};
@@ -62,7 +62,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("a voter that was away gets the entries of two generations, from any place", "[server]") {
-    World world;
+    HistoryWorld world;
     std::vector<ledger::Entry> all;  // the valid ones
     for (int i = 0; i < 60; ++i) all.emplace_back(world.decide());
     world.writer.append(
@@ -97,7 +97,7 @@ TEST_CASE("a voter that was away gets the entries of two generations, from any p
 }
 
 TEST_CASE("history after a generation that voids earlier ones has only valid entries", "[server]") {
-    World world;
+    HistoryWorld world;
     std::vector<ledger::Entry> expected;
     for (int i = 0; i < 10; ++i) {
         const Decision decision = world.decide();
@@ -111,7 +111,7 @@ TEST_CASE("history after a generation that voids earlier ones has only valid ent
 }
 
 TEST_CASE("history is read while the ledger grows", "[server]") {
-    World world;
+    HistoryWorld world;
     world.decide();
     std::thread reader{[&] {
         std::size_t known = 0;
@@ -126,7 +126,7 @@ TEST_CASE("history is read while the ledger grows", "[server]") {
 }
 
 TEST_CASE("history of a long ledger is read without reading the ledger", "[server][timing]") {
-    World world;
+    HistoryWorld world;
     constexpr int kSteps = 6'000;  // many times LedgerHistory::kMaxPlaces
     // Signatures are not checked here.
     ledger::History& history = world.history;

@@ -21,7 +21,7 @@ LedgerSettled settled(std::uint64_t step, std::optional<Digest> digest = {}) {
 }
 
 /// A ledger file and the history that is written to it.
-struct World {
+struct LedgerWorld {
     TemporaryDirectory folder;
     std::filesystem::path path = folder.path() / "ledger";
     ledger::History history{5, {.members = 3, .churn = 0.2, .short_losses = false}};
@@ -56,7 +56,7 @@ void write_contents(const std::filesystem::path& path, const std::string& text) 
 }  // namespace
 
 TEST_CASE("a ledger returns the appended records, also after it is reopened", "[server]") {
-    World world;
+    LedgerWorld world;
     std::vector<LedgerRecord> expected;
     for (int opening = 0; opening < 5; ++opening) {
         LedgerWriter writer{world.path, world.owner};
@@ -73,7 +73,7 @@ TEST_CASE("a ledger returns the appended records, also after it is reopened", "[
 }
 
 TEST_CASE("a ledger verifies after every record, including generations", "[server]") {
-    World world;
+    LedgerWorld world;
     std::vector<CommitRecord> records;
     const auto write = [&](LedgerWriter& writer, int count) {
         for (int i = 0; i < count; ++i) {
@@ -119,7 +119,7 @@ TEST_CASE("a ledger verifies after every record, including generations", "[serve
 
 TEST_CASE("a record that cannot follow the ledger's end is refused in one sentence and not written",
           "[server]") {
-    World world;
+    LedgerWorld world;
     LedgerWriter writer{world.path, world.owner};
     const LedgerCommit first = world.commit();
     writer.append(first);
@@ -139,7 +139,7 @@ TEST_CASE("a record that cannot follow the ledger's end is refused in one senten
 }
 
 TEST_CASE("a visitor gets the existing records and the appended ones", "[server]") {
-    World world;
+    LedgerWorld world;
     std::vector<LedgerRecord> expected;
     for (int opening = 0; opening < 2; ++opening) {
         std::vector<LedgerRecord> seen;
@@ -164,7 +164,7 @@ TEST_CASE("a visitor gets the existing records and the appended ones", "[server]
 }
 
 TEST_CASE("a reader follows the writer and can go back", "[server]") {
-    World world;
+    LedgerWorld world;
     LedgerWriter writer{world.path, world.owner};
     LedgerReader reader{world.path, world.owner};
     CHECK_FALSE(reader.next());
@@ -184,7 +184,7 @@ TEST_CASE("a reader follows the writer and can go back", "[server]") {
 
 TEST_CASE("a ledger cut at any byte of its last record loses that record only", "[server]") {
     start_log("test", LogLevel::kError);
-    World world;
+    LedgerWorld world;
     std::uintmax_t first = 0;
     const LedgerCommit commit = world.commit();
     {
@@ -206,7 +206,7 @@ TEST_CASE("a ledger cut at any byte of its last record loses that record only", 
 }
 
 TEST_CASE("a certificate of the last state is kept, and no other", "[server]") {
-    World world;
+    LedgerWorld world;
     LedgerWriter writer{world.path, world.owner};
     const LedgerCommit first = world.commit();
     writer.append(first);
@@ -233,7 +233,7 @@ TEST_CASE("a certificate of the last state is kept, and no other", "[server]") {
 }
 
 TEST_CASE("a ledger with a changed byte before its end is refused and not modified", "[server]") {
-    World world;
+    LedgerWorld world;
     {
         LedgerWriter writer{world.path, world.owner};
         writer.append(world.commit());
@@ -248,7 +248,7 @@ TEST_CASE("a ledger with a changed byte before its end is refused and not modifi
 }
 
 TEST_CASE("a ledger of another run, or no ledger at all, is refused", "[server]") {
-    World world;
+    LedgerWorld world;
     {
         LedgerWriter writer{world.path, world.owner};
         writer.append(world.commit());
@@ -268,7 +268,7 @@ TEST_CASE("a ledger of another run, or no ledger at all, is refused", "[server]"
 }
 
 TEST_CASE("another process that finds a new ledger can read it", "[server]") {
-    const World world;
+    const LedgerWorld world;
     const auto path_of = [&](int k) { return world.folder.path() / std::to_string(k); };
     constexpr int kLedgers = 100;
     std::atomic<bool> is_stopped = false;

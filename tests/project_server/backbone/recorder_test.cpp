@@ -23,7 +23,7 @@ Digest digest(std::string_view name) {
 }
 
 /// A project with one run, its ledger and checkpoints.
-struct World {
+struct RecorderWorld {
     server::TestProject project;
     KeyPair key = KeyPair::generate();
     RunId run{blake2b(bytes_of("run")).bytes};
@@ -31,7 +31,7 @@ struct World {
     LedgerWriter ledger{ledger_path, {run, key.public_key()}};
     CheckpointStore store{project.root() / "checkpoints", run, 2};
 
-    World() {
+    RecorderWorld() {
         project.database().execute(
             "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
             "credit_per_sample, created) values ('demo', ?, '{}', 96, 100, 1e6, 0.5, 0)",
@@ -110,7 +110,7 @@ CommitLine line(int number, std::uint64_t samples, double loss_sum) {
 
 TEST_CASE("the recorder writes the ledger's rows, and repeating that changes nothing",
           "[server][integration]") {
-    World world;
+    RecorderWorld world;
     world.commit({line(1, 10, 70.0), line(2, 30, 230.0), line(3, 0, 0.0)});
     world.settled(1, 3, 2);
     world.commit({line(1, 5, 20.0)});
@@ -135,7 +135,7 @@ TEST_CASE("the recorder writes the ledger's rows, and repeating that changes not
 
 TEST_CASE("the run's row follows the backbone's pause, until the run is finished",
           "[server][integration]") {
-    World world;
+    RecorderWorld world;
     const auto tell = [&](bool is_paused) {
         RunRecorder recorder{world.options(), world.store};
         recorder.pause_changed(is_paused);
@@ -151,7 +151,7 @@ TEST_CASE("the run's row follows the backbone's pause, until the run is finished
 
 TEST_CASE("a step without a settled record gets its digest from the next commit",
           "[server][integration]") {
-    World world;
+    RecorderWorld world;
     world.commit({line(1, 1, 1.0)});
     world.commit({line(1, 1, 1.0)});
     world.record();
@@ -160,7 +160,7 @@ TEST_CASE("a step without a settled record gets its digest from the next commit"
 
 TEST_CASE("a new generation replaces later steps, and their contributions still earn credit",
           "[server][integration]") {
-    World world;
+    RecorderWorld world;
     for (int step = 0; step < 4; ++step) world.commit({line(1, 10, 10.0)});
     world.record();
     world.project.database().execute(
@@ -179,7 +179,7 @@ TEST_CASE("a new generation replaces later steps, and their contributions still 
 }
 
 TEST_CASE("seats, checkpoints and the end of the run reach their tables", "[server][integration]") {
-    World world;
+    RecorderWorld world;
     world.store.save({.step = StepIndex{4}, .digest = digest("four"), .elements = 1}, Buffer(12));
     {
         RunRecorder recorder{world.options(), world.store};
@@ -204,7 +204,7 @@ TEST_CASE("seats, checkpoints and the end of the run reach their tables", "[serv
 
 TEST_CASE("the recorder never blocks during an outage, and catches up when the database is back",
           "[server][integration]") {
-    World world;
+    RecorderWorld world;
     server::Database administrator{server::mariadb_administrator(server::test_mariadb().place())};
     administrator.execute("rename table dedloc_test.dedloc_step to dedloc_test.away");
     RunRecorder recorder{world.options(), world.store};
@@ -228,7 +228,7 @@ TEST_CASE("the recorder never blocks during an outage, and catches up when the d
 
 TEST_CASE("a contribution that was compacted does not come back when the ledger is read again",
           "[server][integration]") {
-    World world;
+    RecorderWorld world;
     for (int step = 1; step <= 5; ++step) world.commit({line(1, 10, 70.0), line(2, 20, 70.0)});
     world.record();
     auto& database = world.project.database();
@@ -250,7 +250,7 @@ TEST_CASE("a contribution that was compacted does not come back when the ledger 
 
 TEST_CASE("accusations are counted by kind and belong to the owner of the ticket",
           "[server][integration]") {
-    World world;
+    RecorderWorld world;
     world.commit({line(1, 10, 70.0)});
     world.project.database().execute(
         "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issued, expires) "
@@ -281,7 +281,7 @@ TEST_CASE("accusations are counted by kind and belong to the owner of the ticket
 
 TEST_CASE("a row with a value that the database refuses does not hold up the others",
           "[server][integration]") {
-    World world;
+    RecorderWorld world;
     world.project.database().execute(
         "alter table dedloc_contribution modify samples tinyint not null");
     world.commit({line(1, 10, 70.0), line(2, 30, 9.0), line(3, 300, 1.0)});

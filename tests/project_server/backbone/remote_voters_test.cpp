@@ -18,10 +18,6 @@ using control::Command;
 using control::Outcome;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 /// A run with three voters, two of them on other machines, and two members.
 struct RemoteWorld {
     RemoteWorld() {

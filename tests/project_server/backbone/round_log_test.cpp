@@ -15,8 +15,8 @@ using namespace dedloc::backbone;
 namespace {
 
 /// A backbone's host and its files, without a backbone.
-struct World {
-    World() { start_log("test", LogLevel::kError); }
+struct LogWorld {
+    LogWorld() { start_log("test", LogLevel::kError); }
 
     action::Committed commit() {
         const Decision decision = history.decide();
@@ -72,7 +72,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("the newest vote is on the disk when the host returns", "[server]") {
-    World world;
+    LogWorld world;
     VoterState state{.generation = 0,
                      .step = StepIndex{4},
                      .may_vote = true,
@@ -90,7 +90,7 @@ TEST_CASE("the newest vote is on the disk when the host returns", "[server]") {
 }
 
 TEST_CASE("a wanted generation is signed, and truncates ledger and checkpoints", "[server]") {
-    World world;
+    LogWorld world;
     for (std::uint64_t step = 0; step < 6; ++step) {
         world.host.committed(world.commit());
         world.save_checkpoint(step + 1);
@@ -126,7 +126,7 @@ TEST_CASE("a wanted generation is signed, and truncates ledger and checkpoints",
 }
 
 TEST_CASE("only the addresses of voters are published", "[server]") {
-    World world;
+    LogWorld world;
     const Endpoint voter{"192.0.2.1", 7};
     SeatView of_voter;
     of_voter.peer = world.ledger.head().voters.front();
@@ -144,7 +144,7 @@ TEST_CASE("only the addresses of voters are published", "[server]") {
 }
 
 TEST_CASE("a decision that cannot follow the ledger ends the host with one sentence", "[server]") {
-    World world;
+    LogWorld world;
     const action::Committed first = world.commit();
     const action::Committed second = world.commit();
     CHECK_THROWS_WITH(world.host.committed(second), Catch::Contains("cannot follow"));
@@ -154,7 +154,7 @@ TEST_CASE("a decision that cannot follow the ledger ends the host with one sente
 }
 
 TEST_CASE("the third update in a row that changes nothing pauses the run", "[server]") {
-    World world;
+    LogWorld world;
     std::uint64_t step = 0;
     const auto settle = [&](const char* state) {
         world.host.committed(world.commit());

@@ -15,7 +15,7 @@ using namespace dedloc::backbone;
 
 namespace {
 
-constexpr std::size_t kElements = 6;
+constexpr std::size_t kVectorElements = 6;
 
 std::unique_ptr<state::ModelState> fresh_state() {
     auto model = std::make_unique<state::ModelState>(
@@ -31,7 +31,8 @@ UpdateScalars scalars_at(std::uint64_t step) {
 }
 
 SharedFloats average_of(std::uint64_t step) {
-    return std::make_shared<const FloatVector>(kElements, 0.25F * static_cast<float>(step + 1));
+    return std::make_shared<const FloatVector>(kVectorElements,
+                                               0.25F * static_cast<float>(step + 1));
 }
 
 /// The state after `steps` updates, computed without a keeper.
@@ -70,7 +71,7 @@ class Inbox {
     std::deque<Event> events_;
 };
 
-struct World {
+struct KeeperWorld {
     TemporaryDirectory folder;
     CheckpointStore store{folder.path() / "checkpoints", RunId{}, 2};
     kernels::ThreadWorkers workers{2};
@@ -94,7 +95,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("a keeper applies each update with the same bits as a plain ModelState", "[server]") {
-    World world;
+    KeeperWorld world;
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     CHECK(world.inbox.take<event::StateReached>().digest == fresh_state()->digest());
     for (std::uint64_t step = 0; step < 5; ++step) {
@@ -110,7 +111,7 @@ TEST_CASE("a keeper applies each update with the same bits as a plain ModelState
 }
 
 TEST_CASE("a snapshot stays the state of its step while the keeper goes on", "[server]") {
-    World world;
+    KeeperWorld world;
     std::optional<StateKeeper> keeper{std::in_place, fresh_state(), world.store, world.workers,
                                       world.options(1'000)};
     world.inbox.take<event::StateReached>();
@@ -138,7 +139,7 @@ TEST_CASE("a snapshot stays the state of its step while the keeper goes on", "[s
 }
 
 TEST_CASE("a keeper contributes no samples", "[server]") {
-    World world;
+    KeeperWorld world;
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     world.inbox.take<event::StateReached>();
     keeper.work(StepIndex{0});
@@ -150,7 +151,7 @@ TEST_CASE("a keeper contributes no samples", "[server]") {
 }
 
 TEST_CASE("a keeper takes a member's state with the promised digest and no other", "[server]") {
-    World world;
+    KeeperWorld world;
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     world.inbox.take<event::StateReached>();
     const auto newer = expected_state(7);
@@ -164,7 +165,7 @@ TEST_CASE("a keeper takes a member's state with the promised digest and no other
 TEST_CASE(
     "checkpoints are written at the interval and at the stop, and the next keeper starts from them",
     "[server]") {
-    World world;
+    KeeperWorld world;
     {
         StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(2)};
         for (std::uint64_t step = 0; step < 5; ++step) {
@@ -174,7 +175,7 @@ TEST_CASE(
     }
     CHECK(world.checkpointed_steps() == std::vector<std::uint64_t>{5, 4});
     auto restored = fresh_state();
-    const auto found = world.store.newest(kElements, [&](const Checkpoint& checkpoint) {
+    const auto found = world.store.newest(kVectorElements, [&](const Checkpoint& checkpoint) {
         return restored->restore(checkpoint.head.step, checkpoint.state, checkpoint.head.digest);
     });
     REQUIRE(found);
@@ -185,7 +186,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a keeper that cannot write a checkpoint reports the reason and stops", "[server]") {
-    World world;
+    KeeperWorld world;
     std::filesystem::create_symlink(
         "/dev/full", world.folder.path() / "checkpoints" / "step_000000001.state.tmp");
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1)};
@@ -199,7 +200,7 @@ TEST_CASE("a keeper that cannot write a checkpoint reports the reason and stops"
 }
 
 TEST_CASE("a keeper without a state reports the first one that is loaded", "[server]") {
-    World world;
+    KeeperWorld world;
     {
         auto options = world.options(1);
         options.holds_state = false;

@@ -31,9 +31,9 @@ formats::UtcSeconds now() {
 }
 
 /// A project's folder with one run that requires tickets, and its backbone.
-class World {
+class TicketWorld {
   public:
-    World() {
+    TicketWorld() {
         const auto folder = folder_.path() / "runs/first";
         std::filesystem::create_directories(folder);
         std::filesystem::create_directories(folder_.path() / "keys");
@@ -95,7 +95,7 @@ class World {
 };
 
 TEST_CASE("a backbone links with peers that have a ticket, until it is revoked", "[server][net]") {
-    const World world;
+    const TicketWorld world;
     Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
     const Endpoint place{"127.0.0.1", backbone.port()};
     const KeyPair key = KeyPair::generate();
@@ -134,7 +134,7 @@ TEST_CASE("a backbone links with peers that have a ticket, until it is revoked",
 }
 
 TEST_CASE("a backbone signs each list of revocations for the gateway", "[server]") {
-    const World world;
+    const TicketWorld world;
     const auto began = now();
     Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
     CHECK(world.stored().size() == 0);
@@ -155,7 +155,7 @@ TEST_CASE("a backbone signs each list of revocations for the gateway", "[server]
 }
 
 TEST_CASE("the ticket key pauses no run", "[server]") {
-    const World world;
+    const TicketWorld world;
     const Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
     const auto pauses = [&](const KeyPair& signer) {
         return world.asks({.command = Command::kPause,
@@ -166,7 +166,7 @@ TEST_CASE("the ticket key pauses no run", "[server]") {
 }
 
 TEST_CASE("what is revoked without a database outlives the backbone's process", "[server][net]") {
-    const World world;
+    const TicketWorld world;
     {
         Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
         CHECK(world.asks({.command = Command::kRevoke, .revocation = {.users = {1}}}));
@@ -181,7 +181,7 @@ TEST_CASE("what is revoked without a database outlives the backbone's process", 
 }
 
 TEST_CASE("a backbone that cannot sign its own ticket reports an error", "[server]") {
-    const World world;
+    const TicketWorld world;
     std::filesystem::remove(world.folder() / "keys/project.key");
     CHECK_THROWS_WITH(Backbone(read_run_folder(world.folder(), "first"), world.options()),
                       Catch::Contains("the project's key, which signs this backbone's ticket"));

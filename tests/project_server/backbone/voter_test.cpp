@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 const VoterState kFirst = first_memory(0, true);
 
 /// A project with one run, and the folders of voters on other machines.
-struct World : Appointer {
-    explicit World(std::uint64_t seed = 1) : Appointer(seed) {
+struct VoterWorld : Appointer {
+    explicit VoterWorld(std::uint64_t seed = 1) : Appointer(seed) {
         start_log("test", LogLevel::kError);
         fs::create_directories(own());
         platform::replace_file(own() / "run.json", formats::write_run_file(run));
@@ -63,7 +63,7 @@ struct World : Appointer {
 
 TEST_CASE("the run's own backbone votes in a new folder, but never after it has lost its memory",
           "[server]") {
-    const World world;
+    const VoterWorld world;
     const RunFolder run = world.open_own();
     CHECK(world.memory(run) == kFirst);
     CHECK(fs::exists(run.voter()));
@@ -100,13 +100,13 @@ TEST_CASE("the run's own backbone votes in a new folder, but never after it has 
 }
 
 TEST_CASE("one process at a time works in a folder", "[server]") {
-    const World world;
+    const VoterWorld world;
     const RunFolder run = world.open_own();
     CHECK_THROWS_WITH(world.open_own(), Catch::Contains("in use by another"));
 }
 
 TEST_CASE("an appointment moves into the folder of its voter, once", "[server]") {
-    const World world;
+    const VoterWorld world;
     const KeyPair key = KeyPair::generate();
     const Appointment appointment = world.appoint(key, 3);
     world.write_file(appointment);
@@ -145,7 +145,7 @@ TEST_CASE("an appointment moves into the folder of its voter, once", "[server]")
         CHECK(fs::exists(world.file()));
     }
     SECTION("the file of another run is refused") {
-        const World other{2};
+        const VoterWorld other{2};
         world.write_file(other.appoint(key, 0));
         CHECK_THROWS_WITH(world.open_voter(),
                           Catch::Contains("is the folder of a voter of the run"));
@@ -154,7 +154,7 @@ TEST_CASE("an appointment moves into the folder of its voter, once", "[server]")
 }
 
 TEST_CASE("the next start completes an appointment whose unpacking crashed", "[server]") {
-    const World world;
+    const VoterWorld world;
     const Appointment appointment = world.appoint(KeyPair::generate(), 0);
     world.write_file(appointment);
     { const RunFolder whole = world.open_voter(); }
@@ -170,7 +170,7 @@ TEST_CASE("the next start completes an appointment whose unpacking crashed", "[s
 
 TEST_CASE("a folder that is no voter's, or a file that is no appointment, gives one sentence",
           "[server]") {
-    const World world;
+    const VoterWorld world;
     CHECK_THROWS_WITH(world.open_voter(), Catch::Contains("there is no file"));
     CHECK_THROWS_WITH(open_voter_folder(world.voter(), {}), Catch::Contains("there is no folder"));
     fs::create_directory(world.voter());
@@ -186,7 +186,7 @@ TEST_CASE("a folder that is no voter's, or a file that is no appointment, gives 
 }
 
 TEST_CASE("VotersWatch repeats the wanted voters until they vote", "[server]") {
-    const World world;
+    const VoterWorld world;
     const PeerKey own = world.backbone.public_key();
     const PeerKey other = KeyPair::generate().public_key();
     std::vector<PeerKey> both{own, other};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,10 @@
 #include "project_server/control/sockets.hpp"
 
 namespace dedloc::control {
+
+inline Happening step(std::uint64_t number) {
+    return StepCommitted{{.step = number, .samples = 1, .digest = {}}};
+}
 
 /// A backbone's end: publishes events, and answers every command with the picture.
 class BackboneEnd {

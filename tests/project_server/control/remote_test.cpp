@@ -81,10 +81,6 @@ bool is_closed(int socket) {
     }
 }
 
-Happening step(std::uint64_t number) {
-    return StepCommitted{{.step = number, .samples = 1, .digest = {}}};
-}
-
 bool reaches(Subscriber& subscriber, const Snapshot& picture,
              std::chrono::seconds limit = std::chrono::seconds{60}) {
     const auto until = Clock::now() + limit;

@@ -36,10 +36,6 @@ bool reaches(Subscriber& subscriber, const BackboneEnd& end, std::chrono::second
     return false;
 }
 
-Happening step(std::uint64_t number) {
-    return StepCommitted{{.step = number, .samples = 1, .digest = {}}};
-}
-
 }  // namespace
 
 TEST_CASE("a subscriber gets the picture, every event, and notices restarts", "[server][net]") {

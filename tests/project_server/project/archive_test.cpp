@@ -18,7 +18,7 @@ namespace dedloc::project {
 namespace {
 
 namespace fs = std::filesystem;
-using Files = std::vector<std::pair<std::string, std::string>>;  // names and contents
+using NamedFiles = std::vector<std::pair<std::string, std::string>>;  // names and contents
 
 void ignore(std::uint64_t) {}
 
@@ -52,14 +52,14 @@ struct World {
     TemporaryDirectory folder;
     fs::path file = folder.path() / "archive";
 
-    void write(const Files& files) const {
+    void write(const NamedFiles& files) const {
         fs::remove(file);
         ArchiveWriter writer{file, 1'800'000'000, ignore};
         for (const auto& [name, text] : files) writer.add_text(name, text);
         writer.finish();
     }
     /// The files of this archive; nothing if it is refused.
-    std::optional<Files> read_damaged(const std::string& bytes) const {
+    std::optional<NamedFiles> read_damaged(const std::string& bytes) const {
         platform::replace_file(file, bytes);
         try {
             return read();
@@ -67,8 +67,8 @@ struct World {
             return std::nullopt;
         }
     }
-    Files read() const {
-        Files files;
+    NamedFiles read() const {
+        NamedFiles files;
         ArchiveReader reader{file, ignore};
         while (const auto entry = reader.next()) {
             files.emplace_back(entry->name, reader.read_text(1'000));
@@ -79,7 +79,7 @@ struct World {
 
 TEST_CASE("an archive is read as it was written", "[server]") {
     const World world;
-    const Files files{{"a", "one"}, {"b/c.d", std::string(999, '\0')}, {"empty", ""}};
+    const NamedFiles files{{"a", "one"}, {"b/c.d", std::string(999, '\0')}, {"empty", ""}};
     world.write(files);
     CHECK(world.read() == files);
 }
@@ -114,7 +114,7 @@ TEST_CASE("a sparse file, of a few bytes and contents without end, is refused", 
 
 TEST_CASE("a damaged archive never gives other contents", "[server]") {
     const World world;
-    const Files files{{"a", "one"}, {"b", std::string(300, 'x') + "two"}};
+    const NamedFiles files{{"a", "one"}, {"b", std::string(300, 'x') + "two"}};
     world.write(files);
     const std::string whole = platform::read_text(world.file);
     for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -129,7 +129,8 @@ TEST_CASE("a damaged archive never gives other contents", "[server]") {
 TEST_CASE("a damaged archive never gives other names, also those in records without a checksum",
           "[server]") {
     const World world;
-    const Files files{{"caf\xC3\xA9", "one"}, {std::string(60, 'x') + std::string(60, 'y'), "two"}};
+    const NamedFiles files{{"caf\xC3\xA9", "one"},
+                           {std::string(60, 'x') + std::string(60, 'y'), "two"}};
     world.write(files);
     const std::string whole = platform::read_text(world.file);
     for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -144,7 +145,7 @@ TEST_CASE("a damaged archive never gives other names, also those in records with
 TEST_CASE("digests of names and permissions are compared if there are any", "[server]") {
     const World world;
     const std::string digest = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806";
-    const Files files{{"a", "one\n"}};
+    const NamedFiles files{{"a", "one\n"}};
     const auto with = [&](const std::string& line) {
         return tar_file("a", "one\n") + tar_file("SHA256SUMS", digest + "  a\n" + line) +
                std::string(1'024, '\0');

@@ -15,7 +15,7 @@
 namespace dedloc::server {
 namespace {
 
-void write(const std::filesystem::path& path, const std::string& text) {
+void write_text(const std::filesystem::path& path, const std::string& text) {
     std::ofstream{path} << text;
 }
 
@@ -39,13 +39,13 @@ TEST_CASE("the public key verifies signatures of the private key", "[server]") {
     CHECK((status.st_mode & 0777) == 0600);
     CHECK_THROWS_AS(make_key_pair(directory.path(), "upload"), IoError);
     CHECK(read_public_key_text(directory.path() / "upload_public").starts_with("1024\n"));
-    write(directory.path() / "nokey", "hello\n");
+    write_text(directory.path() / "nokey", "hello\n");
     CHECK_THROWS_AS(VerifyingKey{directory.path() / "nokey"}, InputError);
 }
 
 TEST_CASE("MD5 of texts and files matches the standard", "[server]") {
     const TemporaryDirectory directory;
-    write(directory.path() / "abc", "abc");
+    write_text(directory.path() / "abc", "abc");
     CHECK(md5_of_text("abc") == "900150983cd24fb0d6963f7d28e17f72");
     CHECK(md5_of_file(directory.path() / "abc") == "900150983cd24fb0d6963f7d28e17f72");
     CHECK_THROWS_AS(md5_of_file(directory.path() / "absent"), IoError);
@@ -56,8 +56,8 @@ TEST_CASE("an app version is published once and never changes", "[server]") {
     make_key_pair(project.config().key_directory, "code_sign");
     const auto program = project.root() / "program";
     const auto library = project.root() / "libx++.so";
-    write(program, "#!/bin/sh\n");
-    write(library, "library");
+    write_text(program, "#!/bin/sh\n");
+    write_text(library, "library");
     AppVersion version{
         .app = "dedloc_train",
         .friendly_name = "Trainer <1>",
@@ -73,7 +73,7 @@ TEST_CASE("an app version is published once and never changes", "[server]") {
     CHECK_THAT(xml, Catch::Contains("<file_name>" + name + "</file_name>"));
     CHECK_THAT(xml, Catch::Contains("<nbytes>7</nbytes>"));
     CHECK(std::filesystem::exists(project.config().download_directory / name));
-    write(library, "another");
+    write_text(library, "another");
     CHECK_THROWS_WITH(add_app_version(project.database(), project.config(), version),
                       Catch::Contains("higher number"));
     version.version = 101;
@@ -88,8 +88,8 @@ TEST_CASE("clients download large files compressed, and are told the size", "[se
     make_key_pair(project.config().key_directory, "code_sign");
     const auto program = project.root() / "program";
     const auto library = project.root() / "libx.so";
-    write(program, "#!/bin/sh\n");
-    write(library, std::string(1'000'000, 'a'));
+    write_text(program, "#!/bin/sh\n");
+    write_text(library, std::string(1'000'000, 'a'));
     const AppVersion version{
         .app = "dedloc_train",
         .friendly_name = "Trainer",
@@ -118,9 +118,9 @@ TEST_CASE("clients download large files compressed, and are told the size", "[se
     CHECK(platform::read_text(folder / bill_name(version)) == "{}\n");
     std::string damaged = platform::read_text(folder / (name + ".gz"));
     damaged[damaged.size() - 6] = static_cast<char>(damaged[damaged.size() - 6] ^ 1);
-    write(project.root() / "damaged", damaged);
+    write_text(project.root() / "damaged", damaged);
     CHECK_FALSE(is_whole_gzip(project.root() / "damaged"));
-    write(project.root() / "damaged", damaged.substr(0, 100));
+    write_text(project.root() / "damaged", damaged.substr(0, 100));
     CHECK_FALSE(is_whole_gzip(project.root() / "damaged"));
     CHECK_FALSE(is_whole_gzip(program));
     CHECK_FALSE(is_whole_gzip(project.root() / "absent"));
@@ -130,7 +130,7 @@ TEST_CASE("an app may be one that clients run beside all others", "[server]") {
     TestProject project;
     make_key_pair(project.config().key_directory, "code_sign");
     const auto program = project.root() / "program";
-    write(program, "#!/bin/sh\n");
+    write_text(program, "#!/bin/sh\n");
     const auto flag_after = [&](bool is_non_cpu_intensive, int number) {
         AppVersion version{
             .app = "helper",
@@ -155,7 +155,7 @@ TEST_CASE("a version is signed where the project's key is not", "[server]") {
     const auto keys = project.config().key_directory;
     std::filesystem::copy(elsewhere.path() / "code_sign_public", keys / "code_sign_public");
     const auto program = project.root() / "program";
-    write(program, "#!/bin/sh\n");
+    write_text(program, "#!/bin/sh\n");
     const AppVersion version{
         .app = "dedloc_train",
         .friendly_name = "Trainer",
@@ -172,12 +172,12 @@ TEST_CASE("a version is signed where the project's key is not", "[server]") {
     const std::string signature = platform::read_text(file);
     for (const std::string& wrong : {std::string{}, std::string{"zz"}, std::string(100'000, '0'),
                                      (signature[0] == '0' ? '1' : '0') + signature.substr(1)}) {
-        write(file, wrong);
+        write_text(file, wrong);
         CHECK_THROWS_AS(add(folder), InputError);
     }
     CHECK(project.database().query("select id from app_version").empty());
     CHECK(std::filesystem::is_empty(project.config().download_directory));
-    write(file, signature);
+    write_text(file, signature);
     const auto id = add(folder);
     CHECK_THAT(project.database()
                    .query_one("select xml_doc from app_version where id = ?", {id})

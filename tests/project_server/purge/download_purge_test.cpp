@@ -19,14 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Contains;
 
-constexpr std::int64_t kDay = 86'400;
-constexpr std::int64_t kNow = 1'800'000'000;
-constexpr std::int64_t kGrace = 7 * kDay;
+constexpr std::int64_t kSecondsOfDay = 86'400;
+constexpr std::int64_t kPresent = 1'800'000'000;
+constexpr std::int64_t kGrace = 7 * kSecondsOfDay;
 
 /// A project with runs whose files are in the download tree.
 struct House {
     server::TestProject project;
-    std::int64_t now = kNow;
+    std::int64_t now = kPresent;
 
     House() {
         database().execute("insert into app (id, name) values (7, 'dedloc_train')");
@@ -49,7 +49,7 @@ struct House {
         database().execute(
             "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
             "flops_per_sample, credit_per_sample, created) values (?, '', ?, ?, 8, 10, 1e6, 1, ?)",
-            {name, state, formats::write_run_file(run), now - age * kDay});
+            {name, state, formats::write_run_file(run), now - age * kSecondsOfDay});
         stage(work::staged_name_of(run));
         for (const auto& shard : shards) stage(shard);
         return work::staged_name_of(run);
@@ -93,7 +93,7 @@ struct House {
     }
     /// A pass of a purge that was started after `days`.
     int pass(int days = 0) {
-        now += days * kDay;
+        now += days * kSecondsOfDay;
         return DownloadPurge{project.config(), database()}.pass(now, now - kGrace);
     }
 };
@@ -124,7 +124,7 @@ TEST_CASE("files of an ended run stay while a job may need them", "[server][inte
     House house;
     house.add_run("over", "finished", 30, {"shard_a"});
     const auto job = [&](int assimilated, int state, int age) {
-        const auto time = house.now - age * kDay;
+        const auto time = house.now - age * kSecondsOfDay;
         house.database().execute(
             "insert into workunit (id, appid, name, opaque, assimilate_state, mod_time) values "
             "(1, 7, 'w', (select id from dedloc_run), ?, from_unixtime(?))",
@@ -151,7 +151,7 @@ TEST_CASE("files of an ended run stay while a job may need them", "[server][inte
             "insert into dedloc_step (runid, step, samples, loss, learning_rate, members, "
             "equal_digests, digest, seconds, committed_at) select id, 1, 1, 1, 1, 1, 1, '', 1, ? "
             "from dedloc_run",
-            {house.now - kDay});
+            {house.now - kSecondsOfDay});
     }
     SECTION("another run cannot be read") {
         house.add_run("broken", "running", 30, {"shard_b"});

@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 using huggingface::TorchTensor;
 using Tensors = std::vector<TorchTensor>;
 
-const fs::path kFlat = fs::path{DEDLOC_FIXTURES} / "albert_flat";
+const fs::path kFlatFolder = fs::path{DEDLOC_FIXTURES} / "albert_flat";
 
 Tensors flat_tensors() {
-    const huggingface::SafetensorsFile file{kFlat / "model.safetensors"};
+    const huggingface::SafetensorsFile file{kFlatFolder / "model.safetensors"};
     Tensors tensors;
     for (const auto& tensor : file.tensors()) {
         std::vector<float> values(tensor.count());
@@ -53,7 +53,7 @@ const TorchTensor& find(const Tensors& tensors, const std::string& name) {
 
 /// A folder with config.json and the files that a test writes.
 struct FormFolder {
-    FormFolder() { fs::copy_file(kFlat / "config.json", path / "config.json"); }
+    FormFolder() { fs::copy_file(kFlatFolder / "config.json", path / "config.json"); }
     void write(const std::string& name, const std::string& text) const {
         platform::replace_file(path / name, text);
     }
@@ -135,7 +135,7 @@ TEST_CASE("a model is the same in every form that transformers writes", "[server
     }
     const ImportedModel imported = import_model(form.path);
     CHECK(imported.initialised.empty());
-    CHECK(are_same_states(imported, import_model(kFlat)));
+    CHECK(are_same_states(imported, import_model(kFlatFolder)));
 }
 
 TEST_CASE("a model without heads is read, and its heads begin as in a new run", "[server]") {

@@ -1,25 +1,19 @@
 // A request that is damaged at one element: everything outside it is read as before. Every element
 // of requests that stock clients have sent is damaged in every way, one at a time.
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "project_server/scheduler/request.hpp"
+#include "tests/project_server/scheduler/captured.hpp"
 
 namespace dedloc::server {
 namespace {
 
 /// What a request says, by the path of the element that says it.
 using Said = std::map<std::string, std::string>;
-
-std::string captured(const std::string& name) {
-    std::ifstream file{std::string{DEDLOC_CAPTURED} + "/" + name};
-    return {std::istreambuf_iterator<char>{file}, {}};
-}
 
 std::string reported(const std::string& name) {
     return "<result>\n    <name>" + name +

@@ -1,19 +1,16 @@
 #include "project_server/scheduler/plan_class.hpp"
 
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "project_server/xml/xml.hpp"
+#include "tests/project_server/scheduler/captured.hpp"
 
 namespace dedloc::server {
 namespace {
 
 SchedulerRequest captured_request(const std::string& name) {
-    std::ifstream file{std::string{DEDLOC_CAPTURED} + "/" + name};
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    const auto request = parse_scheduler_request(text);
+    const auto request = parse_scheduler_request(captured(name));
     REQUIRE(request);
     return *request;
 }

@@ -1,18 +1,10 @@
 #include "project_server/scheduler/request.hpp"
 
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
+
+#include "tests/project_server/scheduler/captured.hpp"
 
 namespace dedloc::server {
-namespace {
-
-std::string captured(const std::string& name) {
-    std::ifstream file{std::string{DEDLOC_CAPTURED} + "/" + name};
-    return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-}  // namespace
 
 TEST_CASE("a stock client's request for work is parsed", "[server][boinc]") {
     const auto request = parse_scheduler_request(captured("request-work.xml"));

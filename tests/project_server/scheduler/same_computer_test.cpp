@@ -15,7 +15,7 @@ const Computer kKnown{.domain_name = "desk",
                       .os_name = "Linux Debian",
                       .os_version = "12"};
 
-HostReport reported() {
+HostReport desk_report() {
     HostReport report;
     report.domain_name = "desk";
     report.processor_vendor = "GenuineIntel";
@@ -51,7 +51,7 @@ TEST_CASE("a computer is recognised by what it is made of", "[server][boinc]") {
     };
     for (const Change& change : changes) {
         INFO(change.what);
-        HostReport report = reported();
+        HostReport report = desk_report();
         change.apply(report);
         CHECK(is_same_computer(kKnown, report) == change.is_same);
         CHECK(is_other_computer(kKnown, report) == change.is_other);

@@ -207,8 +207,8 @@ TEST_CASE("streams are limited, for each address and together, and unknown runs 
     }
 }
 
-TEST_CASE("viewers of a live run cost little", "[.viewers]") {
-    // Run by hand: live_events_test "[.viewers]". The viewers are processes of their own.
+TEST_CASE("viewers of live events cost little", "[.live]") {
+    // Run by hand: server_pages_test "[.live]". The viewers are processes of their own.
     constexpr int kViewers = 100;
     constexpr auto kTime = 20s;
     World world;

@@ -19,7 +19,7 @@ namespace {
 
 using Catch::Contains;
 
-std::size_t count_of(const std::string& text, const std::string& pattern) {
+std::size_t matches_of(const std::string& text, const std::string& pattern) {
     const std::regex expression{pattern};
     return static_cast<std::size_t>(std::distance(
         std::sregex_iterator{text.begin(), text.end(), expression}, std::sregex_iterator{}));
@@ -49,13 +49,13 @@ void check_labels(const std::string& html) {
         INFO(tag);
         REQUIRE(std::regex_search(tag, id, std::regex{" id=\"([^\"]+)\""}));
         CHECK_THAT(html, Contains("for=\"" + id[1].str() + "\""));
-        CHECK(count_of(html, " id=\"" + id[1].str() + "\"") == 1);
+        CHECK(matches_of(html, " id=\"" + id[1].str() + "\"") == 1);
     }
 }
 
 /// One h1, and no level of headings skipped on the way down.
 void check_headings(const std::string& html) {
-    CHECK(count_of(html, "<h1[ >]") == 1);
+    CHECK(matches_of(html, "<h1[ >]") == 1);
     const std::regex heading{"<h([1-6])[ >]"};
     int level = 0;
     for (auto it = std::sregex_iterator{html.begin(), html.end(), heading};
@@ -246,8 +246,8 @@ TEST_CASE("every page is valid HTML with labels, scopes and headings", "[server]
             CHECK(complaints(html, site.project().root()) == "");
             CHECK_THAT(html, Contains("<html lang=\"en\">") && Contains("class=\"skip\"") &&
                                  !Contains(" style="));
-            CHECK(count_of(html, "<th[ >]") == count_of(html, "<th[^>]* scope="));
-            CHECK(count_of(html, "<script>") == 0);
+            CHECK(matches_of(html, "<th[ >]") == matches_of(html, "<th[^>]* scope="));
+            CHECK(matches_of(html, "<script>") == 0);
             check_headings(html);
             check_labels(html);
         }

@@ -31,7 +31,7 @@ struct KnownSite {
     }
 };
 
-std::size_t count_of(const httplib::Response& response, const char* header) {
+std::size_t header_count(const httplib::Response& response, const char* header) {
     return static_cast<std::size_t>(response.get_header_value_count(header));
 }
 
@@ -83,11 +83,11 @@ TEST_CASE("a key in an address opens no session and goes nowhere", "[server][int
             fmt::format("auth={0}&key={0}&account_key={0}&authenticator={0}", known.key);
         INFO(with_key);
         const auto response = known.site.get(with_key, {{"Cookie", "auth=" + known.key}});
-        CHECK(count_of(response, "Set-Cookie") == 0);
+        CHECK(header_count(response, "Set-Cookie") == 0);
         const std::string to = response.get_header_value("Location");
         CHECK_THAT(to, Catch::StartsWith("/") && !Catch::StartsWith("//") && !Contains(known.key));
         CHECK_THAT(response.get_header_value("Cache-Control"), Contains("no-store"));
-        CHECK(count_of(response, "Referrer-Policy") == 1);
+        CHECK(header_count(response, "Referrer-Policy") == 1);
         CHECK(response.get_header_value("Referrer-Policy") == "no-referrer");
         // The page that follows has no session either.
         const auto page = known.site.get(to);

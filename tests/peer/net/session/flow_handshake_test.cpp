@@ -54,7 +54,7 @@ struct Attachment {
     std::vector<Buffer> messages;
 };
 
-Buffer bytes_of(std::span<const std::byte> bytes) {
+Buffer buffer_of(std::span<const std::byte> bytes) {
     return {bytes.begin(), bytes.end()};
 }
 
@@ -68,10 +68,10 @@ TEST_CASE("both ends of a link get the keys of a new flow, which no other flow h
     REQUIRE(second.dialler.is_proven());
     const auto here = first.dialler.keys(Cipher::kAes256Gcm);
     const auto there = first.listener.keys(Cipher::kAes256Gcm);
-    CHECK(bytes_of(here.send) == bytes_of(there.receive));
-    CHECK(bytes_of(here.receive) == bytes_of(there.send));
-    CHECK(bytes_of(here.send) != bytes_of(here.receive));
-    CHECK(bytes_of(here.send) != bytes_of(second.dialler.keys(Cipher::kAes256Gcm).send));
+    CHECK(buffer_of(here.send) == buffer_of(there.receive));
+    CHECK(buffer_of(here.receive) == buffer_of(there.send));
+    CHECK(buffer_of(here.send) != buffer_of(here.receive));
+    CHECK(buffer_of(here.send) != buffer_of(second.dialler.keys(Cipher::kAes256Gcm).send));
     CHECK(first.listener.token() == secret_of(1).token);
 }
 

@@ -13,7 +13,7 @@
 namespace dedloc::net {
 namespace {
 
-constexpr std::size_t kLimit = std::size_t{1} << 20;
+constexpr std::size_t kMaxBody = std::size_t{1} << 20;
 using Key = std::array<std::byte, 32>;
 
 Key key_of(std::uint8_t n) {
@@ -25,12 +25,12 @@ Key key_of(std::uint8_t n) {
 /// One end of a link; without a cipher it is plain.
 FrameCodec codec(std::optional<Cipher> cipher, bool is_first,
                  const BufferPool& pool = BufferPool{0}) {
-    if (!cipher) return make_plain_codec(kLimit, pool);
+    if (!cipher) return make_plain_codec(kMaxBody, pool);
     const Key one = key_of(1);
     const Key two = key_of(2);
     return make_sealed_codec(
-        {.cipher = *cipher, .send = is_first ? one : two, .receive = is_first ? two : one}, kLimit,
-        pool);
+        {.cipher = *cipher, .send = is_first ? one : two, .receive = is_first ? two : one},
+        kMaxBody, pool);
 }
 
 Cipher any_cipher() {
@@ -140,9 +140,20 @@ Heard heard(FrameDecoder& decoder, std::span<const std::byte> stream, Random* ch
 TEST_CASE("frames of every size are decoded for any sizes of reads and writes", "[net]") {
     const auto cipher = GENERATE(std::optional<Cipher>{}, std::optional{Cipher::kXChaCha20},
                                  std::optional{Cipher::kAes256Gcm});
-    const std::vector<std::size_t> sizes{
-        0,      1,      15, 16, 17, 70'000, kPieceBytes - 1, kPieceBytes, 0, 0, 5, kPieceBytes + 1,
-        kLimit, 600'000};
+    const std::vector<std::size_t> sizes{0,
+                                         1,
+                                         15,
+                                         16,
+                                         17,
+                                         70'000,
+                                         kPieceBytes - 1,
+                                         kPieceBytes,
+                                         0,
+                                         0,
+                                         5,
+                                         kPieceBytes + 1,
+                                         kMaxBody,
+                                         600'000};
     const BufferPool pool{3'000'000};  // some buffers are reused
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         Random chance(seed);
@@ -273,12 +284,12 @@ TEST_CASE("a sealed frame that is too large or of an unknown kind ends the link"
     const Cipher cipher = any_cipher();
     Random chance(5);
     for (const FrameHeader& header :
-         {FrameHeader{kFrameMagic, FrameKind::kData, kLimit + 1, 0},
+         {FrameHeader{kFrameMagic, FrameKind::kData, kMaxBody + 1, 0},
           FrameHeader{kFrameMagic, static_cast<FrameKind>(7), 0, 0},
           FrameHeader{kFrameMagic, FrameKind::kPing, 1, 0},
           FrameHeader{kFrameMagic, FrameKind::kReceipt, 0, 0},
           FrameHeader{kFrameMagic, FrameKind::kTicket, 0, 0},
-          FrameHeader{kFrameMagic, FrameKind::kTicket, kLimit, 0},
+          FrameHeader{kFrameMagic, FrameKind::kTicket, kMaxBody, 0},
           FrameHeader{kFrameMagic, FrameKind::kTicket, wire::kTicketBytes, 1},
           FrameHeader{kFrameMagic, FrameKind::kWiden, 1, 0},
           FrameHeader{kFrameMagic, FrameKind::kWiden, 0, 1},
@@ -294,7 +305,7 @@ TEST_CASE("a sealed frame that is too large or of an unknown kind ends the link"
 TEST_CASE("the encoder takes few frames and seals at most one write at a time", "[net]") {
     const Cipher cipher = any_cipher();
     const FrameCodec here = codec(cipher, true);
-    const SharedBytes body = body_of(kLimit, 1);
+    const SharedBytes body = body_of(kMaxBody, 1);
     std::size_t added = 0;
     for (; here.encoder->has_space(); ++added) here.encoder->add(data(body));
     CHECK(added <= 64);

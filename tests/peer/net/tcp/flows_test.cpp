@@ -176,9 +176,9 @@ struct Flow {
 };
 
 /// A member that attaches connections to its link by hand.
-class Member {
+class FlowMember {
   public:
-    explicit Member(const End& listener) : port_(listener.transport.listening_port()) {
+    explicit FlowMember(const End& listener) : port_(listener.transport.listening_port()) {
         first_.socket = std::make_unique<BareSocket>(port_);
         const formats::UtcSeconds now =
             std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -246,7 +246,7 @@ struct Linked {
     }
 
     End listener;
-    Member member;
+    FlowMember member;
     LinkId link;
     std::uint32_t next = 0;  ///< number of the member's next data frame
 };
@@ -369,9 +369,9 @@ TEST_CASE("further connections leave three quarters of the places to links", "[n
     CHECK(linked.member.try_to_attach(next)->refusal() == LinkRefusal::kFull);
     linked.check_alive();
     // These five and the link's three connections are all eight.
-    std::vector<std::unique_ptr<Member>> others;
+    std::vector<std::unique_ptr<FlowMember>> others;
     for (int k = 0; k < 5; ++k) {
-        others.push_back(std::make_unique<Member>(linked.listener));
+        others.push_back(std::make_unique<FlowMember>(linked.listener));
         REQUIRE(linked.listener.inbox.next<event::LinkOpened>());
     }
     End late(options_of(3, false));

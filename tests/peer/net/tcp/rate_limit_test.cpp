@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kFrame = 16 << 10;
-constexpr std::size_t kFrames = 8;  ///< on each link
+constexpr std::size_t kSentFrames = 8;  ///< on each link
 constexpr Bandwidth kCap{256 << 10};
 
 /// One transport that dials several others.
@@ -59,19 +59,19 @@ TEST_CASE("a cap on the upload holds for all links together, and they take turns
     Star star;
     star.here.limit(kCap, {});
     const auto begin = Clock::now();
-    for (std::size_t i = 0; i < kFrames; ++i) {
+    for (std::size_t i = 0; i < kSentFrames; ++i) {
         for (const LinkId link : star.outward) star.here.send(link, frame());
     }
     // The last link has a frame before the first one has all of its frames.
     REQUIRE(star.inboxes.back()->next<event::FrameReceived>());
-    CHECK(star.inboxes.front()->waiting<event::FrameReceived>() < kFrames);
+    CHECK(star.inboxes.front()->waiting<event::FrameReceived>() < kSentFrames);
     for (std::size_t i = 0; i < star.inboxes.size(); ++i) {
-        const std::size_t rest = i + 1 == star.inboxes.size() ? kFrames - 1 : kFrames;
+        const std::size_t rest = i + 1 == star.inboxes.size() ? kSentFrames - 1 : kSentFrames;
         for (std::size_t frames = 0; frames < rest; ++frames) {
             REQUIRE(star.inboxes[i]->next<event::FrameReceived>());
         }
     }
-    const std::size_t bytes = 4 * kFrames * kFrame;
+    const std::size_t bytes = 4 * kSentFrames * kFrame;
     CHECK(Clock::now() - begin >= least_time(bytes));
     // The receiver may have a frame before the sender has counted it.
     while (star.here.sent().value() < bytes && Clock::now() - begin < std::chrono::seconds{60}) {
@@ -85,17 +85,17 @@ TEST_CASE("a cap on the download slows the senders down, and loses no link", "[n
     Star star;
     star.here.limit({}, kCap);
     const auto begin = Clock::now();
-    for (std::size_t i = 0; i < kFrames; ++i) {
+    for (std::size_t i = 0; i < kSentFrames; ++i) {
         for (std::size_t j = 0; j < star.others.size(); ++j) {
             star.others[j]->send(star.inward[j], frame());
         }
     }
-    for (std::size_t frames = 0; frames < 4 * kFrames; ++frames) {
+    for (std::size_t frames = 0; frames < 4 * kSentFrames; ++frames) {
         const auto received = star.inbox.next<event::FrameReceived>();
         REQUIRE(received);
         star.here.taken(received->link);
     }
-    const std::size_t bytes = 4 * kFrames * kFrame;
+    const std::size_t bytes = 4 * kSentFrames * kFrame;
     // The reads that were waiting when the cap came had none.
     CHECK(Clock::now() - begin >= least_time(bytes) / 2);
     CHECK(star.here.received().value() >= bytes);
@@ -105,9 +105,9 @@ TEST_CASE("a cap on the download slows the senders down, and loses no link", "[n
 TEST_CASE("a cap that is taken back frees the links that wait", "[net]") {
     Star star;
     star.here.limit(Bandwidth{1}, {});
-    for (std::size_t i = 0; i < kFrames; ++i) star.here.send(star.outward.front(), frame());
+    for (std::size_t i = 0; i < kSentFrames; ++i) star.here.send(star.outward.front(), frame());
     star.here.limit({}, {});
-    for (std::size_t i = 0; i < kFrames; ++i) {
+    for (std::size_t i = 0; i < kSentFrames; ++i) {
         REQUIRE(star.inboxes.front()->next<event::FrameReceived>());
     }
 }
@@ -116,7 +116,7 @@ TEST_CASE("a transport ends while its links wait for a cap", "[net]") {
     Star star;
     star.here.limit(Bandwidth{1}, Bandwidth{1});
     for (const LinkId link : star.outward) {
-        for (std::size_t i = 0; i < kFrames; ++i) star.here.send(link, frame());
+        for (std::size_t i = 0; i < kSentFrames; ++i) star.here.send(link, frame());
     }
     star.here.close(star.outward.front());
 }

@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-SharedBytes frame_of(std::size_t size, std::uint64_t seed) {
+SharedBytes random_frame(std::size_t size, std::uint64_t seed) {
     Buffer bytes(size);
     Random random(seed);
     for (std::size_t i = 0; i < size; i += 8) {
@@ -65,16 +65,16 @@ TEST_CASE("frames of every size arrive whole and in order both ways", "[net]") {
     const std::size_t limit = LinkLimits{}.frame_bytes;
     const std::vector<std::size_t> sizes{0, 1, 15, 16, 17, 256U << 10, (256U << 10) + 1, 0, limit};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-        pair.here.send(pair.here_link, frame_of(sizes[i], i));
-        pair.there.send(pair.there_link, frame_of(sizes[i], 100 + i));
+        pair.here.send(pair.here_link, random_frame(sizes[i], i));
+        pair.there.send(pair.there_link, random_frame(sizes[i], 100 + i));
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         const auto to_there = pair.there_inbox.next<event::FrameReceived>();
         const auto to_here = pair.here_inbox.next<event::FrameReceived>();
         REQUIRE(to_there);
         REQUIRE(to_here);
-        CHECK(*to_there->frame == *frame_of(sizes[i], i));
-        CHECK(*to_here->frame == *frame_of(sizes[i], 100 + i));
+        CHECK(*to_there->frame == *random_frame(sizes[i], i));
+        CHECK(*to_here->frame == *random_frame(sizes[i], 100 + i));
         pair.there.taken(to_there->link);
         pair.here.taken(to_here->link);
     }
@@ -87,7 +87,7 @@ TEST_CASE("every written frame is reported, and pings are not", "[net]") {
     CHECK_FALSE(pair.here_inbox.next<event::FrameWritten>(std::chrono::milliseconds{100}));
     constexpr std::size_t kFrames = 40;
     for (std::size_t i = 0; i < kFrames; ++i) {
-        pair.here.send(pair.here_link, frame_of(i * 10'000, i));
+        pair.here.send(pair.here_link, random_frame(i * 10'000, i));
     }
     for (std::size_t i = 0; i < kFrames; ++i) {
         const auto written = pair.here_inbox.next<event::FrameWritten>();
@@ -109,8 +109,8 @@ TEST_CASE("a large frame is written when it is confirmed, and a false receipt en
     const BareSocket socket(transport.listening_port());
     const auto opened = inbox.next<event::LinkOpened>();
     REQUIRE(opened);
-    transport.send(opened->link, frame_of(100'000, 1));
-    transport.send(opened->link, frame_of(10, 2));
+    transport.send(opened->link, random_frame(100'000, 1));
+    transport.send(opened->link, random_frame(10, 2));
     REQUIRE(socket.read(2 * sizeof(FrameHeader) + 100'010));
     CHECK_FALSE(inbox.next<event::FrameWritten>(std::chrono::milliseconds{100}));
     const FrameHeader receipt{kFrameMagic, FrameKind::kReceipt, 0, 1};
@@ -125,8 +125,8 @@ TEST_CASE("a frame over the receiver's limit ends the link", "[net]") {
     auto options = on_loopback();
     options.limits.frame_bytes = 1000;
     Pair pair(options);
-    pair.here.send(pair.here_link, frame_of(1000, 1));
-    pair.here.send(pair.here_link, frame_of(1001, 2));
+    pair.here.send(pair.here_link, random_frame(1000, 1));
+    pair.here.send(pair.here_link, random_frame(1001, 2));
     CHECK(pair.there_inbox.next<event::FrameReceived>());
     CHECK(pair.there_inbox.next<event::LinkClosed>());
     CHECK(pair.here_inbox.next<event::LinkClosed>());
@@ -176,12 +176,12 @@ TEST_CASE("frames that the driver does not take are bounded and block the sender
     Pair pair(options);
     constexpr std::uint64_t kFrames = 400;
     for (std::uint64_t i = 0; i < kFrames; ++i)
-        pair.here.send(pair.here_link, frame_of(64 << 10, i));
+        pair.here.send(pair.here_link, random_frame(64 << 10, i));
     for (std::uint64_t i = 0; i < kFrames; ++i) {
         const auto frame = pair.there_inbox.next<event::FrameReceived>();
         REQUIRE(frame);
         CHECK(pair.there_inbox.waiting<event::FrameReceived>() <= 4);
-        CHECK(*frame->frame == *frame_of(64 << 10, i));
+        CHECK(*frame->frame == *random_frame(64 << 10, i));
         pair.there.taken(frame->link);
     }
 }
@@ -192,7 +192,7 @@ TEST_CASE("a receiver that never reads does not make the sender's queue grow", "
     TransportOptions writer;
     writer.limits.queue_bytes = 4 << 20;
     Pair pair(reader, writer);
-    const SharedBytes frame = frame_of(256 << 10, 1);
+    const SharedBytes frame = random_frame(256 << 10, 1);
     pair.here.send(pair.here_link, frame);
     CHECK(pair.there_inbox.next<event::FrameReceived>());
     bool is_closed = false;
@@ -206,15 +206,15 @@ TEST_CASE("a receiver that never reads does not make the sender's queue grow", "
 
 TEST_CASE("close delivers what was sent before it and tells both ends once", "[net]") {
     Pair pair;
-    for (std::uint64_t i = 0; i < 20; ++i) pair.here.send(pair.here_link, frame_of(200'000, i));
+    for (std::uint64_t i = 0; i < 20; ++i) pair.here.send(pair.here_link, random_frame(200'000, i));
     // Frames that the other end still sends must not reset the connection before it has read all.
-    for (int i = 0; i < 20; ++i) pair.there.send(pair.there_link, frame_of(200'000, 1));
+    for (int i = 0; i < 20; ++i) pair.there.send(pair.there_link, random_frame(200'000, 1));
     pair.here.close(pair.here_link);
-    pair.here.send(pair.here_link, frame_of(10, 99));
+    pair.here.send(pair.here_link, random_frame(10, 99));
     for (std::uint64_t i = 0; i < 20; ++i) {
         const auto frame = pair.there_inbox.next<event::FrameReceived>();
         REQUIRE(frame);
-        CHECK(*frame->frame == *frame_of(200'000, i));
+        CHECK(*frame->frame == *random_frame(200'000, i));
         pair.there.taken(frame->link);
     }
     CHECK(pair.there_inbox.next<event::LinkClosed>());
@@ -241,7 +241,7 @@ TEST_CASE("one transport carries fifty links", "[net]") {
         const auto opened = inboxes[i]->next<event::LinkOpened>();
         REQUIRE(opened);
         links.push_back(opened->link);
-        spokes[i]->send(opened->link, frame_of(10'000 + i, i));
+        spokes[i]->send(opened->link, random_frame(10'000 + i, i));
     }
     for (std::size_t i = 0; i < kLinks; ++i) {  // the hub echoes each frame
         const auto frame = hub_inbox.next<event::FrameReceived>();
@@ -252,7 +252,7 @@ TEST_CASE("one transport carries fifty links", "[net]") {
     for (std::size_t i = 0; i < kLinks; ++i) {
         const auto echo = inboxes[i]->next<event::FrameReceived>();
         REQUIRE(echo);
-        CHECK(*echo->frame == *frame_of(10'000 + i, i));
+        CHECK(*echo->frame == *random_frame(10'000 + i, i));
     }
     spokes.clear();
     for (std::size_t i = 0; i < kLinks; ++i) REQUIRE(hub_inbox.next<event::LinkClosed>());
@@ -281,7 +281,8 @@ TEST_CASE("a silent peer is dropped after the silence timeout and a pinging one 
     const auto closed = pair.there_inbox.next<event::LinkClosed>(5s);
     REQUIRE(closed);
     CHECK(closed->link == opened->link);
-    pair.here.send(pair.here_link, frame_of(5, 5));  // the link has carried only pings for a second
+    pair.here.send(pair.here_link,
+                   random_frame(5, 5));  // the link has carried only pings for a second
     CHECK(pair.there_inbox.next<event::FrameReceived>());
 }
 
@@ -339,7 +340,7 @@ TEST_CASE("the silence timeout follows announced pings, until a frame is sent", 
     ping(socket, 60s);
     CHECK_FALSE(inbox.next<event::LinkClosed>(2s));
     const auto begin = std::chrono::steady_clock::now();
-    transport.send(opened->link, frame_of(5, 5));
+    transport.send(opened->link, random_frame(5, 5));
     CHECK(inbox.next<event::LinkClosed>(30s));
     CHECK(std::chrono::steady_clock::now() - begin >= 500ms);
 }
@@ -391,7 +392,7 @@ TEST_CASE("transports can be destroyed during transfers", "[net]") {
     for (std::uint64_t round = 0; round < 200; ++round) {
         Random random(round);
         auto pair = std::make_unique<Pair>();
-        const SharedBytes frame = frame_of(100'000, round);
+        const SharedBytes frame = random_frame(100'000, round);
         for (int i = 0; i < 20; ++i) {
             pair->here.send(pair->here_link, frame);
             pair->there.send(pair->there_link, frame);
@@ -417,7 +418,7 @@ TEST_CASE("every opened link is reported closed exactly once", "[net]") {
         for (int i = 0; i < 5; ++i) {
             const auto opened = inbox.next<event::LinkOpened>();
             REQUIRE(opened);
-            spoke->send(opened->link, frame_of(random.below(300'000), round));
+            spoke->send(opened->link, random_frame(random.below(300'000), round));
             if (random.below(2) == 0) spoke->close(opened->link);
         }
         spoke.reset();
@@ -468,7 +469,7 @@ TEST_CASE("throughput of one link", "[.bench][net]") {
     constexpr std::size_t kWindow = 32;
     for (int repetition = 0; repetition < 3; ++repetition) {
         Pair pair;
-        const SharedBytes frame = frame_of(kChunk, 1);
+        const SharedBytes frame = random_frame(kChunk, 1);
         const auto begin = std::chrono::steady_clock::now();
         std::size_t sent = 0;
         for (; sent < kWindow; ++sent) pair.here.send(pair.here_link, frame);
