@@ -46,7 +46,7 @@ void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* 
     if (overlaps) carried_ += is_live ? held : target;
     computing_since_ = overlaps && is_live ? head_since_ : now;
     note_head_time(now, is_live);
-    now_ = head_since_ = now;
+    head_since_ = now;
     is_live_ = is_live;
     batch_.begin(voter_.head().step);
 }
@@ -59,7 +59,6 @@ void Coordinator::generation_begun() {
 /// No trainer computes while the run is paused, except to finish a micro-batch: that time makes no
 /// larger claim possible.
 void Coordinator::set_paused(TimePoint now, bool is_paused) {
-    now_ = now;
     disturbances_ += wire::kMaxMembers;
     if (is_paused) {
         if (!paused_at_) paused_at_ = now;
@@ -172,20 +171,19 @@ void Coordinator::reset() {
 }
 
 void Coordinator::advance(TimePoint now, Outbox& out) {
-    now_ = now;
     const bool is_ours =
         election_.is_leading() &&
         (phase_ == Phase::kGathering || (step_ == voter_.head().step && term_ == election_.term()));
     if (!is_ours) reset();
     if (!election_.is_leading()) return;
     if (phase_ != Phase::kProposed && election_.inherited()) {
-        propose_again(*election_.inherited(), out);
+        propose_again(now, *election_.inherited(), out);
     }
     const bool had_round = phase_ != Phase::kGathering;
     if (now >= deadline_) time_out(now, out);
-    if (now >= judge_at_) judge_stalls(out);
+    if (now >= judge_at_) judge_stalls(now, out);
     if (phase_ == Phase::kPlanned && now >= tell_at_) {
-        tell_some(out);
+        tell_some(now, out);
         if (is_amend_due_ && now >= tell_at_) amend(now, out);
     }
     // The round was cancelled: our own member must get the Cancel before the next Call.
@@ -205,11 +203,11 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
             return;
         }
         case Phase::kPlanned: {
-            if (!may_voters_agree()) return resolve_disagreement(out);
+            if (!may_voters_agree()) return resolve_disagreement(now, out);
             if (!is_ready_at_all_but_lost()) return hurry(now);
-            judge_links();
-            judge_hung_up(out);
-            return propose(out);
+            judge_links(now);
+            judge_hung_up(now, out);
+            return propose(now, out);
         }
         case Phase::kProposed:
             return;
@@ -241,18 +239,18 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     next_estimate_at_ = now + kMinEstimatePause;
     // This peer has just begun to lead. Members get one failure timeout to link to it. Then it
     // calls if any of them was called by a predecessor or holds a batch without a coordinator.
-    if (stored_ > Samples{0} && has_members()) {
+    if (stored_ > Samples{0} && has_members(now)) {
         members_since_ = std::min(members_since_, now);
         const TimePoint begins_at = members_since_ + config_.rules.failure_timeout;
-        if (now < begins_at && !are_expected_here()) {
+        if (now < begins_at && !are_expected_here(now)) {
             deadline_ = std::min(begins_at, now + kMaxEstimatePause);
             return;
         }
-        if (has_frozen_members()) return call(now, out);
+        if (has_frozen_members(now)) return call(now, out);
     }
     // Most trainers have frozen because they had lost their links to this peer: call them. What a
     // minority reports is not enough, because it may lie.
-    frozen_since_ = are_most_frozen() ? std::min(frozen_since_, now) : kNever;
+    frozen_since_ = are_most_frozen(now) ? std::min(frozen_since_, now) : kNever;
     if (frozen_since_ != kNever && now >= frozen_since_ + 2 * config_.rules.heartbeat) {
         return call(now, out);
     }
@@ -273,16 +271,17 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     deadline_ = std::max(reached_at, next_estimate_at_);
 }
 
-bool Coordinator::has_members() const {
-    return std::ranges::any_of(
-        links_.known(), [&](const auto& entry) { return is_eligible(entry.first, entry.second); });
+bool Coordinator::has_members(TimePoint now) const {
+    return std::ranges::any_of(links_.known(), [&](const auto& entry) {
+        return is_eligible(now, entry.first, entry.second);
+    });
 }
 
 /// True when all members of the last decided round are linked and eligible.
-bool Coordinator::are_expected_here() const {
+bool Coordinator::are_expected_here(TimePoint now) const {
     return std::ranges::all_of(expected_members_, [&](const PeerKey& peer) {
         const membership::Known* known = links_.find(peer);
-        return peer == self_ || (known != nullptr && is_eligible(peer, *known));
+        return peer == self_ || (known != nullptr && is_eligible(now, peer, *known));
     });
 }
 
@@ -299,17 +298,18 @@ bool Coordinator::awaits_members(TimePoint now, Outbox& out) {
                               attendances_.of(peer) == Attendance::kEveryRound &&
                               !exclusions_.is_out(account_of(peer), now);
         if (!may_come || (known->step >= head.step && known->heartbeat.has_state)) continue;
-        if (now < head_since_ + join_limit(peer)) return true;
-        leave_waiting(peer, now - head_since_, "has not reached the decided state in time", out);
+        if (now < head_since_ + join_limit(now, peer)) return true;
+        leave_waiting(now, peer, now - head_since_, "has not reached the decided state in time",
+                      out);
     }
     return false;
 }
 
-bool Coordinator::are_most_frozen() const {
+bool Coordinator::are_most_frozen(TimePoint now) const {
     std::size_t trainers = 0;
     std::size_t frozen = 0;
     for (const auto& [peer, known] : links_.known()) {
-        if (known.role != Role::kTrainer || !is_eligible(peer, known)) continue;
+        if (known.role != Role::kTrainer || !is_eligible(now, peer, known)) continue;
         if (attendances_.of(peer) != Attendance::kEveryRound) continue;
         ++trainers;
         frozen += known.heartbeat.is_frozen ? 1 : 0;
@@ -319,14 +319,14 @@ bool Coordinator::are_most_frozen() const {
 
 /// True if an eligible peer holds a contribution that it froze for an earlier coordinator, or
 /// without one.
-bool Coordinator::has_frozen_members() const {
+bool Coordinator::has_frozen_members(TimePoint now) const {
     return std::any_of(links_.known().begin(), links_.known().end(), [&](const auto& entry) {
-        return is_eligible(entry.first, entry.second) && entry.second.heartbeat.is_frozen;
+        return is_eligible(now, entry.first, entry.second) && entry.second.heartbeat.is_frozen;
     });
 }
 
 void Coordinator::call(TimePoint now, Outbox& out) {
-    if (!can_voters_judge()) {
+    if (!can_voters_judge(now)) {
         deadline_ = now + kMaxEstimatePause;
         return;
     }
@@ -342,7 +342,7 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", links_.listening_port()}});
     std::vector<PeerKey> called;
     for (const auto& [peer, known] : links_.known()) {
-        if (is_called(peer, known)) called.push_back(peer);
+        if (is_called(now, peer, known)) called.push_back(peer);
     }
     for (const PeerKey& peer : seated(std::move(called))) {
         const membership::Known& known = *links_.find(peer);
@@ -350,16 +350,16 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     }
     std::set<PeerKey> seated;
     for (const auto& [peer, seat] : seats_) seated.insert(peer);
-    deadline_ = next_join_deadline();
+    deadline_ = next_join_deadline(now);
     send_to(seated, wire::Call{term_}, out);
 }
 
-void Coordinator::cancel(const std::string& why, Outbox& out) {
+void Coordinator::cancel(TimePoint now, const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
     disturbances_ += wire::kMaxMembers;
     send_to(receivers(), wire::Cancel{term_}, out);
     reset();
-    retry_at_ = now_ + config_.rules.heartbeat;
+    retry_at_ = now + config_.rules.heartbeat;
 }
 
 void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out) {
@@ -369,9 +369,9 @@ void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbo
 // --- plan --------------------------------------------------------------------
 
 void Coordinator::plan(TimePoint now, Outbox& out) {
-    drop_overflow(out);
-    if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
-    if (!can_voters_judge()) return cancel("most voters have not joined", out);
+    drop_overflow(now, out);
+    if (!seats_.contains(self_)) return cancel(now, "the coordinator is left out", out);
+    if (!can_voters_judge(now)) return cancel(now, "most voters have not joined", out);
     choose_reducers();
     correct_claims();
     const bool may_probe = config_.rules.probes_links && !attendances_.is_on_trial();
@@ -383,7 +383,7 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
         out.note("probing the link of " + probed->peer.brief());
         disturbances_ += wire::kMaxMembers;
     }
-    if (!planned) return cancel("no member has samples, or none can be dialled", out);
+    if (!planned) return cancel(now, "no member has samples, or none can be dialled", out);
     Samples joined;
     for (const wire::PlanMember& member : planned->plan.members) {
         joined += member.samples;
@@ -393,10 +393,10 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     batch_.gathered(joined);
     phase_ = Phase::kPlanned;
     expected_ = planned->expected;
-    publish(planned->plan, now, out);
+    publish(now, planned->plan, out);
 }
 
-void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
+void Coordinator::publish(TimePoint now, const wire::Plan& plan, Outbox& out) {
     const std::optional<wire::Plan> base = std::exchange(plan_, plan);
     attempt_ = plan.attempt;
     reduced_.clear();
@@ -406,7 +406,7 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     judge_at_ = kNever;
     published_at_ = now;
     plan_resent_at_.clear();
-    send_plan(base, out);
+    send_plan(now, base, out);
 }
 
 bool Coordinator::reduces(const PeerKey& peer) const {
@@ -442,13 +442,13 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
     if (moves_chunks) gone_.insert(absent.begin(), absent.end());
     if (gone_.empty() && demoted_.empty()) return;
     const auto amended = amend_plan(config_.rules, *plan_, seats_, gone_, demoted_, veterans_);
-    if (!amended) return cancel("too few members remain", out);
+    if (!amended) return cancel(now, "too few members remain", out);
     for (const PeerKey& peer : gone_) seats_.erase(peer);
-    if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
+    if (!seats_.contains(self_)) return cancel(now, "the coordinator is left out", out);
     out.note("the round of step " + std::to_string(step_.value()) + " goes on without " +
              std::to_string(gone_.size()) + " members and " + std::to_string(demoted_.size()) +
              " reducers");
-    publish(*amended, now, out);
+    publish(now, *amended, out);
     gone_.clear();
     demoted_.clear();
 }

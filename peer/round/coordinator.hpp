@@ -140,46 +140,48 @@ class Coordinator {
         Duration waited;  ///< time since the Call or the plan
     };
 
-    bool is_eligible(const PeerKey& peer, const membership::Known& known) const;
-    bool is_called(const PeerKey& peer, const membership::Known& known) const;
+    bool is_eligible(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
+    bool is_called(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
     bool trains(const PeerKey& peer) const;
     std::vector<PeerKey> seated(std::vector<PeerKey> called) const;
     void note_head_time(TimePoint now, bool is_live);
-    std::vector<FleetMember> fleet() const;
+    std::vector<FleetMember> fleet(TimePoint now) const;
     void choose_turns(TimePoint now, Outbox& out);
     std::set<PeerKey> without_every_round() const;
-    Duration join_limit(const PeerKey& peer) const;
-    TimePoint next_join_deadline() const;
+    Duration join_limit(TimePoint now, const PeerKey& peer) const;
+    TimePoint next_join_deadline(TimePoint now) const;
     void join_overdue(TimePoint now, Outbox& out);
-    void leave_waiting(const PeerKey& peer, Duration waited, const std::string& why, Outbox& out);
+    void leave_waiting(TimePoint now, const PeerKey& peer, Duration waited, const std::string& why,
+                       Outbox& out);
     TimePoint computed_since(const PeerKey& peer) const;
     std::optional<std::pair<PeerKey, Duration>> last_of(const std::map<PeerKey, TimePoint>& times,
                                                         std::size_t least) const;
-    void judge_links();
+    void judge_links(TimePoint now);
     void correct_claims();
     void ignore_slow_claims();
     void judge_round(TimePoint now, const CommitRecord& record);
     Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
     Exclusions::Account account_of(const PeerKey& peer) const;
     /// `delay`: by which the peer has delayed the round.
-    void exclude(const PeerKey& peer, const std::string& why, Outbox& out, Duration delay = {});
-    void exclude(const PeerKey& peer, const Exclusions::Account& account, const std::string& why,
-                 Outbox& out, Duration delay);
-    void judge_hung_up(Outbox& out);
-    void drop_overflow(Outbox& out);
+    void exclude(TimePoint now, const PeerKey& peer, const std::string& why, Outbox& out,
+                 Duration delay = {});
+    void exclude(TimePoint now, const PeerKey& peer, const Exclusions::Account& account,
+                 const std::string& why, Outbox& out, Duration delay);
+    void judge_hung_up(TimePoint now, Outbox& out);
+    void drop_overflow(TimePoint now, Outbox& out);
     bool is_about_us(StepIndex step, const Term& term) const;
     void reset();
     void gather(TimePoint now, Outbox& out);
-    bool has_members() const;
-    bool are_expected_here() const;
+    bool has_members(TimePoint now) const;
+    bool are_expected_here(TimePoint now) const;
     bool awaits_members(TimePoint now, Outbox& out);
-    bool has_frozen_members() const;
-    bool are_most_frozen() const;
+    bool has_frozen_members(TimePoint now) const;
+    bool are_most_frozen(TimePoint now) const;
     void call(TimePoint now, Outbox& out);
     void plan(TimePoint now, Outbox& out);
-    void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
-    void send_plan(const std::optional<wire::Plan>& base, Outbox& out);
-    void tell_some(Outbox& out);
+    void publish(TimePoint now, const wire::Plan& plan, Outbox& out);
+    void send_plan(TimePoint now, const std::optional<wire::Plan>& base, Outbox& out);
+    void tell_some(TimePoint now, Outbox& out);
     void amend(TimePoint now, Outbox& out);
     /// Complaints that are heard.
     struct Missed {
@@ -193,11 +195,11 @@ class Coordinator {
     };
     bool is_missed_by_most(const PeerKey& peer, const std::set<PeerKey>& witnesses,
                            bool is_sender) const;
-    void judge_stalls(Outbox& out);
-    void judge_pairs(const std::vector<Pair>& pairs, bool are_senders, Outbox& out);
-    void drop(const PeerKey& peer, const std::string& why, Outbox& out);
-    void blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, std::size_t all,
-               bool is_sender, Outbox& out);
+    void judge_stalls(TimePoint now, Outbox& out);
+    void judge_pairs(TimePoint now, const std::vector<Pair>& pairs, bool are_senders, Outbox& out);
+    void drop(TimePoint now, const PeerKey& peer, const std::string& why, Outbox& out);
+    void blame(TimePoint now, const PeerKey& peer, const std::set<PeerKey>& witnesses,
+               std::size_t all, bool is_sender, Outbox& out);
     void part_from_trusted(const PeerKey& witness, const PeerKey& peer, bool is_sender,
                            Outbox& out);
     void charge(const PeerKey& peer, std::uint32_t charges = 1);
@@ -206,7 +208,8 @@ class Coordinator {
     void take_part(const PeerKey& reducer, const std::string& why, Outbox& out);
     bool is_trusted(const PeerKey& peer) const;
     bool is_corroborated(const std::set<PeerKey>& witnesses) const;
-    bool is_contradicted(const PeerKey& sender, const std::set<PeerKey>& witnesses) const;
+    bool is_contradicted(TimePoint now, const PeerKey& sender,
+                         const std::set<PeerKey>& witnesses) const;
     bool is_awaited(const PeerKey& peer, const Seat& seat) const;
     void choose_reducers();
     bool is_reduced_by_all_but(const PeerKey& peer) const;
@@ -214,16 +217,16 @@ class Coordinator {
     bool agrees(const PeerKey& voter) const;
     bool do_voters_agree() const;
     bool may_voters_agree() const;
-    bool can_voters_judge() const;
-    void resolve_disagreement(Outbox& out);
+    bool can_voters_judge(TimePoint now) const;
+    void resolve_disagreement(TimePoint now, Outbox& out);
     bool reduces(const PeerKey& peer) const;
-    std::size_t count_outside() const;
+    std::size_t count_outside(TimePoint now) const;
     void hurry(TimePoint now);
     void time_out(TimePoint now, Outbox& out);
     void ask_again(TimePoint now, Outbox& out);
-    void cancel(const std::string& why, Outbox& out);
-    void propose(Outbox& out);
-    void propose_again(const CommitRecord& record, Outbox& out);
+    void cancel(TimePoint now, const std::string& why, Outbox& out);
+    void propose(TimePoint now, Outbox& out);
+    void propose_again(TimePoint now, const CommitRecord& record, Outbox& out);
     wire::Propose whole_proposal() const;
     std::set<PeerKey> receivers() const;
     void send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out);
@@ -246,7 +249,6 @@ class Coordinator {
     std::vector<HungUp> hung_up_;    ///< in this round
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
-    TimePoint now_{};
     TimePoint head_since_{};            ///< when our head last changed
     bool is_live_ = false;              ///< the head last changed by a decision made at that time
     TimePoint computing_since_{};       ///< since when trainers compute for the round of the head

@@ -28,13 +28,14 @@ TimePoint Coordinator::computed_since(const PeerKey& peer) const {
     return std::min(computing_since_, attendances_.unpaid_since(peer, head_times_.back()));
 }
 
-bool Coordinator::is_called(const PeerKey& peer, const membership::Known& known) const {
-    return is_eligible(peer, known) && attendances_.is_called(peer, known.heartbeat, step_);
+bool Coordinator::is_called(TimePoint now, const PeerKey& peer,
+                            const membership::Known& known) const {
+    return is_eligible(now, peer, known) && attendances_.is_called(peer, known.heartbeat, step_);
 }
 
 /// This peer, the members of the last round, and all others that are called or have another turn.
 /// Members may still be on their way to the state of the head.
-std::vector<FleetMember> Coordinator::fleet() const {
+std::vector<FleetMember> Coordinator::fleet(TimePoint now) const {
     const bool is_reducer = links_.listening_port() != 0;
     std::vector<FleetMember> fleet{{.peer = self_,
                                     .member = {.upload = own_.upload(),
@@ -46,9 +47,9 @@ std::vector<FleetMember> Coordinator::fleet() const {
     std::vector<PeerKey> peers;
     for (const auto& [peer, known] : links_.known()) {
         const bool is_linked = known.has_reported && known.generation == voter_.head().generation &&
-                               !exclusions_.is_out(account_of(peer), now_);
+                               !exclusions_.is_out(account_of(peer), now);
         const bool is_out = attendances_.of(peer) != Attendance::kEveryRound;
-        const bool is_member = expected_members_.contains(peer) || is_eligible(peer, known);
+        const bool is_member = expected_members_.contains(peer) || is_eligible(now, peer, known);
         if (is_linked && (is_out || is_member)) peers.push_back(peer);
     }
     for (const PeerKey& peer : seated(std::move(peers))) {
@@ -93,10 +94,10 @@ std::optional<std::pair<PeerKey, Duration>> Coordinator::last_of(
 /// averages, arrived here long after all others' has a slower uplink than it claims, and one that
 /// received the average long after all others a slower downlink. Only what this peer sees counts,
 /// so no member can say it of another.
-void Coordinator::judge_links() {
+void Coordinator::judge_links(TimePoint now) {
     constexpr Duration kLeast = std::chrono::seconds{1};
     if (expected_ == Duration{}) return;
-    if (now_ - published_at_ < expected_ + std::max(expected_ / 2, kLeast)) return;
+    if (now - published_at_ < expected_ + std::max(expected_ / 2, kLeast)) return;
     const auto bytes = planning::on_the_wire(config_.rules.codec).bytes_of(config_.rules.elements);
     std::map<PeerKey, TimePoint> sent_at;
     std::map<PeerKey, TimePoint> averaged;
@@ -201,7 +202,7 @@ void Coordinator::judge_round(TimePoint now, const CommitRecord& record) {
 /// A new head: the turns of its round.
 void Coordinator::choose_turns(TimePoint now, Outbox& out) {
     attendances_.begin(election_.term());
-    for (const Attendances::Change& change : attendances_.choose(now, step_, fleet())) {
+    for (const Attendances::Change& change : attendances_.choose(now, step_, fleet(now))) {
         batch_.forget(change.peer);
         out.note(change.why);
         out.send(change.peer, step_, change.assignment);
@@ -216,16 +217,16 @@ std::set<PeerKey> Coordinator::without_every_round() const {
     return peers;
 }
 
-Duration Coordinator::join_limit(const PeerKey& peer) const {
+Duration Coordinator::join_limit(TimePoint now, const PeerKey& peer) const {
     if (peer == self_) return config_.rules.join_timeout;
-    const TimePoint called_at = phase_ == Phase::kCalled ? called_at_ : now_;
+    const TimePoint called_at = phase_ == Phase::kCalled ? called_at_ : now;
     return attendances_.join_limit(peer, called_at - computing_since_);
 }
 
-TimePoint Coordinator::next_join_deadline() const {
+TimePoint Coordinator::next_join_deadline(TimePoint now) const {
     TimePoint next = kNever;
     for (const auto& [peer, seat] : seats_) {
-        if (!seat.join) next = std::min(next, called_at_ + join_limit(peer));
+        if (!seat.join) next = std::min(next, called_at_ + join_limit(now, peer));
     }
     return next;
 }
@@ -234,26 +235,26 @@ TimePoint Coordinator::next_join_deadline() const {
 void Coordinator::join_overdue(TimePoint now, Outbox& out) {
     std::vector<PeerKey> overdue;
     for (const auto& [peer, seat] : seats_) {
-        if (!seat.join && now >= called_at_ + join_limit(peer)) overdue.push_back(peer);
+        if (!seat.join && now >= called_at_ + join_limit(now, peer)) overdue.push_back(peer);
     }
     for (const PeerKey& peer : overdue) {
         seats_.erase(peer);
         ++disturbances_;
-        if (peer == self_) return cancel("the coordinator has not joined in time", out);
-        leave_waiting(peer, now - called_at_, "was called and has not joined in time", out);
+        if (peer == self_) return cancel(now, "the coordinator has not joined in time", out);
+        leave_waiting(now, peer, now - called_at_, "was called and has not joined in time", out);
     }
-    deadline_ = next_join_deadline();
+    deadline_ = next_join_deadline(now);
     if (deadline_ == kNever) plan(now, out);
 }
 
 /// The first time it may be a trainer whose micro-batches are long, which is told so. After that it
 /// is one that ignores calls.
-void Coordinator::leave_waiting(const PeerKey& peer, Duration waited, const std::string& why,
-                                Outbox& out) {
+void Coordinator::leave_waiting(TimePoint now, const PeerKey& peer, Duration waited,
+                                const std::string& why, Outbox& out) {
     const membership::Known* known = links_.find(peer);
     const bool is_trainer = known != nullptr && known->role == Role::kTrainer;
-    if (!is_trainer || !attendances_.missed(peer, step_, now_, waited)) {
-        return exclude(peer, why, out, waited);
+    if (!is_trainer || !attendances_.missed(peer, step_, now, waited)) {
+        return exclude(now, peer, why, out, waited);
     }
     batch_.forget(peer);
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(waited).count();

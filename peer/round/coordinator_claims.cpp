@@ -23,9 +23,10 @@ namespace dedloc::round {
 
 // --- eligibility -------------------------------------------------------------
 
-bool Coordinator::is_eligible(const PeerKey& peer, const membership::Known& known) const {
+bool Coordinator::is_eligible(TimePoint now, const PeerKey& peer,
+                              const membership::Known& known) const {
     const Head& head = voter_.head();
-    if (exclusions_.is_out(account_of(peer), now_)) return false;
+    if (exclusions_.is_out(account_of(peer), now)) return false;
     const wire::Heartbeat& heartbeat = known.heartbeat;
     const bool is_sound = heartbeat.has_state && heartbeat.state == own_.digest();
     return known.has_reported && known.generation == head.generation && known.step == head.step &&
@@ -49,20 +50,20 @@ Exclusions::Account Coordinator::account_of(const PeerKey& peer) const {
     return Exclusions::account_of(peer, known != nullptr ? known->user : 0);
 }
 
-void Coordinator::exclude(const PeerKey& peer, const std::string& why, Outbox& out,
+void Coordinator::exclude(TimePoint now, const PeerKey& peer, const std::string& why, Outbox& out,
                           Duration delay) {
-    exclude(peer, account_of(peer), why, out, delay);
+    exclude(now, peer, account_of(peer), why, out, delay);
 }
 
-void Coordinator::exclude(const PeerKey& peer, const Exclusions::Account& account,
+void Coordinator::exclude(TimePoint now, const PeerKey& peer, const Exclusions::Account& account,
                           const std::string& why, Outbox& out, Duration delay) {
     constexpr Duration kMaxTurn = std::chrono::minutes{30};
     const Duration round =
-        std::clamp(now_ - head_since_, config_.rules.heartbeat, config_.rules.join_timeout);
+        std::clamp(now - head_since_, config_.rules.heartbeat, config_.rules.join_timeout);
     const std::size_t members = std::max(seats_.size(), expected_members_.size());
     const Duration lost = static_cast<Duration::rep>(members) * std::min(delay, kMaxTurn);
     const Duration turn = std::max(round, std::min(lost, kMaxTurn));
-    const Duration length = exclusions_.exclude(account, now_, turn);
+    const Duration length = exclusions_.exclude(account, now, turn);
     batch_.forget(peer);
     for (const auto& [other, known] : links_.known()) {
         if (account_of(other) == account) batch_.forget(other);
@@ -125,7 +126,6 @@ bool Coordinator::trains(const PeerKey& peer) const {
 
 void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
                            double samples_per_second) {
-    now_ = now;
     if (exclusions_.is_out(account_of(from), now)) return;
     if (const membership::Known* known = links_.find(from)) {
         const Attendance attendance = attendances_.of(from);
@@ -143,12 +143,11 @@ void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, S
 
 void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
                          Outbox& out) {
-    now_ = now;
     const auto seat = seats_.find(from);
     if (!is_about_us(step, join.term) || phase_ != Phase::kCalled || seat == seats_.end()) return;
     const membership::Known* known = links_.find(from);
     if (known != nullptr && join.samples > allowance(now, from, *known)) {
-        exclude(from,
+        exclude(now, from,
                 "claims " + std::to_string(join.samples.value()) + " samples, but only " +
                     std::to_string(allowance(now, from, *known).value()) + " are possible",
                 out);
@@ -159,7 +158,7 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
                                  ? wire::is_exponent_of(config_.rules.codec, join.exponent)
                                  : join.exponent == 0;
     if (!is_of_codec) {
-        exclude(from, "joins with numbers of another codec than the run's", out);
+        exclude(now, from, "joins with numbers of another codec than the run's", out);
         seats_.erase(seat);
         return;
     }
@@ -175,7 +174,7 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
 }
 
 /// Leaves out the largest claims until the sum of samples fits a record (wire::kMaxSamples).
-void Coordinator::drop_overflow(Outbox& out) {
+void Coordinator::drop_overflow(TimePoint now, Outbox& out) {
     const auto claimed = [](const auto& entry) { return entry.second.join->samples; };
     const auto sum = [&] {
         Samples all;
@@ -184,7 +183,7 @@ void Coordinator::drop_overflow(Outbox& out) {
     };
     while (sum() > Samples{wire::kMaxSamples}) {
         const auto most = std::ranges::max_element(seats_, {}, claimed);
-        exclude(most->first, "claims more samples than a round can hold", out);
+        exclude(now, most->first, "claims more samples than a round can hold", out);
         seats_.erase(most);
     }
 }

@@ -46,7 +46,6 @@ std::string network_of(const std::string& host) {
 
 void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
                           const wire::Stalled& stalled, Outbox& out) {
-    now_ = now;
     if (!is_about_us(step, stalled.term) || phase_ != Phase::kPlanned) return;
     if (stalled.attempt != attempt_ || !seats_.contains(from)) return;
     if (complaints_.is_doubted(account_of(from)) && from != self_) return;
@@ -62,7 +61,7 @@ void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
         const auto seat = seats_.find(sender);
         if (seat == seats_.end() || sender == self_ || gone_.contains(sender)) continue;
         if (complaints_.is_doubted(account_of(from)) && from != self_) return;
-        exclude(sender, "has sent " + from.brief() + " pieces that cannot be averaged", out,
+        exclude(now, sender, "has sent " + from.brief() + " pieces that cannot be averaged", out,
                 now - published_at_);
         charge(from);
         seat->second.is_lost = true;
@@ -95,11 +94,12 @@ bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
 /// True if the sender that others miss does send to this peer, and those that have missed it of
 /// late are in fewer than kNetworks networks. Where most members cannot be dialled, two accounts
 /// may be most of the reducers.
-bool Coordinator::is_contradicted(const PeerKey& sender, const std::set<PeerKey>& witnesses) const {
+bool Coordinator::is_contradicted(TimePoint now, const PeerKey& sender,
+                                  const std::set<PeerKey>& witnesses) const {
     constexpr std::size_t kNetworks = 3;
     const wire::Plan* const followed = own_.plan();
     const bool is_seen = followed != nullptr && followed->attempt == attempt_ && reduces(self_);
-    if (!is_seen || !own_.is_sent_by(now_, sender)) return false;
+    if (!is_seen || !own_.is_sent_by(now, sender)) return false;
     const Exclusions::Account account = account_of(sender);
     std::set<std::string> networks;
     for (const auto& [peer, known] : links_.known()) {
@@ -167,14 +167,14 @@ void Coordinator::take_part(const PeerKey& reducer, const std::string& why, Outb
     seats_.at(reducer).may_reduce = false;
 }
 
-void Coordinator::judge_stalls(Outbox& out) {
+void Coordinator::judge_stalls(TimePoint now, Outbox& out) {
     judge_at_ = kNever;
     const Missed missed = this->missed();
     std::vector<Pair> pairs;
     std::vector<PeerKey> failed;
     for (const auto& [peer, witnesses] : missed.by) {
         const bool is_believed = is_missed_by_most(peer, witnesses, missed.are_senders) &&
-                                 !(missed.are_senders && is_contradicted(peer, witnesses));
+                                 !(missed.are_senders && is_contradicted(now, peer, witnesses));
         if (is_believed) {
             failed.push_back(peer);
         } else {
@@ -196,28 +196,28 @@ void Coordinator::judge_stalls(Outbox& out) {
                 complaints_.charge(account_of(witness));
             }
         }
-        return cancel("most members are slower than planned", out);
+        return cancel(now, "most members are slower than planned", out);
     }
     for (const PeerKey& peer : failed) {
         if (!missed.are_senders) {
             take_part(peer, "does not send averages", out);
             charge(peer, Complaints::kBelieved);
         } else if (is_corroborated(missed.by.at(peer))) {
-            drop(peer, "joined and does not send", out);
+            drop(now, peer, "joined and does not send", out);
         } else {
             leave_out(peer, "does not send", out);
         }
     }
-    judge_pairs(pairs, missed.are_senders, out);
+    judge_pairs(now, pairs, missed.are_senders, out);
     stalls_.clear();
     is_amend_due_ = true;
 }
 
 /// Excludes a member that does not send.
-void Coordinator::drop(const PeerKey& peer, const std::string& why, Outbox& out) {
+void Coordinator::drop(TimePoint now, const PeerKey& peer, const std::string& why, Outbox& out) {
     Seat* const seat = present(peer);
     if (seat == nullptr) return;
-    exclude(peer, why, out, now_ - published_at_);
+    exclude(now, peer, why, out, now - published_at_);
     seat->is_lost = true;
 }
 
@@ -225,7 +225,8 @@ void Coordinator::drop(const PeerKey& peer, const std::string& why, Outbox& out)
 /// accounts, now or of late, than each of those with which it is in a pair now, and with two or
 /// more, explains all of its pairs: it has failed, or lies. Of any other pair either may be the
 /// cause.
-void Coordinator::judge_pairs(const std::vector<Pair>& pairs, bool are_senders, Outbox& out) {
+void Coordinator::judge_pairs(TimePoint now, const std::vector<Pair>& pairs, bool are_senders,
+                              Outbox& out) {
     constexpr std::size_t kRemembered = 16;  // one with more pairs explains them at once
     std::map<PeerKey, std::set<PeerKey>> others;
     std::set<PeerKey> witnesses;
@@ -254,7 +255,7 @@ void Coordinator::judge_pairs(const std::vector<Pair>& pairs, bool are_senders, 
             charge(peer, Complaints::kBelieved);
             leave_out(peer, "alone misses several members", out);
         } else {
-            blame(peer, partners, all, are_senders, out);
+            blame(now, peer, partners, all, are_senders, out);
         }
     }
     for (const auto& [witness, peer] : pairs) {
@@ -268,17 +269,17 @@ void Coordinator::judge_pairs(const std::vector<Pair>& pairs, bool are_senders, 
 }
 
 /// So many members have missed it, some of them now, and they miss fewer others.
-void Coordinator::blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, std::size_t all,
-                        bool is_sender, Outbox& out) {
+void Coordinator::blame(TimePoint now, const PeerKey& peer, const std::set<PeerKey>& witnesses,
+                        std::size_t all, bool is_sender, Outbox& out) {
     constexpr std::size_t kSeveral = 3;
     const char* const why = "is missed by several members";
     if (!is_sender) {
         charge(peer, Complaints::kBelieved);
         take_part(peer, why, out);
-    } else if (all < kSeveral || is_contradicted(peer, witnesses)) {
+    } else if (all < kSeveral || is_contradicted(now, peer, witnesses)) {
         leave_out(peer, why, out);
     } else {
-        drop(peer, why, out);
+        drop(now, peer, why, out);
     }
 }
 

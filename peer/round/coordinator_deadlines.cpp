@@ -41,9 +41,9 @@ bool Coordinator::is_ready_at_all_but_lost() const {
 }
 
 /// Peers without a seat that could be called to a round of this step.
-std::size_t Coordinator::count_outside() const {
+std::size_t Coordinator::count_outside(TimePoint now) const {
     const auto waits = [&](const auto& entry) {
-        return !seats_.contains(entry.first) && is_called(entry.first, entry.second);
+        return !seats_.contains(entry.first) && is_called(now, entry.first, entry.second);
     };
     return static_cast<std::size_t>(std::ranges::count_if(links_.known(), waits));
 }
@@ -63,7 +63,7 @@ void Coordinator::hurry(TimePoint now) {
     }
     if (4 * ready < 3 * receivers) {
         const TimePoint given = std::max(published_at_ + kAlwaysGiven, now + kGrace);
-        if (given < deadline_ && receivers - ready <= count_outside()) deadline_ = given;
+        if (given < deadline_ && receivers - ready <= count_outside(now)) deadline_ = given;
         return;
     }
     const Duration taken = std::max(now - published_at_, expected_);
@@ -75,13 +75,14 @@ void Coordinator::hurry(TimePoint now) {
 /// is excluded, unless its contribution is in the average or the links of most members were lost:
 /// then the link that fails is ours. Each key counts by itself, since of many devices of one user
 /// some are always switched off.
-void Coordinator::judge_hung_up(Outbox& out) {
+void Coordinator::judge_hung_up(TimePoint now, Outbox& out) {
     const bool is_ours = hung_up_.size() >= seats_.size();
     for (const HungUp& lost : std::exchange(hung_up_, {})) {
         if (is_ours || wire::index_of(*plan_, lost.peer) < plan_->members.size()) continue;
         const auto delay = complaints_.was_late(Exclusions::account_of(lost.peer, 0), lost.waited);
         if (delay) {
-            exclude(lost.peer, lost.account, "hangs up during rounds again and again", out, *delay);
+            exclude(now, lost.peer, lost.account, "hangs up during rounds again and again", out,
+                    *delay);
         }
     }
 }
@@ -112,9 +113,9 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
             std::erase_if(reducers, [&](const PeerKey& peer) { return !reduced_.contains(peer); });
             late = std::move(reducers);
         }
-        if (late.empty() || is_ours) return cancel("it was not finished here in time", out);
+        if (late.empty() || is_ours) return cancel(now, "it was not finished here in time", out);
         disturbances_ += late.size();
-        for (const PeerKey& peer : late) drop(peer, "has not sent in time", out);
+        for (const PeerKey& peer : late) drop(now, peer, "has not sent in time", out);
         is_amend_due_ = true;
     }
     deadline_ = now + config_.rules.round_timeout;

@@ -33,7 +33,7 @@ constexpr double kUplinkPart = 0.5;
 
 }  // namespace
 
-void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) {
+void Coordinator::send_plan(TimePoint now, const std::optional<wire::Plan>& base, Outbox& out) {
     const std::set<PeerKey> holders = std::exchange(plan_holders_, {});
     std::set<PeerKey> all = addressees();
     const bool is_small = plan_->members.size() <= kMaxWholeMembers;
@@ -54,17 +54,17 @@ void Coordinator::send_plan(const std::optional<wire::Plan>& base, Outbox& out) 
     untold_.assign(all.begin(), all.end());
     std::stable_partition(untold_.begin(), untold_.end(),
                           [&](const PeerKey& peer) { return !is_first(peer); });
-    tell_some(out);
+    tell_some(now, out);
     if (!untold_.empty()) return;
     // All copies left at once: there is no batch to wait for.
-    tell_at_ = now_;
+    tell_at_ = now;
     // A complaint before that is a lie: clocks and latencies differ by less than a quarter.
-    heed_at_ = now_ + config_.rules.stall_timeout * 3 / 4;
-    deadline_ = now_ + config_.rules.coordinator_timeout(expected_);
+    heed_at_ = now + config_.rules.stall_timeout * 3 / 4;
+    deadline_ = now + config_.rules.coordinator_timeout(expected_);
 }
 
 /// Sends the next batch of copies. Deadlines count from the last one.
-void Coordinator::tell_some(Outbox& out) {
+void Coordinator::tell_some(TimePoint now, Outbox& out) {
     if (untold_.empty()) return;
     const double seconds = wire_bytes_of(*plan_) / (kUplinkPart * upload_of(seats_.at(self_)));
     const auto most = static_cast<std::size_t>(std::max(1.0, kSecondsAtOnce / seconds));
@@ -72,12 +72,12 @@ void Coordinator::tell_some(Outbox& out) {
     out.send_to_all({untold_.rbegin(), untold_.rbegin() + static_cast<std::ptrdiff_t>(count)},
                     step_, *plan_);
     untold_.resize(untold_.size() - count);
-    published_at_ = now_;
+    published_at_ = now;
     const std::chrono::duration<double> time{static_cast<double>(count) * seconds};
-    tell_at_ = now_ + std::chrono::duration_cast<Duration>(time);
+    tell_at_ = now + std::chrono::duration_cast<Duration>(time);
     deadline_ = tell_at_ + config_.rules.coordinator_timeout(expected_);
     if (untold_.empty()) tell_at_ += config_.rules.heartbeat;
-    heed_at_ = now_ + config_.rules.stall_timeout;
+    heed_at_ = now + config_.rules.stall_timeout;
 }
 
 /// Once for each peer and attempt, so that a liar gets the plan that it is sent anyway.

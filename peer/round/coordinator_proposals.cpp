@@ -54,29 +54,30 @@ bool Coordinator::may_voters_agree() const {
 }
 
 /// Whether a majority of the voters is called or, once a round is called, has joined.
-bool Coordinator::can_voters_judge() const {
+bool Coordinator::can_voters_judge(TimePoint now) const {
     return is_majority_of(voter_.head().voters, [&](const PeerKey& voter) {
         if (phase_ == Phase::kCalled) {
             const auto seat = seats_.find(voter);
             return seat != seats_.end() && seat->second.join && seat->second.join->receives;
         }
         const membership::Known* known = links_.find(voter);
-        return voter == self_ || (known != nullptr && known->receives && is_called(voter, *known));
+        return voter == self_ ||
+               (known != nullptr && known->receives && is_called(now, voter, *known));
     });
 }
 
-void Coordinator::resolve_disagreement(Outbox& out) {
+void Coordinator::resolve_disagreement(TimePoint now, Outbox& out) {
     if (is_amend_due_) return;
     const bool is_divided = std::ranges::any_of(voter_.head().voters, [&](const PeerKey& voter) {
         return ready_.contains(voter) && ready_.at(voter) != ready_.at(self_);
     });
-    if (!is_divided) return cancel("most voters are lost", out);
+    if (!is_divided) return cancel(now, "most voters are lost", out);
     for (const auto& [peer, seat] : seats_) {
         if (voter_.is_voter(peer) || !reduces(peer)) continue;
         demoted_.insert(peer);
         complaints_.bar(account_of(peer));
     }
-    if (demoted_.empty()) return cancel("voters hold different averages", out);
+    if (demoted_.empty()) return cancel(now, "voters hold different averages", out);
     out.note("voters hold different averages: the round of step " + std::to_string(step_.value()) +
              " goes on with voters as reducers");
     is_amend_due_ = true;
@@ -85,8 +86,8 @@ void Coordinator::resolve_disagreement(Outbox& out) {
 
 // --- proposals -----------------------------------------------------------------
 
-void Coordinator::propose(Outbox& out) {
-    proposed_at_ = now_;
+void Coordinator::propose(TimePoint now, Outbox& out) {
+    proposed_at_ = now;
     proposal_ = {.term = term_,
                  .attempt = attempt_,
                  .digest = {},
@@ -106,13 +107,13 @@ void Coordinator::propose(Outbox& out) {
     out.send_to_all(voter_.head().voters, step_, proposal_);
 }
 
-void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
+void Coordinator::propose_again(TimePoint now, const CommitRecord& record, Outbox& out) {
     reset();
     phase_ = Phase::kProposed;
     step_ = voter_.head().step;
     term_ = election_.term();
     record_ = record;
-    proposed_at_ = now_;
+    proposed_at_ = now;
     proposal_ = {.term = term_,
                  .attempt = 0,
                  .digest = digest_of(record),
