@@ -31,7 +31,7 @@ bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
 /// the head a trainer may hold up to a target batch, at which it stops computing, and with overlap
 /// as many samples again for the next round. With overlap, samples that are computed during a round
 /// count for the next one, so computing_since_ is then the time of the previous head.
-void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* last) {
+void Coordinator::on_head(TimePoint now, bool is_live, const CommitRecord* last) {
     const bool is_ours = election_.is_leading() && is_live && is_live_;
     if (is_ours && last != nullptr) judge_round(now, *last);
     disturbances_ = 0;
@@ -51,7 +51,7 @@ void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* 
     batch_.begin(voter_.head().step);
 }
 
-void Coordinator::generation_begun() {
+void Coordinator::on_generation() {
     reset();
     term_ = {};
 }
@@ -75,15 +75,15 @@ void Coordinator::set_paused(TimePoint now, bool is_paused) {
     paused_at_.reset();
 }
 
-void Coordinator::reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
+void Coordinator::on_reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
     if (!is_about_us(step, reduced.term) || phase_ != Phase::kPlanned) return;
     if (reduced.attempt != attempt_) return;
     reduced_.insert(from);
     plan_holders_.insert(from);
 }
 
-void Coordinator::ready(TimePoint now, const PeerKey& from, StepIndex step,
-                        const wire::Ready& ready) {
+void Coordinator::on_ready(TimePoint now, const PeerKey& from, StepIndex step,
+                           const wire::Ready& ready) {
     if (!is_about_us(step, ready.term) || phase_ != Phase::kPlanned) return;
     if (ready.attempt != attempt_ || !seats_.contains(from)) return;
     plan_holders_.insert(from);
@@ -92,8 +92,8 @@ void Coordinator::ready(TimePoint now, const PeerKey& from, StepIndex step,
     reduced_.insert(from);
 }
 
-void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
-                        Outbox& out) {
+void Coordinator::on_heartbeat(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
+                               Outbox& out) {
     if (phase_ != Phase::kPlanned) return;
     const bool has_plan = heartbeat.term == term_ && heartbeat.attempt == attempt_;
     if (has_plan) plan_holders_.insert(from);
@@ -105,7 +105,7 @@ void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbea
     out.send(from, step_, *plan_);
 }
 
-void Coordinator::lost(TimePoint now, const PeerKey& peer, Outbox& out) {
+void Coordinator::on_link_lost(TimePoint now, const PeerKey& peer, Outbox& out) {
     batch_.forget(peer);
     has_lost_any_ = true;
     const auto seat = seats_.find(peer);
@@ -150,7 +150,7 @@ TimePoint Coordinator::next_deadline() const {
 void Coordinator::reset() {
     const bool is_decided = step_ < voter_.head().step;
     if (plan_ && is_decided) veterans_ = veterans_of(*plan_);
-    if (record_ && is_decided) latecomers_.decided(record_->previous_state);
+    if (record_ && is_decided) latecomers_.on_decision(record_->previous_state);
     phase_ = Phase::kGathering;
     members_since_ = frozen_since_ = kNever;
     seats_.clear();
@@ -378,7 +378,7 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     const auto probed = may_probe ? probe_.next(seats_) : std::nullopt;
     const auto planned = make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_),
                                    seats_, veterans_, probed);
-    probe_.planned(planned && planned->is_probed);
+    probe_.on_plan(planned && planned->is_probed);
     if (planned && planned->is_probed) {
         out.note("probing the link of " + probed->peer.brief());
         disturbances_ += wire::kMaxMembers;

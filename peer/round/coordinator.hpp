@@ -75,14 +75,14 @@ class Coordinator {
           batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}) {}
 
     /// Samples and speed of a trainer, from its heartbeat or from our own trainer.
-    void reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
-                  double samples_per_second);
+    void on_report(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
+                   double samples_per_second);
     /// The head has changed. `is_live`: by a decision made at this moment, so no trainer has begun
     /// earlier to compute on the new state. `last`: the record that led to the head; null: unknown.
-    void head_changed(TimePoint now, bool is_live, const CommitRecord* last);
+    void on_head(TimePoint now, bool is_live, const CommitRecord* last);
     /// A new generation has begun: a round of the former one is over, although head, coordinator
     /// and number of the term may be the same.
-    void generation_begun();
+    void on_generation();
     /// The run is paused, or goes on. While it is paused no round is called; a round that has been
     /// called ends as usual.
     void set_paused(TimePoint now, bool is_paused);
@@ -91,28 +91,29 @@ class Coordinator {
         return batch_.estimate(now) >= config_.rules.target_batch;
     }
     /// A called peer's Join. If its claim is impossible, the peer loses its seat.
-    void joined(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
-                Outbox& out);
+    void on_join(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
+                 Outbox& out);
     /// A reducer has averaged all its chunks.
-    void reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced);
+    void on_reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced);
     /// A member's complaint about members that do not send, or (from a reducer) whose pieces it
     /// refused.
-    void stalled(TimePoint now, const PeerKey& from, StepIndex step, const wire::Stalled& stalled,
-                 Outbox& out);
+    void on_complaint(TimePoint now, const PeerKey& from, StepIndex step,
+                      const wire::Stalled& stalled, Outbox& out);
     /// A member holds the whole average.
-    void ready(TimePoint now, const PeerKey& from, StepIndex step, const wire::Ready& ready);
+    void on_ready(TimePoint now, const PeerKey& from, StepIndex step, const wire::Ready& ready);
     /// A voter's vote for the proposal. Returns the decision if this vote completes the majority.
-    std::optional<Decision> accepted(const PeerKey& from, StepIndex step,
-                                     const wire::Accept& accept);
-    /// The Commit message for a decision. Requires that accepted() has just returned it.
+    std::optional<Decision> on_accept(const PeerKey& from, StepIndex step,
+                                      const wire::Accept& accept);
+    /// The Commit message for a decision. Requires that on_accept() has just returned it.
     wire::Commit commit_of(const Decision& decision) const;
     /// A member or voter lacks the base of a PlanChange: sends it the whole plan, once.
-    void plan_queried(TimePoint now, const PeerKey& from, StepIndex step,
-                      const wire::PlanQuery& query, Outbox& out);
+    void on_plan_query(TimePoint now, const PeerKey& from, StepIndex step,
+                       const wire::PlanQuery& query, Outbox& out);
     /// A heartbeat: sends the plan directly to a member whose relay has not delivered it.
-    void heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat, Outbox& out);
+    void on_heartbeat(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
+                      Outbox& out);
     /// A peer is not linked any more.
-    void lost(TimePoint now, const PeerKey& peer, Outbox& out);
+    void on_link_lost(TimePoint now, const PeerKey& peer, Outbox& out);
     /// A peer is linked (again): sends it the Call, Plan or proposal that it needs to take part.
     void on_newcomer(const PeerKey& peer, Outbox& out);
     /// Handles timeouts and takes every transition that the last event has made possible.

@@ -114,14 +114,14 @@ void Coordinator::judge_links(TimePoint now) {
         const auto average = averaged.find(peer);
         if (average != averaged.end()) took = std::max(took, average->second - published_at_);
         const std::uint64_t sent = traffic_of(config_.rules.codec, *plan_, peer).sent;
-        attendances_.links().was_slow_to_send(peer, sent, took);
+        attendances_.links().on_slow_send(peer, sent, took);
     };
     if (const auto last = last_of(sent_at, 3)) {
         was_slow_to_send(last->first, last->second);
     } else if (const auto last_average = last_of(averaged, 1)) {
         was_slow_to_send(last_average->first, last_average->second);
     } else if (const auto last_ready = last_of(ready_at_, 3)) {
-        attendances_.links().was_slow_to_receive(last_ready->first, bytes, last_ready->second);
+        attendances_.links().on_slow_receive(last_ready->first, bytes, last_ready->second);
     }
 }
 
@@ -195,8 +195,8 @@ void Coordinator::judge_round(TimePoint now, const CommitRecord& record) {
     Samples samples;
     for (const CommitLine& line : record.members) samples += line.samples;
     const bool is_disturbed = kFew * disturbances_ > record.members.size();
-    probe_.decided(now - published_at_);
-    attendances_.decided(samples, now - head_since_, is_disturbed);
+    probe_.on_decision(now - published_at_);
+    attendances_.on_decision(samples, now - head_since_, is_disturbed);
 }
 
 /// A new head: the turns of its round.
@@ -253,7 +253,7 @@ void Coordinator::leave_waiting(TimePoint now, const PeerKey& peer, Duration wai
                                 const std::string& why, Outbox& out) {
     const membership::Known* known = links_.find(peer);
     const bool is_trainer = known != nullptr && known->role == Role::kTrainer;
-    if (!is_trainer || !attendances_.missed(peer, step_, now, waited)) {
+    if (!is_trainer || !attendances_.on_no_join(peer, step_, now, waited)) {
         return exclude(now, peer, why, out, waited);
     }
     batch_.forget(peer);

@@ -124,8 +124,8 @@ bool Coordinator::trains(const PeerKey& peer) const {
 
 // --- samples ------------------------------------------------------------------
 
-void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
-                           double samples_per_second) {
+void Coordinator::on_report(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
+                            double samples_per_second) {
     if (exclusions_.is_out(account_of(from), now)) return;
     if (const membership::Known* known = links_.find(from)) {
         const Attendance attendance = attendances_.of(from);
@@ -141,8 +141,8 @@ void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, S
     batch_.report(from, now, step, samples, samples_per_second);
 }
 
-void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
-                         Outbox& out) {
+void Coordinator::on_join(TimePoint now, const PeerKey& from, StepIndex step,
+                          const wire::Join& join, Outbox& out) {
     const auto seat = seats_.find(from);
     if (!is_about_us(step, join.term) || phase_ != Phase::kCalled || seat == seats_.end()) return;
     const membership::Known* known = links_.find(from);
@@ -169,8 +169,8 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
     }
     if (!join.is_finite) out.note(from.brief() + " joined with a gradient that is not finite");
     seat->second.join = join;
-    attendances_.joined(from, step, called_at_, now - called_at_, join.samples,
-                        called_at_ - computing_since_);
+    attendances_.on_join(from, step, called_at_, now - called_at_, join.samples,
+                         called_at_ - computing_since_);
 }
 
 /// Leaves out the largest claims until the sum of samples fits a record (wire::kMaxSamples).

@@ -44,8 +44,8 @@ std::string network_of(const std::string& host) {
 
 }  // namespace
 
-void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
-                          const wire::Stalled& stalled, Outbox& out) {
+void Coordinator::on_complaint(TimePoint now, const PeerKey& from, StepIndex step,
+                               const wire::Stalled& stalled, Outbox& out) {
     if (!is_about_us(step, stalled.term) || phase_ != Phase::kPlanned) return;
     if (stalled.attempt != attempt_ || !seats_.contains(from)) return;
     if (complaints_.is_doubted(account_of(from)) && from != self_) return;

@@ -79,7 +79,7 @@ void Coordinator::judge_hung_up(TimePoint now, Outbox& out) {
     const bool is_ours = hung_up_.size() >= seats_.size();
     for (const HungUp& lost : std::exchange(hung_up_, {})) {
         if (is_ours || wire::index_of(*plan_, lost.peer) < plan_->members.size()) continue;
-        const auto delay = complaints_.was_late(Exclusions::account_of(lost.peer, 0), lost.waited);
+        const auto delay = complaints_.on_late(Exclusions::account_of(lost.peer, 0), lost.waited);
         if (delay) {
             exclude(now, lost.peer, lost.account, "hangs up during rounds again and again", out,
                     *delay);
@@ -96,7 +96,7 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
             if (ready_.contains(peer) || !is_awaited(peer, seat)) continue;
             out.note(peer.brief() + " is late: not waited for");
             ++disturbances_;
-            if (complaints_.was_late(account_of(peer))) {
+            if (complaints_.on_late(account_of(peer))) {
                 out.accuse(peer, peer.brief() + " is late again and again");
                 charge(peer, Complaints::kBelieved);
             }

@@ -81,8 +81,8 @@ void Coordinator::tell_some(TimePoint now, Outbox& out) {
 }
 
 /// Once for each peer and attempt, so that a liar gets the plan that it is sent anyway.
-void Coordinator::plan_queried(TimePoint now, const PeerKey& from, StepIndex step,
-                               const wire::PlanQuery& query, Outbox& out) {
+void Coordinator::on_plan_query(TimePoint now, const PeerKey& from, StepIndex step,
+                                const wire::PlanQuery& query, Outbox& out) {
     if (!is_about_us(step, query.term) || phase_ != Phase::kPlanned) return;
     if (query.attempt != attempt_ || !receivers().contains(from)) return;
     if (plan_resent_at_.try_emplace(from, now).second) out.send(from, step_, *plan_);

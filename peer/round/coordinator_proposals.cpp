@@ -142,8 +142,8 @@ void Coordinator::ask_again(TimePoint now, Outbox& out) {
     send_to(silent, whole_proposal(), out);
 }
 
-std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex step,
-                                              const wire::Accept& accept) {
+std::optional<Decision> Coordinator::on_accept(const PeerKey& from, StepIndex step,
+                                               const wire::Accept& accept) {
     if (!is_about_us(step, accept.term) || phase_ != Phase::kProposed) return {};
     if (accept.digest != proposal_.digest || !voter_.is_voter(from)) return {};
     const auto bytes = vote_bytes(config_.run, term_, proposal_.digest);
@@ -156,8 +156,8 @@ std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex ste
         certificate.votes.push_back({.voter = voter, .signature = signature});
     }
     if (!membership::is_majority(voter_.head().voters, voters)) return {};
-    for (const CommitLine& line : record_->members) exclusions_.served(account_of(line.peer));
-    complaints_.decided();
+    for (const CommitLine& line : record_->members) exclusions_.on_decision(account_of(line.peer));
+    complaints_.on_decision();
     return Decision{.record = *record_, .certificate = std::move(certificate)};
 }
 

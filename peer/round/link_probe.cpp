@@ -55,13 +55,13 @@ std::optional<ProbedLink> LinkProbe::next(const std::map<PeerKey, Seat>& seats) 
     return ProbedLink{*probe_, is_likely ? kLikelyPercent : kUnlikelyPercent};
 }
 
-void LinkProbe::planned(bool is_probed) {
+void LinkProbe::on_plan(bool is_probed) {
     is_probed_ = is_probed && probe_;
     is_decided_ = false;
     if (probe_ && !is_probed) tried_.insert(*probe_);
 }
 
-void LinkProbe::decided(Duration took) {
+void LinkProbe::on_decision(Duration took) {
     if (pause_ > 0) --pause_;
     is_decided_ = true;
     took_ = took;

@@ -42,9 +42,9 @@ class LinkProbe {
     /// The link to probe in a round of these seats, all of which have joined; nothing: none.
     std::optional<ProbedLink> next(const std::map<PeerKey, Seat>& seats);
     /// The round is planned: with the probe, or without it as it would not shorten the round.
-    void planned(bool is_probed);
+    void on_plan(bool is_probed);
     /// A round is decided. `took`: time since its plan was sent.
-    void decided(Duration took);
+    void on_decision(Duration took);
 
   private:
     static constexpr std::size_t kMaxTried = 4'096;

@@ -100,7 +100,7 @@ bool Member::settle(const CommitRecord& record) {
     return is_ours;
 }
 
-void Member::state_reached(const event::StateReached& event, Outbox& out) {
+void Member::on_state(const event::StateReached& event, Outbox& out) {
     // A trainer that has loaded the state has dropped its sum.
     const bool keeps_sum = has_sum_ && phase_ == Phase::kApplying;
     if (!keeps_sum) {
@@ -121,7 +121,7 @@ void Member::state_reached(const event::StateReached& event, Outbox& out) {
     }
 }
 
-void Member::progressed(const event::Progressed& event, Outbox& out) {
+void Member::on_progress(const event::Progressed& event, Outbox& out) {
     samples_per_second_ = event.samples_per_second;
     if (event.step != step_) return;
     if (phase_ == Phase::kWorking) {
@@ -134,7 +134,7 @@ void Member::progressed(const event::Progressed& event, Outbox& out) {
 
 // --- freeze and join ---------------------------------------------------------
 
-void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
+void Member::on_call(StepIndex step, const wire::Call& call, Outbox& out) {
     if (step != voter_.head().step || phase_ == Phase::kApplying) return;
     follow_term(call.term, out);
     if (!config_.receives) {
@@ -169,7 +169,7 @@ void Member::hold(Outbox& out) {
     freeze(out);
 }
 
-void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
+void Member::on_frozen(const event::ContributionFrozen& event, Outbox& out) {
     const bool is_late = std::exchange(is_handing_over_, false);
     if ((phase_ != Phase::kFreezing && !is_late) || event.step != step_) return;
     Contribution contribution = event.contribution;
@@ -220,7 +220,7 @@ void Member::begin_reduction() {
                        config_.rules.kept_slice_bytes, std::exchange(spare_, nullptr));
 }
 
-void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out) {
+void Member::on_plan(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out) {
     if (!is_news(step, plan)) return;
     plan_ = plan;
     has_plan_ = true;
@@ -254,8 +254,8 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     check_progress(out);
 }
 
-void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
-                   Outbox& out) {
+void Member::on_chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
+                      Outbox& out) {
     if (step != voter_.head().step || phase_ == Phase::kApplying) return;
     if (config_.receives && (step != step_ || phase_ == Phase::kIdle)) return;
     if (!reduction_) begin_reduction();
@@ -296,7 +296,7 @@ void Member::report_refused(Outbox& out) {
                            .refused = std::move(refused)});
 }
 
-void Member::link_lost(const PeerKey& peer) {
+void Member::on_link_lost(const PeerKey& peer) {
     if (reduction_) reduction_->link_lost(peer);
 }
 
@@ -355,7 +355,7 @@ SharedFloats Member::average_of(const CommitRecord& record) const {
     return nullptr;
 }
 
-void Member::decided(const CommitRecord& record, const Certificate& certificate, Outbox& out) {
+void Member::on_decision(const CommitRecord& record, const Certificate& certificate, Outbox& out) {
     SharedFloats average = average_of(record);
     const bool is_whole = average != nullptr;
     out.act(action::Committed{.record = record, .certificate = certificate});
@@ -378,14 +378,14 @@ void Member::decided(const CommitRecord& record, const Certificate& certificate,
 /// which counts for the next round, and computes no more, so that no micro-batch delays the update.
 void Member::fall_behind(Outbox& out) {
     if (keeps_samples()) return keep_samples(out);
-    if (!config_.rules.overlaps || !has_sum_) return outdated(out);
+    if (!config_.rules.overlaps || !has_sum_) return give_up(out);
     if (phase_ == Phase::kWorking) ahead_ = samples_;
     forget_round();
     phase_ = Phase::kIdle;
     out.act(action::Overlap{.step = step_, .most = Samples{0}});
 }
 
-bool Member::caught_up(const CommitRecord& record, SharedFloats average, Outbox& out) {
+bool Member::on_average(const CommitRecord& record, SharedFloats average, Outbox& out) {
     const bool fits = holds_state_ && phase_ != Phase::kApplying && step_ == record.step &&
                       digest_ == record.previous_state;
     if (!fits) return false;
@@ -395,7 +395,7 @@ bool Member::caught_up(const CommitRecord& record, SharedFloats average, Outbox&
     return true;
 }
 
-void Member::cancelled(StepIndex step, Outbox& out) {
+void Member::on_cancel(StepIndex step, Outbox& out) {
     if (!is_in_round() || step != step_) return;
     forget_attempts();
     term_ = {};
@@ -404,7 +404,7 @@ void Member::cancelled(StepIndex step, Outbox& out) {
     if (frozen_.contribution().samples == Samples{0}) work(out);
 }
 
-void Member::outdated(Outbox& out) {
+void Member::give_up(Outbox& out) {
     if (phase_ == Phase::kApplying || phase_ == Phase::kIdle) {
         if (has_sum_ || is_handing_over_) drop_sum(out);
         drop_contribution();
@@ -430,7 +430,7 @@ void Member::restart(const Digest& state, Outbox& out) {
     if (is_sum_too_old()) drop_sum(out);
     if (phase_ == Phase::kApplying) return;
     const bool is_ours = holds_state_ && step_ == voter_.head().step && digest_ == state;
-    if (!is_ours) return outdated(out);
+    if (!is_ours) return give_up(out);
     if (phase_ == Phase::kIdle) return resume(out);
     // Terms and plans of the former generation are void.
     forget_attempts();

@@ -72,41 +72,43 @@ class Member {
         return !holds_state_ || event.step != step_ || event.digest != digest_;
     }
     /// The trainer has a new state: applied, loaded or fetched. Requires awaits().
-    void state_reached(const event::StateReached& event, Outbox& out);
+    void on_state(const event::StateReached& event, Outbox& out);
     /// The trainer's samples and speed.
-    void progressed(const event::Progressed& event, Outbox& out);
+    void on_progress(const event::Progressed& event, Outbox& out);
     /// The trainer has frozen its contribution: joins if there is a call.
-    void frozen(const event::ContributionFrozen& event, Outbox& out);
+    void on_frozen(const event::ContributionFrozen& event, Outbox& out);
 
     /// Handlers of the coordinator's messages. The caller has checked that the sender coordinates
     /// the term. A Call: freezes, or joins again with the contribution that is frozen already.
-    void called(StepIndex step, const wire::Call& call, Outbox& out);
+    void on_call(StepIndex step, const wire::Call& call, Outbox& out);
     /// An Assignment: how to take part in the rounds of its term.
-    void assigned(const wire::Assignment& assignment, Outbox& out);
+    void on_assignment(const wire::Assignment& assignment, Outbox& out);
     /// This term is the newest one known: an assignment of an earlier one is void.
     void follow_term(const Term& term, Outbox& out) {
         const bool is_void = assignment_.term != term;
-        if (is_void && assignment_.attendance != Attendance::kEveryRound) assigned({term}, out);
+        if (is_void && assignment_.attendance != Attendance::kEveryRound)
+            on_assignment({term}, out);
     }
     /// True if it is not called for now, so that it need not follow the rounds.
     bool is_resting() const { return assignment_.attendance == Attendance::kRest; }
     /// There is no coordinator, and the swarm has computed the target batch: freezes.
     void hold(Outbox& out);
     /// A Plan: follows it, unless it is old or does not count our contribution.
-    void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
-    /// A PlanChange: the plan that it makes of the newest one here, for planned(). Nothing if it is
+    void on_plan(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
+    /// A PlanChange: the plan that it makes of the newest one here, for on_plan(). Nothing if it is
     /// old, or if its base is not here: then the whole plan is asked for, once.
-    std::optional<wire::Plan> changed(StepIndex step, const wire::PlanChange& change, Outbox& out);
+    std::optional<wire::Plan> on_plan_change(StepIndex step, const wire::PlanChange& change,
+                                             Outbox& out);
     /// A reducer's query for slices that it has freed.
-    void send_again(const PeerKey& from, StepIndex step, const wire::SliceQuery& query);
+    void on_slice_query(const PeerKey& from, StepIndex step, const wire::SliceQuery& query);
     /// True for a plan of this round that is newer than any seen before.
     bool is_news(StepIndex step, const wire::Plan& plan) const;
     /// A Cancel: keeps the contribution for the next Call, or works on if it has no samples.
-    void cancelled(StepIndex step, Outbox& out);
+    void on_cancel(StepIndex step, Outbox& out);
     /// A Propose, at a voter: votes for the record if it is valid and the average is known here.
     /// `has_others`: a majority of the voters is here without the sender.
-    void proposed(TimePoint now, StepIndex step, const wire::Propose& propose, bool has_others,
-                  Outbox& out);
+    void on_propose(TimePoint now, StepIndex step, const wire::Propose& propose, bool has_others,
+                    Outbox& out);
     /// The coordinator whose proposal this voter does not vote for, because it does not know its
     /// average.
     struct Refusal {
@@ -120,10 +122,10 @@ class Member {
     const std::optional<Refusal>& refusal() const { return refusal_; }
 
     /// A chunk from another member; kept if its plan has not arrived yet.
-    void chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
-               Outbox& out);
+    void on_chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
+                  Outbox& out);
     /// The link to a peer has closed: all chunks are due to it again.
-    void link_lost(const PeerKey& peer);
+    void on_link_lost(const PeerKey& peer);
     /// Measured bandwidths for the next Join; nullopt: unknown.
     void set_bandwidth(std::optional<Bandwidth> upload, std::optional<Bandwidth> download) {
         upload_ = upload;
@@ -135,13 +137,13 @@ class Member {
     std::optional<CommitRecord> record_of(const wire::Commit& commit) const;
     /// The head's round is decided: applies the average if it is here, else goes idle until the
     /// state is fetched. Requires that the record extends the head.
-    void decided(const CommitRecord& record, const Certificate& certificate, Outbox& out);
+    void on_decision(const CommitRecord& record, const Certificate& certificate, Outbox& out);
     /// Applies the fetched average of a round that was decided without us. False if it does not
     /// follow the state here.
-    bool caught_up(const CommitRecord& record, SharedFloats average, Outbox& out);
+    bool on_average(const CommitRecord& record, SharedFloats average, Outbox& out);
 
     /// The state is not, or no longer, the swarm's, or this peer leaves: stops working on it.
-    void outdated(Outbox& out);
+    void give_up(Outbox& out);
     /// Goes back to work if the state is still the head's.
     void resume(Outbox& out);
     /// The run is paused, or goes on: the trainer stops after its micro-batch and keeps its sum,

@@ -53,7 +53,7 @@ std::string Member::turn() const {
     return {};
 }
 
-void Member::assigned(const wire::Assignment& assignment, Outbox& out) {
+void Member::on_assignment(const wire::Assignment& assignment, Outbox& out) {
     if (config_.role != Role::kTrainer || !config_.receives) return;
     const wire::Assignment former = std::exchange(assignment_, assignment);
     const bool is_same = former.attendance == assignment.attendance &&

@@ -9,8 +9,8 @@
 
 namespace dedloc::round {
 
-std::optional<wire::Plan> Member::changed(StepIndex step, const wire::PlanChange& change,
-                                          Outbox& out) {
+std::optional<wire::Plan> Member::on_plan_change(StepIndex step, const wire::PlanChange& change,
+                                                 Outbox& out) {
     if (step != voter_.head().step) return {};
     const std::pair name{change.term, change.attempt};
     if (has_plan_ && name <= std::pair{plan_.term, plan_.attempt}) return {};
@@ -23,7 +23,7 @@ std::optional<wire::Plan> Member::changed(StepIndex step, const wire::PlanChange
     return {};
 }
 
-void Member::send_again(const PeerKey& from, StepIndex step, const wire::SliceQuery& query) {
+void Member::on_slice_query(const PeerKey& from, StepIndex step, const wire::SliceQuery& query) {
     if (!reduction_ || step != voter_.head().step) return;
     reduction_->send_again(from, query);
     has_more_ = true;

@@ -40,8 +40,8 @@ bool Member::knows_average_of(const CommitRecord& record, bool is_inherited,
     return is_inherited && !has_others;
 }
 
-void Member::proposed(TimePoint now, StepIndex step, const wire::Propose& propose, bool has_others,
-                      Outbox& out) {
+void Member::on_propose(TimePoint now, StepIndex step, const wire::Propose& propose,
+                        bool has_others, Outbox& out) {
     if (step != voter_.head().step || !voter_.may_vote()) return;
     const bool is_of_plan =
         has_plan_ && plan_.term == propose.term && plan_.attempt == propose.attempt;
