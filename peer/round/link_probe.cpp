@@ -27,7 +27,7 @@ bool is_a_twentieth_more(Bandwidth now, Bandwidth before) {
 
 }  // namespace
 
-std::optional<ProbedLink> LinkProbe::next(const std::map<PeerKey, Seat>& seats) {
+std::optional<ProbedLink> LinkProbe::next(const Seats& seats) {
     settle(seats);
     if (pause_ > 0) return {};
     if (tried_.size() >= kMaxTried) tried_.clear();
@@ -68,7 +68,7 @@ void LinkProbe::on_decision(Duration took) {
 }
 
 /// What has the last probe found?
-void LinkProbe::settle(const std::map<PeerKey, Seat>& seats) {
+void LinkProbe::settle(const Seats& seats) {
     const auto probe = std::exchange(probe_, {});
     found_.reset();
     if (!std::exchange(is_probed_, false)) return;
