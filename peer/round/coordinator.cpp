@@ -1,13 +1,14 @@
 // The phases of a round: gather, call, plan, amend. Handlers note facts, and repeat messages that a
-// peer lacks; advance(), which follows every event, makes all transitions. coordinator_claims.cpp
-// judges what members claim, coordinator_deadlines.cpp which of them are late;
-// coordinator_proposals.cpp proposes and counts votes.
+// peer lacks; advance(), which follows every event, makes all transitions. coordinator_joins.cpp
+// takes Joins and complaints, coordinator_deadlines.cpp says which members are late,
+// coordinator_plans.cpp sends plans; coordinator_proposals.cpp proposes and counts votes.
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
 #include <vector>
 
 #include "peer/base/check.hpp"
+#include "peer/round/claims.hpp"
 #include "peer/round/relays.hpp"
 #include "peer/wire/limits.hpp"
 
@@ -27,27 +28,11 @@ bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
     return election_.is_leading() && step == step_ && term == term_;
 }
 
-/// Right after a live decision no trainer holds samples of the new state. After any other change of
-/// the head a trainer may hold up to a target batch, at which it stops computing, and with overlap
-/// as many samples again for the next round. With overlap, samples that are computed during a round
-/// count for the next one, so computing_since_ is then the time of the previous head.
 void Coordinator::on_head(TimePoint now, bool is_live, const CommitRecord* last) {
-    const bool is_ours = election_.is_leading() && is_live && is_live_;
-    if (is_ours && last != nullptr) judge_round(now, *last);
-    disturbances_ = 0;
-    expected_members_.clear();
-    if (last != nullptr) {
-        for (const CommitLine& line : last->members) expected_members_.insert(line.peer);
-    }
-    const bool overlaps = config_.rules.overlaps;
-    const Samples target = config_.rules.target_batch;
-    const Samples held = std::exchange(stored_, is_live ? Samples{0} : target);
-    carried_ = stored_;
-    if (overlaps) carried_ += is_live ? held : target;
-    computing_since_ = overlaps && is_live ? head_since_ : now;
-    note_head_time(now, is_live);
-    head_since_ = now;
-    is_live_ = is_live;
+    const bool is_ours = election_.is_leading() && is_live && head_.is_live();
+    if (is_ours && last != nullptr) participation_.on_decision(now, *last, now - published_at_);
+    participation_.on_head(last);
+    head_.on_head(now, is_live);
     batch_.begin(voter_.head().step);
 }
 
@@ -56,23 +41,10 @@ void Coordinator::on_generation() {
     term_ = {};
 }
 
-/// No trainer computes while the run is paused, except to finish a micro-batch: that time makes no
-/// larger claim possible.
 void Coordinator::set_paused(TimePoint now, bool is_paused) {
-    disturbances_ += wire::kMaxMembers;
-    if (is_paused) {
-        if (!paused_at_) paused_at_ = now;
-        return;
-    }
-    if (!paused_at_) return;
-    const TimePoint idle_since =
-        std::max(*paused_at_, computing_since_) + config_.rules.join_timeout;
-    if (now > idle_since) {
-        computing_since_ += now - idle_since;
-        for (TimePoint& time : head_times_) time += now - idle_since;
-        attendances_.shift(now - idle_since);
-    }
-    paused_at_.reset();
+    participation_.disturb();
+    if (is_paused) return head_.on_pause(now);
+    participation_.on_resume(head_.on_resume(now));
 }
 
 void Coordinator::on_reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
@@ -107,9 +79,8 @@ void Coordinator::on_heartbeat(TimePoint now, const PeerKey& from, const wire::H
 
 void Coordinator::on_link_lost(TimePoint now, const PeerKey& peer, Outbox& out) {
     batch_.forget(peer);
-    has_lost_any_ = true;
     const auto seat = seats_.find(peer);
-    disturbances_ += expected_members_.contains(peer) || seat != seats_.end() ? 1 : 0;
+    participation_.on_link_lost(peer, seat != seats_.end());
     if (seat == seats_.end() || seat->second.is_lost) return;
     out.note(peer.brief() + " was lost in the round of step " + std::to_string(step_.value()));
     if (phase_ != Phase::kProposed) {
@@ -128,7 +99,7 @@ void Coordinator::on_link_lost(TimePoint now, const PeerKey& peer, Outbox& out) 
 
 void Coordinator::on_newcomer(const PeerKey& peer, Outbox& out) {
     if (!election_.is_leading()) return;
-    const auto assignment = attendances_.assignment_of(peer);
+    const auto assignment = participation_.attendances().assignment_of(peer);
     if (assignment && assignment->term == election_.term()) out.send(peer, step_, *assignment);
     if (phase_ == Phase::kGathering) return;
     const auto seat = seats_.find(peer);
@@ -150,7 +121,7 @@ TimePoint Coordinator::next_deadline() const {
 void Coordinator::reset() {
     const bool is_decided = step_ < voter_.head().step;
     if (plan_ && is_decided) veterans_ = veterans_of(*plan_);
-    if (record_ && is_decided) latecomers_.on_decision(record_->previous_state);
+    if (record_ && is_decided) participation_.on_decided_state(record_->previous_state);
     phase_ = Phase::kGathering;
     members_since_ = frozen_since_ = kNever;
     seats_.clear();
@@ -205,7 +176,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
         case Phase::kPlanned: {
             if (!may_voters_agree()) return resolve_disagreement(now, out);
             if (!is_ready_at_all_but_lost()) return hurry(now);
-            judge_links(now);
+            round::judge_links(now, config_.rules, *plan_, times(), participation_.links());
             judge_hung_up(now, out);
             return propose(now, out);
         }
@@ -220,7 +191,7 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     ask_at_ = kNever;
     const bool has_state = own_.has_state() && own_.step() == voter_.head().step;
     const bool is_over = own_.step() >= config_.rules.last_step;
-    if (!has_state || is_over || paused_at_ || !election_.has_majority_here()) {
+    if (!has_state || is_over || head_.is_paused() || !election_.has_majority_here()) {
         deadline_ = kNever;
         return;
     }
@@ -234,23 +205,23 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     if (is_new) batch_.begin(own_.step());
     step_ = own_.step();
     has_begun_ = true;
-    if (std::exchange(has_lost_any_, false) || is_new) choose_turns(now, out);
+    participation_.choose_turns(now, election_.term(), step_, is_new, out);
     if (!is_new && now < next_estimate_at_) return;
     next_estimate_at_ = now + kMinEstimatePause;
     // This peer has just begun to lead. Members get one failure timeout to link to it. Then it
     // calls if any of them was called by a predecessor or holds a batch without a coordinator.
-    if (stored_ > Samples{0} && has_members(now)) {
+    if (head_.may_be_held() && participation_.has_members(now)) {
         members_since_ = std::min(members_since_, now);
         const TimePoint begins_at = members_since_ + config_.rules.failure_timeout;
-        if (now < begins_at && !are_expected_here(now)) {
+        if (now < begins_at && !participation_.are_expected_here(now)) {
             deadline_ = std::min(begins_at, now + kMaxEstimatePause);
             return;
         }
-        if (has_frozen_members(now)) return call(now, out);
+        if (participation_.has_frozen_members(now)) return call(now, out);
     }
     // Most trainers have frozen because they had lost their links to this peer: call them. What a
     // minority reports is not enough, because it may lie.
-    frozen_since_ = are_most_frozen(now) ? std::min(frozen_since_, now) : kNever;
+    frozen_since_ = participation_.are_most_frozen(now) ? std::min(frozen_since_, now) : kNever;
     if (frozen_since_ != kNever && now >= frozen_since_ + 2 * config_.rules.heartbeat) {
         return call(now, out);
     }
@@ -259,9 +230,7 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     // the others compute it. They get twice the time instead.
     const Duration timeout =
         (config_.rules.overlaps ? 2 : 1) * std::max(expected_, config_.rules.heartbeat);
-    const bool waits = is_reached && (awaits_members(now, out) ||
-                                      latecomers_.hold_up(now, voter_.head(), links_, timeout,
-                                                          without_every_round()));
+    const bool waits = is_reached && participation_.awaits_any(now, step_, timeout, out);
     if (is_reached && !waits) return call(now, out);
     const TimePoint reached_at = batch_.reached_at(now);
     if (reached_at != kNever) {
@@ -269,60 +238,6 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
             now + std::clamp((reached_at - now) / kEstimates, kMinEstimatePause, kMaxEstimatePause);
     }
     deadline_ = std::max(reached_at, next_estimate_at_);
-}
-
-bool Coordinator::has_members(TimePoint now) const {
-    return std::ranges::any_of(links_.known(), [&](const auto& entry) {
-        return is_eligible(now, entry.first, entry.second);
-    });
-}
-
-/// True when all members of the last decided round are linked and eligible.
-bool Coordinator::are_expected_here(TimePoint now) const {
-    return std::ranges::all_of(expected_members_, [&](const PeerKey& peer) {
-        const membership::Known* known = links_.find(peer);
-        return peer == self_ || (known != nullptr && is_eligible(now, peer, *known));
-    });
-}
-
-/// With overlap the batch may be full as soon as its state is decided, but members finish a
-/// micro-batch before they reach that state. So the Call waits for the members of the decided
-/// round, at most join_timeout: as long as it would wait for their Joins.
-bool Coordinator::awaits_members(TimePoint now, Outbox& out) {
-    if (!config_.rules.overlaps || !is_live_) return false;
-    const Head& head = voter_.head();
-    for (const PeerKey& peer : expected_members_) {
-        const membership::Known* known = links_.find(peer);
-        const bool may_come = known != nullptr && known->has_reported && known->receives &&
-                              known->generation == head.generation &&
-                              attendances_.of(peer) == Attendance::kEveryRound &&
-                              !exclusions_.is_out(account_of(peer), now);
-        if (!may_come || (known->step >= head.step && known->heartbeat.has_state)) continue;
-        if (now < head_since_ + join_limit(now, peer)) return true;
-        leave_waiting(now, peer, now - head_since_, "has not reached the decided state in time",
-                      out);
-    }
-    return false;
-}
-
-bool Coordinator::are_most_frozen(TimePoint now) const {
-    std::size_t trainers = 0;
-    std::size_t frozen = 0;
-    for (const auto& [peer, known] : links_.known()) {
-        if (known.role != Role::kTrainer || !is_eligible(now, peer, known)) continue;
-        if (attendances_.of(peer) != Attendance::kEveryRound) continue;
-        ++trainers;
-        frozen += known.heartbeat.is_frozen ? 1 : 0;
-    }
-    return 2 * frozen > trainers;
-}
-
-/// True if an eligible peer holds a contribution that it froze for an earlier coordinator, or
-/// without one.
-bool Coordinator::has_frozen_members(TimePoint now) const {
-    return std::any_of(links_.known().begin(), links_.known().end(), [&](const auto& entry) {
-        return is_eligible(now, entry.first, entry.second) && entry.second.heartbeat.is_frozen;
-    });
 }
 
 void Coordinator::call(TimePoint now, Outbox& out) {
@@ -338,25 +253,21 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     if (term_ != election_.term()) attempt_ = 0;
     term_ = election_.term();
     called_at_ = now;
-    attendances_.begin(term_);
+    participation_.on_term(term_);
     seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", links_.listening_port()}});
-    std::vector<PeerKey> called;
-    for (const auto& [peer, known] : links_.known()) {
-        if (is_called(now, peer, known)) called.push_back(peer);
-    }
-    for (const PeerKey& peer : seated(std::move(called))) {
+    for (const PeerKey& peer : participation_.called(now, step_)) {
         const membership::Known& known = *links_.find(peer);
         seats_.try_emplace(peer, Seat{.join = {}, .endpoint = known.endpoint, .user = known.user});
     }
     std::set<PeerKey> seated;
     for (const auto& [peer, seat] : seats_) seated.insert(peer);
-    deadline_ = next_join_deadline(now);
+    deadline_ = next_join_deadline();
     send_to(seated, wire::Call{term_}, out);
 }
 
 void Coordinator::cancel(TimePoint now, const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
-    disturbances_ += wire::kMaxMembers;
+    participation_.disturb();
     send_to(receivers(), wire::Cancel{term_}, out);
     reset();
     retry_at_ = now + config_.rules.heartbeat;
@@ -372,16 +283,16 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     drop_overflow(now, out);
     if (!seats_.contains(self_)) return cancel(now, "the coordinator is left out", out);
     if (!can_voters_judge(now)) return cancel(now, "most voters have not joined", out);
-    choose_reducers();
-    correct_claims();
-    const bool may_probe = config_.rules.probes_links && !attendances_.is_on_trial();
-    const auto probed = may_probe ? probe_.next(seats_) : std::nullopt;
+    judge_.choose_reducers(seats_);
+    correct_claims(config_.rules, self_, participation_.expected(), participation_.links(), judge_,
+                   seats_);
+    const auto probed = participation_.next_probe(seats_);
     const auto planned = make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_),
                                    seats_, veterans_, probed);
-    probe_.on_plan(planned && planned->is_probed);
+    participation_.on_plan(planned && planned->is_probed);
     if (planned && planned->is_probed) {
         out.note("probing the link of " + probed->peer.brief());
-        disturbances_ += wire::kMaxMembers;
+        participation_.disturb();
     }
     if (!planned) return cancel(now, "no member has samples, or none can be dialled", out);
     Samples joined;
@@ -407,12 +318,6 @@ void Coordinator::publish(TimePoint now, const wire::Plan& plan, Outbox& out) {
     published_at_ = now;
     plan_resent_at_.clear();
     send_plan(now, base, out);
-}
-
-bool Coordinator::reduces(const PeerKey& peer) const {
-    return std::any_of(plan_->ranges.begin(), plan_->ranges.end(), [&](const auto& range) {
-        return plan_->members[range.member.value()].peer == peer;
-    });
 }
 
 bool Coordinator::is_reduced_by_all_but(const PeerKey& peer) const {

@@ -16,8 +16,7 @@
 // proposed record is never amended: a member that is lost after the proposal was ready before it,
 // or fetches the result later.
 //
-// Turns     The coordinator chooses the trainers that it calls and how long it waits for each
-//           (attendances.hpp, coordinator_attendance.cpp).
+// Peers     participation.hpp chooses the peers that are called and how long a Call waits for each.
 //
 // Averages  The coordinator proposes the average that it holds itself, however many members report
 //           another: reducers may send different averages to different members. It waits for its
@@ -25,16 +24,12 @@
 //           average that it holds itself, so a majority of the voters takes part in each round, and
 //           has the coordinator's average before it is proposed (coordinator_proposals.cpp).
 //
-// Claims    A member may claim as many samples as its device can compute in the time since the
-//           round began; its ticket says how fast the device is. The coordinator leaves out a
-//           member that claims more, one whose pieces a reducer refuses, one that does not answer
-//           its Call, and one that joins and sends nothing, if a voter or two accounts report it
-//           (coordinator_claims.cpp, coordinator_complaints.cpp, exclusions.hpp, complaints.hpp).
+// Claims    claims.hpp judges what members claim when they join, hearing.hpp complaints about
+//           members that do not send; judge.hpp knows who is believed. A member whose pieces a
+//           reducer refuses is left out at once, and the complaint is charged to the reducer.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,14 +42,15 @@
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
 #include "peer/progress/target_batch.hpp"
-#include "peer/round/attendances.hpp"
-#include "peer/round/complaints.hpp"
-#include "peer/round/exclusions.hpp"
-#include "peer/round/latecomers.hpp"
-#include "peer/round/link_probe.hpp"
+#include "peer/round/head_times.hpp"
+#include "peer/round/hearing.hpp"
+#include "peer/round/judge.hpp"
+#include "peer/round/late_links.hpp"
 #include "peer/round/member.hpp"
+#include "peer/round/participation.hpp"
 #include "peer/round/plan_maker.hpp"
 #include "peer/round/relays.hpp"
+#include "peer/round/seat.hpp"
 
 namespace dedloc::round {
 
@@ -71,8 +67,10 @@ class Coordinator {
           voter_(voter),
           election_(election),
           own_(own),
-          attendances_(config.rules),
-          batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}) {}
+          head_(config.rules),
+          batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}),
+          judge_(config, self, links, voter, head_, batch_),
+          participation_(config, self, links, voter, own, head_, judge_, batch_) {}
 
     /// Samples and speed of a trainer, from its heartbeat or from our own trainer.
     void on_report(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
@@ -131,88 +129,33 @@ class Coordinator {
   private:
     enum class Phase : std::uint8_t { kGathering, kCalled, kPlanned, kProposed };
 
-    /// A member that needs no longer than this for one vector is not slow, and is waited for.
-    static constexpr Duration kAlwaysGiven = std::chrono::seconds{120};
-
     /// A member whose link was lost during the round.
     struct HungUp {
         PeerKey peer;
-        Exclusions::Account account;
+        Judge::Account account;
         Duration waited;  ///< time since the Call or the plan
     };
 
-    bool is_eligible(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
-    bool is_called(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
-    bool trains(const PeerKey& peer) const;
-    std::vector<PeerKey> seated(std::vector<PeerKey> called) const;
-    void note_head_time(TimePoint now, bool is_live);
-    std::vector<FleetMember> fleet(TimePoint now) const;
-    void choose_turns(TimePoint now, Outbox& out);
-    std::set<PeerKey> without_every_round() const;
-    Duration join_limit(TimePoint now, const PeerKey& peer) const;
-    TimePoint next_join_deadline(TimePoint now) const;
     void join_overdue(TimePoint now, Outbox& out);
-    void leave_waiting(TimePoint now, const PeerKey& peer, Duration waited, const std::string& why,
-                       Outbox& out);
-    TimePoint computed_since(const PeerKey& peer) const;
-    std::optional<std::pair<PeerKey, Duration>> last_of(const std::map<PeerKey, TimePoint>& times,
-                                                        std::size_t least) const;
-    void judge_links(TimePoint now);
-    void correct_claims();
-    void ignore_slow_claims();
-    void judge_round(TimePoint now, const CommitRecord& record);
-    Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
-    Exclusions::Account account_of(const PeerKey& peer) const;
-    /// `delay`: by which the peer has delayed the round.
+    TimePoint next_join_deadline() const;
+    RoundTimes times() const;
     void exclude(TimePoint now, const PeerKey& peer, const std::string& why, Outbox& out,
                  Duration delay = {});
-    void exclude(TimePoint now, const PeerKey& peer, const Exclusions::Account& account,
-                 const std::string& why, Outbox& out, Duration delay);
+    Delay delay(Duration time) const;
+    Hearing hearing(TimePoint now, Outbox& out);
     void judge_hung_up(TimePoint now, Outbox& out);
     void drop_overflow(TimePoint now, Outbox& out);
     bool is_about_us(StepIndex step, const Term& term) const;
     void reset();
     void gather(TimePoint now, Outbox& out);
-    bool has_members(TimePoint now) const;
-    bool are_expected_here(TimePoint now) const;
-    bool awaits_members(TimePoint now, Outbox& out);
-    bool has_frozen_members(TimePoint now) const;
-    bool are_most_frozen(TimePoint now) const;
     void call(TimePoint now, Outbox& out);
     void plan(TimePoint now, Outbox& out);
     void publish(TimePoint now, const wire::Plan& plan, Outbox& out);
     void send_plan(TimePoint now, const std::optional<wire::Plan>& base, Outbox& out);
     void tell_some(TimePoint now, Outbox& out);
     void amend(TimePoint now, Outbox& out);
-    /// Complaints that are heard.
-    struct Missed {
-        std::map<PeerKey, std::set<PeerKey>> by{};  ///< a member, and those that miss it
-        bool are_senders = false;  ///< missed by reducers; false: reducers, missed by receivers
-    };
-    Missed missed() const;
-    struct Pair {
-        PeerKey witness;  ///< misses `peer`
-        PeerKey peer;
-    };
-    bool is_missed_by_most(const PeerKey& peer, const std::set<PeerKey>& witnesses,
-                           bool is_sender) const;
     void judge_stalls(TimePoint now, Outbox& out);
-    void judge_pairs(TimePoint now, const std::vector<Pair>& pairs, bool are_senders, Outbox& out);
-    void drop(TimePoint now, const PeerKey& peer, const std::string& why, Outbox& out);
-    void blame(TimePoint now, const PeerKey& peer, const std::set<PeerKey>& witnesses,
-               std::size_t all, bool is_sender, Outbox& out);
-    void part_from_trusted(const PeerKey& witness, const PeerKey& peer, bool is_sender,
-                           Outbox& out);
-    void charge(const PeerKey& peer, std::uint32_t charges = 1);
-    Seat* present(const PeerKey& peer);
-    void leave_out(const PeerKey& peer, const std::string& why, Outbox& out);
-    void take_part(const PeerKey& reducer, const std::string& why, Outbox& out);
-    bool is_trusted(const PeerKey& peer) const;
-    bool is_corroborated(const std::set<PeerKey>& witnesses) const;
-    bool is_contradicted(TimePoint now, const PeerKey& sender,
-                         const std::set<PeerKey>& witnesses) const;
     bool is_awaited(const PeerKey& peer, const Seat& seat) const;
-    void choose_reducers();
     bool is_reduced_by_all_but(const PeerKey& peer) const;
     bool is_ready_at_all_but_lost() const;
     bool agrees(const PeerKey& voter) const;
@@ -220,8 +163,7 @@ class Coordinator {
     bool may_voters_agree() const;
     bool can_voters_judge(TimePoint now) const;
     void resolve_disagreement(TimePoint now, Outbox& out);
-    bool reduces(const PeerKey& peer) const;
-    std::size_t count_outside(TimePoint now) const;
+    bool reduces(const PeerKey& peer) const { return round::reduces(*plan_, peer); }
     void hurry(TimePoint now);
     void time_out(TimePoint now, Outbox& out);
     void ask_again(TimePoint now, Outbox& out);
@@ -238,33 +180,24 @@ class Coordinator {
     const membership::Voter& voter_;
     membership::Election& election_;
     const Member& own_;
-    Attendances attendances_;
+    HeadTimes head_;
     progress::TargetBatch batch_;
+    Judge judge_;
+    Participation participation_;
 
     Phase phase_ = Phase::kGathering;
     StepIndex step_;          ///< the round's step
     bool has_begun_ = false;  ///< batch_ counts for step_
     Term term_;
     std::uint32_t attempt_ = 0;
-    std::map<PeerKey, Seat> seats_;  ///< the round's seats, ascending by key: member order
-    std::vector<HungUp> hung_up_;    ///< in this round
+    Seats seats_;                  ///< the round's seats
+    std::vector<HungUp> hung_up_;  ///< in this round
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
-    TimePoint head_since_{};            ///< when our head last changed
-    bool is_live_ = false;              ///< the head last changed by a decision made at that time
-    TimePoint computing_since_{};       ///< since when trainers compute for the round of the head
-    std::deque<TimePoint> head_times_;  ///< when the last heads came, newest first
     TimePoint called_at_{};             ///< when the round was called
-    bool has_lost_any_ = false;         ///< a peer was lost since turns were chosen
-    /// Members lost since the head; a probe, a pause and a cancelled attempt count as kMaxMembers.
-    std::size_t disturbances_ = 0;
-    std::optional<TimePoint> paused_at_{};  ///< since when the run is paused
-    Samples stored_;               ///< most samples that a trainer can have held at head_since_
-    Samples carried_;              ///< most samples of the round from before computing_since_
-    TimePoint retry_at_ = kNever;  ///< when a cancelled round is called again
-    std::set<PeerKey> expected_members_;  ///< members of the last decided round
-    TimePoint members_since_ = kNever;    ///< since when any eligible peer has been linked
-    TimePoint frozen_since_ = kNever;     ///< since when most trainers have been frozen
+    TimePoint retry_at_ = kNever;       ///< when a cancelled round is called again
+    TimePoint members_since_ = kNever;  ///< since when any eligible peer has been linked
+    TimePoint frozen_since_ = kNever;   ///< since when most trainers have been frozen
     TimePoint next_estimate_at_ = TimePoint::min();  ///< next estimate of the target batch
     Duration expected_{};                            ///< planned duration of the last planned round
     TimePoint published_at_{};     ///< when the plan was sent; if in parts, the last one so far
@@ -275,10 +208,6 @@ class Coordinator {
     std::set<PeerKey> plan_holders_;               ///< peers that have said they hold the plan
     std::map<PeerKey, TimePoint> plan_resent_at_;  ///< when a peer was last sent the plan again
 
-    LinkProbe probe_;
-    Latecomers latecomers_;
-    Exclusions exclusions_;
-    Complaints complaints_;
     Veterans veterans_;  ///< members of the last decided round planned here
     std::optional<wire::Plan> plan_;
     std::set<PeerKey> reduced_;        ///< reducers that have averaged their chunks, this attempt
@@ -287,8 +216,8 @@ class Coordinator {
     /// Members to remove, and reducers to relieve, with the next amendment.
     std::set<PeerKey> gone_, demoted_;
     bool is_amend_due_ = false;
-    std::map<PeerKey, wire::Stalled> stalls_;  ///< complaints in this attempt
-    TimePoint judge_at_ = kNever;              ///< when the complaints are judged
+    Hearing::Stalls stalls_;       ///< complaints in this attempt
+    TimePoint judge_at_ = kNever;  ///< when the complaints are judged
 
     wire::Propose proposal_;
     TimePoint proposed_at_{};

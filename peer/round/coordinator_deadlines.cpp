@@ -1,4 +1,4 @@
-// How long a planned round waits, and for which members.
+// How long a round waits, and for which members.
 //
 // Ready     The round is proposed once the average is here and at all members that are awaited. The
 //           last receivers do not keep the others waiting: they fetch the average, or finish it, as
@@ -14,7 +14,9 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "peer/round/claims.hpp"
 #include "peer/round/coordinator.hpp"
 
 namespace dedloc::round {
@@ -29,7 +31,7 @@ constexpr Duration kGrace = std::chrono::seconds{2};
 /// contribution is in the averages of the others.
 bool Coordinator::is_awaited(const PeerKey& peer, const Seat& seat) const {
     if (seat.is_lost || seat.is_slow) return false;
-    return peer == self_ || !complaints_.is_doubted(account_of(peer)) || reduces(peer);
+    return !judge_.is_doubted(peer) || reduces(peer);
 }
 
 /// True once the member of this peer, whose average is proposed, most voters and all awaited
@@ -38,14 +40,6 @@ bool Coordinator::is_ready_at_all_but_lost() const {
     return do_voters_agree() && std::ranges::all_of(seats_, [&](const auto& entry) {
                return ready_.contains(entry.first) || !is_awaited(entry.first, entry.second);
            });
-}
-
-/// Peers without a seat that could be called to a round of this step.
-std::size_t Coordinator::count_outside(TimePoint now) const {
-    const auto waits = [&](const auto& entry) {
-        return !seats_.contains(entry.first) && is_called(now, entry.first, entry.second);
-    };
-    return static_cast<std::size_t>(std::ranges::count_if(links_.known(), waits));
 }
 
 /// Once most voters and three quarters of the receivers have the average, the others get half as
@@ -62,8 +56,10 @@ void Coordinator::hurry(TimePoint now) {
         ready += ready_.contains(peer) ? 1 : 0;
     }
     if (4 * ready < 3 * receivers) {
-        const TimePoint given = std::max(published_at_ + kAlwaysGiven, now + kGrace);
-        if (given < deadline_ && receivers - ready <= count_outside(now)) deadline_ = given;
+        const TimePoint given = std::max(published_at_ + kNeverSlow, now + kGrace);
+        if (given < deadline_ &&
+            receivers - ready <= participation_.count_outside(now, step_, seats_))
+            deadline_ = given;
         return;
     }
     const Duration taken = std::max(now - published_at_, expected_);
@@ -79,12 +75,40 @@ void Coordinator::judge_hung_up(TimePoint now, Outbox& out) {
     const bool is_ours = hung_up_.size() >= seats_.size();
     for (const HungUp& lost : std::exchange(hung_up_, {})) {
         if (is_ours || wire::index_of(*plan_, lost.peer) < plan_->members.size()) continue;
-        const auto delay = complaints_.on_late(Exclusions::account_of(lost.peer, 0), lost.waited);
-        if (delay) {
-            exclude(now, lost.peer, lost.account, "hangs up during rounds again and again", out,
-                    *delay);
+        const auto sum =
+            judge_.complaints().on_late(Exclusions::account_of(lost.peer, 0), lost.waited);
+        if (sum) {
+            judge_.exclude(now, lost.peer, lost.account, "hangs up during rounds again and again",
+                           out, delay(*sum));
         }
     }
+}
+
+TimePoint Coordinator::next_join_deadline() const {
+    TimePoint next = kNever;
+    for (const auto& [peer, seat] : seats_) {
+        if (seat.join) continue;
+        next = std::min(next, called_at_ + participation_.join_limit(peer, called_at_));
+    }
+    return next;
+}
+
+/// Some members have not joined in time: the round goes on without them, and waits for the others.
+void Coordinator::join_overdue(TimePoint now, Outbox& out) {
+    std::vector<PeerKey> overdue;
+    for (const auto& [peer, seat] : seats_) {
+        const TimePoint limit = called_at_ + participation_.join_limit(peer, called_at_);
+        if (!seat.join && now >= limit) overdue.push_back(peer);
+    }
+    for (const PeerKey& peer : overdue) {
+        seats_.erase(peer);
+        participation_.disturb(1);
+        if (peer == self_) return cancel(now, "the coordinator has not joined in time", out);
+        participation_.leave_waiting(now, step_, peer, now - called_at_,
+                                     "was called and has not joined in time", seats_.size(), out);
+    }
+    deadline_ = next_join_deadline();
+    if (deadline_ == kNever) plan(now, out);
 }
 
 void Coordinator::time_out(TimePoint now, Outbox& out) {
@@ -95,10 +119,10 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
         for (auto& [peer, seat] : seats_) {
             if (ready_.contains(peer) || !is_awaited(peer, seat)) continue;
             out.note(peer.brief() + " is late: not waited for");
-            ++disturbances_;
-            if (complaints_.on_late(account_of(peer))) {
+            participation_.disturb(1);
+            if (judge_.complaints().on_late(judge_.account_of(peer))) {
                 out.accuse(peer, peer.brief() + " is late again and again");
-                charge(peer, Complaints::kBelieved);
+                hearing(now, out).charge(peer, Complaints::kBelieved);
             }
             seat.is_lost = is_amend_due_ = true;
         }
@@ -114,8 +138,8 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
             late = std::move(reducers);
         }
         if (late.empty() || is_ours) return cancel(now, "it was not finished here in time", out);
-        disturbances_ += late.size();
-        for (const PeerKey& peer : late) drop(now, peer, "has not sent in time", out);
+        participation_.disturb(late.size());
+        for (const PeerKey& peer : late) hearing(now, out).drop(peer, "has not sent in time");
         is_amend_due_ = true;
     }
     deadline_ = now + config_.rules.round_timeout;

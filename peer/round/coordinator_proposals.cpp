@@ -61,8 +61,8 @@ bool Coordinator::can_voters_judge(TimePoint now) const {
             return seat != seats_.end() && seat->second.join && seat->second.join->receives;
         }
         const membership::Known* known = links_.find(voter);
-        return voter == self_ ||
-               (known != nullptr && known->receives && is_called(now, voter, *known));
+        return voter == self_ || (known != nullptr && known->receives &&
+                                  participation_.is_called(now, step_, voter, *known));
     });
 }
 
@@ -75,13 +75,13 @@ void Coordinator::resolve_disagreement(TimePoint now, Outbox& out) {
     for (const auto& [peer, seat] : seats_) {
         if (voter_.is_voter(peer) || !reduces(peer)) continue;
         demoted_.insert(peer);
-        complaints_.bar(account_of(peer));
+        judge_.complaints().bar(judge_.account_of(peer));
     }
     if (demoted_.empty()) return cancel(now, "voters hold different averages", out);
     out.note("voters hold different averages: the round of step " + std::to_string(step_.value()) +
              " goes on with voters as reducers");
     is_amend_due_ = true;
-    ++disturbances_;
+    participation_.disturb(1);
 }
 
 // --- proposals -----------------------------------------------------------------
@@ -156,8 +156,7 @@ std::optional<Decision> Coordinator::on_accept(const PeerKey& from, StepIndex st
         certificate.votes.push_back({.voter = voter, .signature = signature});
     }
     if (!membership::is_majority(voter_.head().voters, voters)) return {};
-    for (const CommitLine& line : record_->members) exclusions_.on_decision(account_of(line.peer));
-    complaints_.on_decision();
+    judge_.on_decision(*record_);
     return Decision{.record = *record_, .certificate = std::move(certificate)};
 }
 
