@@ -29,12 +29,12 @@
 //           reducer refuses is left out at once, and the complaint is charged to the reducer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
+#include <variant>
 
 #include "peer/config.hpp"
 #include "peer/membership/election.hpp"
@@ -48,6 +48,7 @@
 #include "peer/round/late_links.hpp"
 #include "peer/round/member.hpp"
 #include "peer/round/participation.hpp"
+#include "peer/round/phases.hpp"
 #include "peer/round/plan_maker.hpp"
 #include "peer/round/relays.hpp"
 #include "peer/round/seat.hpp"
@@ -55,7 +56,7 @@
 namespace dedloc::round {
 
 /// State machine of this peer as coordinator. Handlers only record what has happened; advance(),
-/// which must follow every event, makes all transitions.
+/// which must follow every event, makes all transitions. phases.hpp says what each phase knows.
 class Coordinator {
   public:
     /// Keeps references to all arguments but `self`; they must outlive it.
@@ -120,59 +121,67 @@ class Coordinator {
     /// Members of the round and voters, without the members that the plan's relays serve.
     std::set<PeerKey> addressees() const;
     /// The plan of the round is still to be sent to some peers.
-    bool is_telling() const { return phase_ == Phase::kPlanned && !untold_.empty(); }
+    bool is_telling() const {
+        const auto* round = in<PlannedRound>();
+        return round != nullptr && !round->delivery.untold.empty();
+    }
     /// When advance() must be called next; kNever: not before another event.
     TimePoint next_deadline() const;
-    /// Fails a DEDLOC_CHECK if the state contradicts itself.
+    /// Fails a DEDLOC_CHECK if the state contradicts itself, or what the last check has seen.
     void check_invariants() const;
 
   private:
-    enum class Phase : std::uint8_t { kGathering, kCalled, kPlanned, kProposed };
-
-    /// A member whose link was lost during the round.
-    struct HungUp {
-        PeerKey peer;
-        Judge::Account account;
-        Duration waited;  ///< time since the Call or the plan
-    };
-
-    void join_overdue(TimePoint now, Outbox& out);
-    TimePoint next_join_deadline() const;
-    RoundTimes times() const;
-    void exclude(TimePoint now, const PeerKey& peer, const std::string& why, Outbox& out,
-                 Duration delay = {});
-    Delay delay(Duration time) const;
-    Hearing hearing(TimePoint now, Outbox& out);
-    void judge_hung_up(TimePoint now, Outbox& out);
-    void drop_overflow(TimePoint now, Outbox& out);
+    template <class P>
+    P* in() {
+        return std::get_if<P>(&phase_);
+    }
+    template <class P>
+    const P* in() const {
+        return std::get_if<P>(&phase_);
+    }
     bool is_about_us(StepIndex step, const Term& term) const;
-    void reset();
-    void gather(TimePoint now, Outbox& out);
-    void call(TimePoint now, Outbox& out);
-    void plan(TimePoint now, Outbox& out);
-    void publish(TimePoint now, const wire::Plan& plan, Outbox& out);
-    void send_plan(TimePoint now, const std::optional<wire::Plan>& base, Outbox& out);
-    void tell_some(TimePoint now, Outbox& out);
-    void amend(TimePoint now, Outbox& out);
-    void judge_stalls(TimePoint now, Outbox& out);
-    bool is_awaited(const PeerKey& peer, const Seat& seat) const;
-    bool is_reduced_by_all_but(const PeerKey& peer) const;
-    bool is_ready_at_all_but_lost() const;
-    bool agrees(const PeerKey& voter) const;
-    bool do_voters_agree() const;
-    bool may_voters_agree() const;
-    bool can_voters_judge(TimePoint now) const;
-    void resolve_disagreement(TimePoint now, Outbox& out);
-    bool reduces(const PeerKey& peer) const { return round::reduces(*plan_, peer); }
-    void hurry(TimePoint now);
-    void time_out(TimePoint now, Outbox& out);
-    void ask_again(TimePoint now, Outbox& out);
-    void cancel(TimePoint now, const std::string& why, Outbox& out);
-    void propose(TimePoint now, Outbox& out);
-    void propose_again(TimePoint now, const CommitRecord& record, Outbox& out);
-    wire::Propose whole_proposal() const;
+    bool is_ours() const;
     std::set<PeerKey> receivers() const;
     void send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out);
+    void end_round();
+    void cancel(TimePoint now, const std::string& why, Outbox& out);
+    void meet_deadlines(TimePoint now, Outbox& out);
+
+    // While peers gather.
+    void gather(TimePoint now, Gathering& gathering, Outbox& out);
+    bool could_voters_judge(TimePoint now) const;
+    void call(TimePoint now, Gathering& gathering, Outbox& out);
+
+    // In a round that is called.
+    TimePoint next_join_deadline(const CalledRound& round) const;
+    void join_overdue(TimePoint now, CalledRound& round, Outbox& out);
+    void drop_overflow(TimePoint now, Seats& seats, Outbox& out);
+    bool can_voters_judge(const CalledRound& round) const;
+    void plan(TimePoint now, CalledRound& round, Outbox& out);
+
+    // In a round that is planned. What may cancel the round ends the life of `round`.
+    void go_on(TimePoint now, PlannedRound& round, Outbox& out);
+    void publish(TimePoint now, PlannedRound& round, const std::optional<wire::Plan>& base,
+                 Outbox& out);
+    void send_plan(TimePoint now, PlannedRound& round, const std::optional<wire::Plan>& base,
+                   Outbox& out);
+    void tell_some(TimePoint now, PlannedRound& round, Outbox& out);
+    void amend(TimePoint now, PlannedRound& round, Outbox& out);
+    Delay delay(const PlannedRound& round, Duration time) const;
+    Hearing hearing(TimePoint now, PlannedRound& round, Outbox& out);
+    void judge_stalls(TimePoint now, PlannedRound& round, Outbox& out);
+    void judge_hung_up(TimePoint now, PlannedRound& round, Outbox& out);
+    RoundTimes times(const PlannedRound& round) const;
+    bool is_awaited(const PlannedRound& round, const PeerKey& peer, const Seat& seat) const;
+    bool is_ready_at_all_but_lost(const PlannedRound& round) const;
+    void hurry(TimePoint now, PlannedRound& round);
+    void time_out(TimePoint now, PlannedRound& round, Outbox& out);
+    void resolve_disagreement(TimePoint now, PlannedRound& round, Outbox& out);
+    void propose(TimePoint now, PlannedRound& round, Outbox& out);
+
+    // In a round that is proposed.
+    void propose_again(TimePoint now, const CommitRecord& record, Outbox& out);
+    void ask_again(TimePoint now, ProposedRound& round, Outbox& out);
 
     const PeerConfig& config_;
     const PeerKey self_;
@@ -185,44 +194,29 @@ class Coordinator {
     Judge judge_;
     Participation participation_;
 
-    Phase phase_ = Phase::kGathering;
+    CoordinatorPhase phase_;
     StepIndex step_;          ///< the round's step
     bool has_begun_ = false;  ///< batch_ counts for step_
-    Term term_;
+    Term term_;               ///< term of the last round
+    /// The last attempt of that term: they ascend, so a term and an attempt name one plan.
     std::uint32_t attempt_ = 0;
-    Seats seats_;                  ///< the round's seats
-    std::vector<HungUp> hung_up_;  ///< in this round
-    TimePoint deadline_ = kNever;
-    TimePoint ask_at_ = kNever;
-    TimePoint called_at_{};             ///< when the round was called
-    TimePoint retry_at_ = kNever;       ///< when a cancelled round is called again
-    TimePoint members_since_ = kNever;  ///< since when any eligible peer has been linked
-    TimePoint frozen_since_ = kNever;   ///< since when most trainers have been frozen
+    TimePoint retry_at_ = kNever;                    ///< when a cancelled round is called again
     TimePoint next_estimate_at_ = TimePoint::min();  ///< next estimate of the target batch
-    Duration expected_{};                            ///< planned duration of the last planned round
-    TimePoint published_at_{};     ///< when the plan was sent; if in parts, the last one so far
-    std::vector<PeerKey> untold_;  ///< peers that it is still to be sent to, the next one last
-    /// When these get it; if there are none, when the plan may be amended.
-    TimePoint tell_at_{};
-    TimePoint heed_at_{};                          ///< complaints before that are ignored
-    std::set<PeerKey> plan_holders_;               ///< peers that have said they hold the plan
-    std::map<PeerKey, TimePoint> plan_resent_at_;  ///< when a peer was last sent the plan again
+    Duration expected_{};       ///< planned duration of the last round that was planned
+    TimePoint published_at_{};  ///< when the last plan was sent; if in parts, the last one so far
+    Veterans veterans_;         ///< members of the last decided round planned here
 
-    Veterans veterans_;  ///< members of the last decided round planned here
-    std::optional<wire::Plan> plan_;
-    std::set<PeerKey> reduced_;        ///< reducers that have averaged their chunks, this attempt
-    std::map<PeerKey, Digest> ready_;  ///< average digests of ready members, this attempt
-    std::map<PeerKey, TimePoint> ready_at_;  ///< when they were ready
-    /// Members to remove, and reducers to relieve, with the next amendment.
-    std::set<PeerKey> gone_, demoted_;
-    bool is_amend_due_ = false;
-    Hearing::Stalls stalls_;       ///< complaints in this attempt
-    TimePoint judge_at_ = kNever;  ///< when the complaints are judged
-
-    wire::Propose proposal_;
-    TimePoint proposed_at_{};
-    std::optional<CommitRecord> record_;
-    std::map<PeerKey, Signature> votes_;
+    /// What the last check of the invariants has seen.
+    struct Seen {
+        Term term;
+        std::uint32_t attempt = 0;
+        std::size_t phase = 0;
+        std::size_t ready = 0;
+        std::size_t votes = 0;
+        Digest record;
+        TimePoint head_since{};
+    };
+    mutable Seen seen_;
 };
 
 }  // namespace dedloc::round

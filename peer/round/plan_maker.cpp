@@ -143,10 +143,10 @@ Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer) {
             .received = (own->receives ? rest : 0) + contributors * bytes(part)};
 }
 
-std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
-                                      std::uint32_t attempt, const UpdateScalars& scalars,
-                                      const Seats& seats, const Veterans& veterans,
-                                      const std::optional<ProbedLink>& probed) {
+std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std::uint32_t attempt,
+                                 const UpdateScalars& scalars, const Seats& seats,
+                                 const Veterans& veterans,
+                                 const std::optional<ProbedLink>& probed) {
     wire::Plan plan{.term = term,
                     .attempt = attempt,
                     .elements = rules.elements,
@@ -188,9 +188,9 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
     const bool is_known =
         std::any_of(request.members.begin(), request.members.end(),
                     [](const planning::Member& m) { return m.upload || m.download; });
-    return PlannedRound{.plan = std::move(plan),
-                        .expected = is_known ? forecast.round : Duration{},
-                        .is_probed = ranges.has_value()};
+    return NewPlan{.plan = std::move(plan),
+                   .expected = is_known ? forecast.round : Duration{},
+                   .is_probed = ranges.has_value()};
 }
 
 std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,

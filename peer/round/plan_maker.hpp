@@ -20,7 +20,7 @@ struct ProbedLink {
 };
 
 /// A new plan and how long it should take.
-struct PlannedRound {
+struct NewPlan {
     wire::Plan plan;         ///< ready to be sent
     Duration expected{};     ///< time of scatter and gather by the claims; 0: no speed is known
     bool is_probed = false;  ///< a peer is planned with more than it claims
@@ -38,10 +38,10 @@ Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
 /// The first plan of a round. Nothing if no member has samples or none can be dialled. The
 /// link of `probed` is planned with that bandwidth if a faster link would shorten the round.
 /// Requires that every seat has joined.
-std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
-                                      std::uint32_t attempt, const UpdateScalars& scalars,
-                                      const Seats& seats, const Veterans& veterans,
-                                      const std::optional<ProbedLink>& probed = {});
+std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std::uint32_t attempt,
+                                 const UpdateScalars& scalars, const Seats& seats,
+                                 const Veterans& veterans,
+                                 const std::optional<ProbedLink>& probed = {});
 
 /// The next attempt: the plan without the members `gone`, and without a part for reducers in
 /// `demoted`. Every chunk whose reducer remains stays where it is. Nothing if no reducer or no
