@@ -91,7 +91,7 @@ void Coordinator::call(TimePoint now, Gathering& gathering, Outbox& out) {
     participation_.on_term(term_);
     CalledRound round{.called_at = now};
     round.seats.try_emplace(self_, Seat{.join = {}, .endpoint = {"", links_.listening_port()}});
-    for (const PeerKey& peer : participation_.called(now, step_)) {
+    for (const PeerKey& peer : participation_.peers_to_call(now, step_)) {
         const membership::Known& known = *links_.find(peer);
         round.seats.try_emplace(peer,
                                 Seat{.join = {}, .endpoint = known.endpoint, .user = known.user});

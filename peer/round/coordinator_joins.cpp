@@ -20,9 +20,9 @@ void Coordinator::on_report(TimePoint now, const PeerKey& from, StepIndex step, 
     if (judge_.is_out(now, from)) return;
     Participation::Report report{.samples = samples, .samples_per_second = samples_per_second};
     if (const membership::Known* known = links_.find(from)) {
-        const auto accepted = participation_.accepted(now, step, from, *known, report);
-        if (!accepted) return batch_.forget(from);
-        report = *accepted;
+        const auto counted = participation_.bound(now, step, from, *known, report);
+        if (!counted) return batch_.forget(from);
+        report = *counted;
     }
     batch_.report(from, now, step, report.samples, report.samples_per_second);
 }

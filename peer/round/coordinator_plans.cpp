@@ -1,7 +1,7 @@
-// How a round is planned, how its plan is amended, and how it travels. An amendment of a large plan goes as a change to the peers that have said
-// that they hold the plan before it, in a heartbeat, a Reduced or a Ready; the others get it whole.
-// Relays pass on what they get, so a member may get a change without its base: it asks for the
-// whole plan.
+// How a round is planned, how its plan is amended, and how it travels. An amendment of a large plan
+// goes as a change to the peers that have said that they hold the plan before it, in a heartbeat, a
+// Reduced or a Ready; the others get it whole. Relays pass on what they get, so a member may get a
+// change without its base: it asks for the whole plan.
 //
 // The first round has no relays, so the coordinator sends the plan to every member: 70 MB for 1,000
 // members. Sent all at once, the copies would saturate its uplink for longer than failure_timeout:

@@ -29,6 +29,7 @@ struct Delay {
 /// The coordinator's memory of misbehaviour.
 class Judge {
   public:
+    /// What is excluded, charged and forgiven: a user with all devices, or one key.
     using Account = Exclusions::Account;
 
     /// Keeps references to all arguments but `self`; they must outlive it.
@@ -48,7 +49,8 @@ class Judge {
     bool is_doubted(const PeerKey& peer) const {
         return peer != self_ && complaints_.is_doubted(account_of(peer));
     }
-    /// True if a voter is among the witnesses, or two accounts are: one liar excludes no other peer.
+    /// True if a voter is among the witnesses, or two accounts are: one liar excludes no other
+    /// peer.
     bool is_corroborated(const std::set<PeerKey>& witnesses) const;
 
     /// Excludes the peer's account, and drops the reports of its peers. `why` is logged.

@@ -67,7 +67,7 @@ bool Participation::is_called(TimePoint now, StepIndex step, const PeerKey& peer
     return is_eligible(now, peer, known) && attendances_.is_called(peer, known.heartbeat, step);
 }
 
-std::vector<PeerKey> Participation::called(TimePoint now, StepIndex step) const {
+std::vector<PeerKey> Participation::peers_to_call(TimePoint now, StepIndex step) const {
     std::vector<PeerKey> called;
     for (const auto& [peer, known] : links_.known()) {
         if (is_called(now, step, peer, known)) called.push_back(peer);
@@ -275,10 +275,10 @@ Samples Participation::allowance(TimePoint now, const PeerKey& peer,
     return head_.limit(now, since, known.max_samples_per_second);
 }
 
-std::optional<Participation::Report> Participation::accepted(TimePoint now, StepIndex step,
-                                                             const PeerKey& peer,
-                                                             const membership::Known& known,
-                                                             const Report& report) const {
+std::optional<Participation::Report> Participation::bound(TimePoint now, StepIndex step,
+                                                          const PeerKey& peer,
+                                                          const membership::Known& known,
+                                                          const Report& report) const {
     Report counted = report;
     const Attendance attendance = attendances_.of(peer);
     if (attendance != Attendance::kEveryRound) {

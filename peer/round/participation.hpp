@@ -67,7 +67,7 @@ class Participation {
     bool is_called(TimePoint now, StepIndex step, const PeerKey& peer,
                    const membership::Known& known) const;
     /// The peers that are called to the round of `step`: at most as many as there are seats.
-    std::vector<PeerKey> called(TimePoint now, StepIndex step) const;
+    std::vector<PeerKey> peers_to_call(TimePoint now, StepIndex step) const;
     /// How many peers without a seat could be called to it.
     std::size_t count_outside(TimePoint now, StepIndex step, const Seats& seats) const;
     /// Whether any peer is eligible.
@@ -93,13 +93,15 @@ class Participation {
     void leave_waiting(TimePoint now, StepIndex step, const PeerKey& peer, Duration waited,
                        const std::string& why, std::size_t seats, Outbox& out);
 
-    /// The samples that may count of what the peer has reported, with its speed; nothing: none.
+    /// What a trainer says that it has computed.
     struct Report {
-        Samples samples;                ///< at most the allowance
-        double samples_per_second = 0;  ///< at most that of its ticket
+        Samples samples;                ///< finished on the state of the report
+        double samples_per_second = 0;  ///< its speed
     };
-    std::optional<Report> accepted(TimePoint now, StepIndex step, const PeerKey& peer,
-                                   const membership::Known& known, const Report& report) const;
+    /// What counts of the peer's report: at most its allowance and the speed of its ticket.
+    /// Nothing: it is not called to the round of `step`.
+    std::optional<Report> bound(TimePoint now, StepIndex step, const PeerKey& peer,
+                                const membership::Known& known, const Report& report) const;
     /// Upper bound of the samples that this device can have computed for the head's round.
     Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
     /// The members of the last decided round.

@@ -5,8 +5,8 @@
 // counts twice, then four times, and so on, so that a link that has become faster is used again. If
 // the peer is seen to be slow again, the rounds between are doubled.
 //
-// Liars     What is seen is what the coordinator itself has received, and when (see
-//           Coordinator::judge_links). A reducer that withholds averages from another member, or
+// Liars     What is seen is what the coordinator itself has received, and when
+//           (late_links.hpp). A reducer that withholds averages from another member, or
 //           takes its chunks slowly, can make that one look slow. So only one peer at a time may be
 //           moved out of rounds for what was seen, and plans only give such a peer a smaller part.
 #pragma once
