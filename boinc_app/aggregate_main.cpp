@@ -1,11 +1,11 @@
 // dedloc_aggregate: the app for computers that have no memory or time to train. It takes a seat in
 // a swarm and averages other members' gradients; it computes none, and holds no model. BOINC runs
 // it beside other tasks (a non-CPU-intensive app). What it shares with dedloc_train is in
-// seat_program.
+// seat/program.
 #include <CLI/CLI.hpp>
 
-#include "boinc_app/averaging_worker.hpp"
-#include "boinc_app/seat_program.hpp"
+#include "boinc_app/seat/averaging_worker.hpp"
+#include "boinc_app/seat/program.hpp"
 
 int main(int argc, char** argv) {
     using namespace dedloc;

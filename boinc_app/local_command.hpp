@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "boinc_app/gpu.hpp"
+#include "boinc_app/device/gpu.hpp"
 #include "boinc_app/training/evaluator.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"

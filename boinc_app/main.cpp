@@ -1,6 +1,6 @@
 // dedloc_train: the app that volunteers run to train; it takes one seat in a swarm. Under a BOINC
 // client all files are in the slot; from a terminal, options name them. `dedloc_train local` needs
-// no swarm. What it shares with dedloc_aggregate is in seat_program.
+// no swarm. What it shares with dedloc_aggregate is in seat/program.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "boinc_app/boinc_runtime.hpp"
+#include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/local_command.hpp"
-#include "boinc_app/seat_program.hpp"
-#include "boinc_app/shard_files.hpp"
+#include "boinc_app/runtime/boinc_runtime.hpp"
+#include "boinc_app/seat/program.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training_worker.hpp"
 #include "peer/base/log.hpp"

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "boinc_app/gpu.hpp"
-#include "boinc_app/seat_worker.hpp"
+#include "boinc_app/device/gpu.hpp"
+#include "boinc_app/seat/worker.hpp"
 #include "boinc_app/training/swarm_trainer.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"

@@ -22,9 +22,9 @@ struct RoundRules {
     Samples target_batch;        ///< a round is called once peers have this many samples together
     StepIndex last_step;         ///< the run is over when this state is reached
     Codec codec = Codec::kFp32;  ///< how contributions and averages travel
-    /// Trainers compute for the next round while a round is on its way (round/README.md).
+    /// Trainers compute for the next round while a round is on its way (round/overlap.md).
     bool overlaps = false;
-    /// The coordinator chooses the trainers of each round (round/README.md, Turns). False: every
+    /// The coordinator chooses the trainers of each round (round/turns.md). False: every
     /// trainer is called to every round.
     bool chooses_trainers = true;
     /// The coordinator probes links for more than they have carried (round/link_probe.hpp).

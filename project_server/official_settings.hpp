@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "project_server/settings.hpp"
+#include "project_server/setting_values.hpp"
 
 namespace dedloc::server {
 

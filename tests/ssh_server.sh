@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs an SSH server for a test, at a port of 127.0.0.1, for the user that runs it. All of its files
 # are in FOLDER. FOLDER/bin/ssh is an ssh that may log in there: put FOLDER/bin first in PATH. The
-# key allows forwarding only, as project_server/README.md advises. A second start in the same folder
-# uses the same keys.
+# key allows forwarding only, as project_server/administration.md advises. A second start in the
+# same folder uses the same keys.
 # Usage: ssh_server.sh FOLDER PORT
 set -euo pipefail
 folder=$(realpath "$1") port=$2

@@ -20,8 +20,6 @@ const Names kSystem{"sys/",    "arpa/",     "netinet/",  "net/",     "netdb.h",
                     "pwd.h",   "poll.h",    "sched.h",   "spawn.h",  "time.h",
                     "linux/",  "grp.h",     "dlfcn.h",   "link.h",   "elf.h",
                     "glob.h",  "termios.h", "ifaddrs.h", "malloc.h", "dirent.h"};
-const Names kBoincApp{"api/boinc_api.h", "boinc_api.h",     "app_ipc.h",
-                      "filesys.h",       "error_numbers.h", "boinc/"};
 const Names kJson{"rapidjson/"};
 const Names kText{"fmt/"};
 const Names kNumbers{"kernels/",    "sodium.h", "cuda_runtime.h",
@@ -158,55 +156,52 @@ Layers adapter_layers() {
     };
 }
 
-/// A part of the seat, which both apps take: nothing of training, so that an aggregator carries no
-/// libtorch.
-Layer seat(const std::string& folder) {
-    return {folder,
-            joined({Names{"boinc_app/averaging_worker.hpp",
-                          "boinc_app/boinc_runtime.hpp",
-                          "boinc_app/damaged_input.hpp",
-                          "boinc_app/planned_fault.hpp",
-                          "boinc_app/reachability.hpp",
-                          "boinc_app/seat",
-                          "boinc_app/slot_files.hpp",
-                          "boinc_app/status_page.hpp",
-                          "boinc_app/temporary_exits.hpp",
-                          "boinc_app/ticket_keeper.hpp",
-                          "boinc_app/volunteer_runtime.hpp",
-                          "peer/net/",
-                          "peer/trainer.hpp",
-                          "peer/events.hpp",
-                          "peer/run_config.hpp",
-                          "peer/formats/",
-                          "peer/wire/",
-                          "peer/membership/quorum.hpp",
-                          "peer/state/model_state.hpp",
-                          "peer/platform/",
-                          "peer/base/",
-                          "kernels/",
-                          "CLI/",
-                          "sodium.h"},
-                    kText}),
-            {"random"},
-            kNoChance};
-}
-
 Layers app_layers() {
     return {
-        // The apps, and inside them the one folder that knows torch.
+        // The programs. What they consist of are the rooms.
         {"boinc_app/",
-         joined({Names{"boinc_app/", "peer/net/", "peer/events.hpp", "peer/run_config.hpp",
-                       "peer/formats/", "peer/wire/", "peer/platform/", "peer/base/", "kernels/",
-                       "CLI/", "sodium.h"},
-                 kBoincApp, kSystem, kJson, kText}),
+         joined({Names{"boinc_app/", "peer/formats/", "peer/platform/", "peer/base/", "kernels/",
+                       "CLI/"},
+                 kSystem, kText}),
          {"random"},
          kNoChance},
-        seat("boinc_app/seat"),
-        seat("boinc_app/averaging_worker."),
-        seat("boinc_app/aggregate_main."),
-        // The server of the page on loopback.
-        {"boinc_app/status_page.",
-         joined({Names{"boinc_app/", "peer/platform/", "peer/base/", "boost/"}, kText}),
+        // An aggregator carries no libtorch.
+        {"boinc_app/aggregate_main.",
+         joined({Names{"boinc_app/seat/", "peer/base/", "CLI/"}, kText}),
+         {"random"},
+         kNoChance},
+        // The volunteer's machine: BOINC or a terminal.
+        {"boinc_app/runtime/",
+         joined({Names{"boinc_app/runtime/", "peer/platform/", "peer/base/", "api/boinc_api.h"},
+                 kSystem, kText}),
+         {"random"},
+         kNoChance},
+        {"boinc_app/inputs/",
+         joined(
+             {Names{"boinc_app/inputs/", "peer/formats/", "peer/platform/", "peer/base/"}, kText}),
+         {"random"},
+         kNoChance},
+        // The page on loopback and its server.
+        {"boinc_app/page/",
+         joined({Names{"boinc_app/page/", "boinc_app/runtime/", "peer/wire/", "peer/platform/",
+                       "peer/base/", "boost/"},
+                 kText}),
+         {"random"},
+         kNoChance},
+        // The seat, which both apps take: nothing of training.
+        {"boinc_app/seat/",
+         joined({Names{"boinc_app/seat/", "boinc_app/page/", "boinc_app/runtime/",
+                       "boinc_app/inputs/damaged_input.hpp", "peer/net/", "peer/trainer.hpp",
+                       "peer/events.hpp", "peer/run_config.hpp", "peer/formats/", "peer/wire/",
+                       "peer/membership/quorum.hpp", "peer/state/model_state.hpp", "peer/platform/",
+                       "peer/base/", "kernels/", "CLI/", "sodium.h"},
+                 kText}),
+         {"random"},
+         kNoChance},
+        {"boinc_app/device/",
+         joined({Names{"boinc_app/device/", "boinc_app/training/", "peer/formats/",
+                       "peer/platform/", "peer/base/", "kernels/"},
+                 kSystem, kText}),
          {"random"},
          kNoChance},
         {"boinc_app/training/",
@@ -269,9 +264,9 @@ Layers server_ground() {
                       "md5_file.h", "mysql.h", "mysqld_error.h", "sched_config.h", "sodium.h"}),
         // The files beside the folders: settings, keys and the main functions of the daemons.
         posix_server("",
-                     {"settings.hpp", "official_settings.hpp", "daemon.hpp", "handover.hpp",
-                      "signed_revocations.hpp", "ticket_key.hpp", "accounts/email_address.hpp",
-                      "json/", "xml/xml_text.hpp"},
+                     {"setting_values.hpp", "settings.hpp", "official_settings.hpp", "daemon.hpp",
+                      "email_address.hpp", "handover.hpp", "signed_revocations.hpp",
+                      "ticket_key.hpp", "json/", "xml/xml_text.hpp"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/", "sodium.h"}),
     };
 }
@@ -288,7 +283,8 @@ Layers volunteer_layers() {
                      {"peer/wire/", "peer/platform/", "config.h", "sched_util_basic.h"}),
         server("transitioner/", {"database/"},
                {"backend_lib.h", "boinc_db.h", "boinc_db_types.h", "config.h", "crypt.h"}),
-        server("accounts/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
+        server("accounts/",
+               {"database/", "email_address.hpp", "json/", "publishing/", "scheduler/", "xml/"},
                {"peer/platform/", "config.h", "curl/", "error_numbers.h", "sodium.h"}),
         server("admin/", {"accounts/", "database/", "json/"}, {}),
         posix_server(
@@ -296,13 +292,14 @@ Layers volunteer_layers() {
             {"daemon.hpp", "database/", "handover.hpp", "http/", "scheduler/plan_class.hpp",
              "settings.hpp", "signed_revocations.hpp", "ticket_key.hpp", "xml/"},
             {"peer/formats/", "peer/wire/", "peer/platform/", "httplib.h", "sodium.h"}),
-        posix_server("web/data/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
+        // Readers of the database, for pages and the command line.
+        posix_server("views/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "zlib.h"}),
-        server(
-            "web/",
-            {"accounts/", "backbone/remote_voters.hpp", "control/", "daemon.hpp", "database/",
-             "http/", "json/", "scheduler/", "settings.hpp", "transfer/", "transitioner/", "xml/"},
-            {"peer/platform/", "config.h", "error_numbers.h", "httplib.h", "kainjow/"}),
+        server("web/",
+               {"accounts/", "backbone/remote_voters.hpp", "control/", "daemon.hpp", "database/",
+                "email_address.hpp", "http/", "json/", "scheduler/", "settings.hpp", "transfer/",
+                "transitioner/", "views/", "xml/"},
+               {"peer/platform/", "config.h", "error_numbers.h", "httplib.h", "kainjow/"}),
     };
 }
 
@@ -328,38 +325,30 @@ Layers operator_layers() {
         posix_server("packaging/", {"json/", "publishing/"}, {"peer/platform/", "openssl/"}),
         // Measures models, so it computes with them as the app does.
         server("evaluate/", {"backbone/", "daemon.hpp", "database/", "json/", "settings.hpp"},
-               {"boinc_app/training/", "boinc_app/shard_files.hpp", "peer/state/", "peer/formats/",
-                "peer/platform/", "kernels/", "CLI/"}),
+               {"boinc_app/training/", "boinc_app/inputs/shard_files.hpp", "peer/state/",
+                "peer/formats/", "peer/platform/", "kernels/", "CLI/"}),
         posix_server("check/",
                      {"backbone/", "control/", "corpus/", "database/", "official/", "publishing/",
                       "settings.hpp", "ticket_key.hpp", "xml/"},
                      {"peer/formats/", "peer/platform/", "peer/net/gateway/http_request.hpp",
                       "config.h", "openssl/", "sched_util_basic.h"}),
+        // A project as a whole: its folder, daemons and backups.
+        posix_server(
+            "project/",
+            {"backbone/", "check/certificate.hpp", "database/", "handover.hpp", "json/",
+             "publishing/", "settings.hpp", "ticket_key.hpp", "transfer/upload_limits.hpp", "xml/"},
+            {"peer/formats/", "peer/platform/", "archive.h", "archive_entry.h", "sodium.h"}),
         // A run that starts from a model needs the first values of a new run, too.
+        server("runs/",
+               {"admin/lookup.hpp", "backbone/", "control/", "corpus/", "database/", "huggingface/",
+                "json/", "project/", "settings.hpp", "signed_revocations.hpp", "ticket_key.hpp",
+                "tokenizer/"},
+               {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/"}),
         posix_server("cli/",
-                     {"accounts/",
-                      "admin/",
-                      "backbone/",
-                      "check/",
-                      "control/",
-                      "corpus/",
-                      "daemon.hpp",
-                      "database/",
-                      "handover.hpp",
-                      "huggingface/",
-                      "json/",
-                      "official/",
-                      "packaging/",
-                      "publishing/",
-                      "scheduler/",
-                      "settings.hpp",
-                      "signed_revocations.hpp",
-                      "ticket_key.hpp",
-                      "tokenizer/",
-                      "transfer/",
-                      "xml/"},
-                     {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/",
-                      "CLI/", "archive.h", "archive_entry.h", "sodium.h"}),
+                     {"accounts/", "admin/", "backbone/", "check/", "control/", "corpus/",
+                      "daemon.hpp", "database/", "json/", "official/", "packaging/", "project/",
+                      "publishing/", "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
+                     {"peer/wire/", "peer/platform/", "CLI/"}),
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
          joined({Names{"validators/", "project_server/backbone/uploaded_checkpoint.hpp",

@@ -19,6 +19,7 @@ constexpr std::size_t kMaxFileLines = 500;
 constexpr std::size_t kMaxFunctionLines = 70;
 constexpr std::size_t kMaxRootCmakeLines = 150;
 constexpr std::size_t kMaxCmakeLines = 40;
+constexpr std::ptrdiff_t kMaxReadmeWords = 1'300;
 
 bool is_script(const SourceFile& file) {
     return file.text.starts_with("#!");
@@ -340,6 +341,17 @@ Findings check_may_include(const SourceFile& file) {
 
 Findings check_limits(const SourceFile& file) {
     Findings findings;
+    if (file.path.ends_with("README.md")) {
+        std::istringstream text{file.text};
+        using Words = std::istream_iterator<std::string>;
+        const auto words = std::distance(Words{text}, Words{});
+        if (words > kMaxReadmeWords) {
+            findings.push_back({file.path, 0,
+                                "has " + std::to_string(words) + " words, the limit is " +
+                                    std::to_string(kMaxReadmeWords)});
+        }
+        return findings;
+    }
     const bool code = is_code(file.path);
     const bool cmake = is_cmake(file.path);
     if (!code && !cmake && !is_script(file) && !file.path.ends_with(".fbs")) return findings;

@@ -98,6 +98,24 @@ TEST_CASE("the product uses every function and class that it declares", "[tidy]"
     CHECK(describe(check_callers(tree())) == "");
 }
 
+TEST_CASE("the hook of git accepts subjects of commits that begin with an area", "[tidy]") {
+    const auto status = [](const std::string& subject) {
+        return run("printf '%s\\n' " + platform::shell_word(subject) + " | " +
+                   platform::shell_word(DEDLOC_SOURCE_ROOT "/.githooks/commit-msg") +
+                   " /dev/stdin 2>&1")
+            .status;
+    };
+    CHECK(status("round: call the members") == 0);
+    CHECK(status("round, membership, setup: pass on the reason") == 0);
+    CHECK(status("Merge branch 'rounds'") == 0);
+    CHECK(status("round: " + std::string(65, 'x')) == 0);
+    CHECK(status("round: " + std::string(66, 'x')) == 1);
+    CHECK(status("peer/round: call the members") == 1);
+    CHECK(status("call the members") == 1);
+    CHECK(status("round: call the members.") == 1);
+    CHECK(status("") == 1);
+}
+
 TEST_CASE("every source is as clang-format leaves it", "[tidy]") {
     if (run("clang-format-14 --version").status != 0) {
         std::cout << "skipped: clang-format-14 is not installed, formatting was not checked\n";
@@ -136,7 +154,7 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
     CHECK(layers_object("peer/net/x.cpp", "#include <boinc_api.h>\n"));
     CHECK(layers_object("boinc_app/main.cpp", "#include <torch/torch.h>\n"));
     CHECK_FALSE(layers_object("boinc_app/training/x.cpp", "#include <torch/torch.h>\n"));
-    CHECK(layers_object("boinc_app/seat.cpp", "#include \"boinc_app/training/batch.hpp\"\n"));
+    CHECK(layers_object("boinc_app/seat/seat.cpp", "#include \"boinc_app/training/batch.hpp\"\n"));
     CHECK(layers_object("boinc_app/x.cpp", "#include \"project_server/settings.hpp\"\n"));
     CHECK(layers_object("project_server/x.cpp", "#include \"boinc_app/x.hpp\"\n"));
     CHECK(layers_object("project_server/x.cpp", "#include \"peer/net/transport.hpp\"\n"));
@@ -151,7 +169,7 @@ TEST_CASE("each part of the server may include only what its row allows", "[tidy
     CHECK(layers_object("project_server/gateway/x.cpp",
                         "#include \"project_server/web/site.hpp\"\n"));
     CHECK(layers_object("project_server/admin/x.cpp",
-                        "#include \"project_server/web/data/tasks.hpp\"\n"));
+                        "#include \"project_server/views/tasks.hpp\"\n"));
     CHECK(layers_object("project_server/json/x.cpp",
                         "#include \"project_server/database/database.hpp\"\n"));
     CHECK(layers_object("project_server/database/x.cpp",
@@ -291,6 +309,8 @@ TEST_CASE("what is too long is found, whatever surrounds it", "[tidy]") {
     CHECK(objects("const char* brace = \"{\"; // {\n" + repeated("int x{'{'};\n", 80)) == 0);
     CHECK(check_limits({"tests/CMakeLists.txt", repeated("\n", 41)}).size() == 1);
     CHECK(check_limits({"setup", "#!/bin/sh\n" + std::string(101, 'x')}).size() == 1);
+    CHECK(check_limits({"peer/README.md", repeated("word\n", 1'300)}).empty());
+    CHECK(check_limits({"peer/README.md", repeated("word\n", 1'301)}).size() == 1);
 }
 
 TEST_CASE("habits are found in their files", "[tidy]") {

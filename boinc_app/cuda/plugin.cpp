@@ -1,4 +1,4 @@
-// The functions that the program finds in the plug-in by name (boinc_app/gpu.cpp).
+// The functions that the program finds in the plug-in by name (boinc_app/device/gpu.cpp).
 #include "boinc_app/cuda/cuda_accelerator.hpp"
 
 extern "C" {

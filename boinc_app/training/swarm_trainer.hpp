@@ -39,7 +39,7 @@ struct SwarmTrainerOptions {
 /// After a sum is dropped (pause, load) the next one starts again at sample 0, so the number of
 /// samples in the ledger always tells which samples were summed. With overlap a contribution to
 /// step k + 1 begins with those samples of step k that follow the ones in the contribution to
-/// step k (peer/round/README.md).
+/// step k (peer/round/overlap.md).
 ///
 /// Answers  A pause and a load end the current micro-batch at once: its samples are dropped. A
 ///          freeze and an update let it end for half a second, then drop it too, unless no other

@@ -65,7 +65,7 @@ struct PlanRequest {
 /// Long vectors   at least 64 chunks for each reducer, of at least 4,096 elements. On fast links
 ///                processors are the bottleneck, and a chunk costs them the same whatever its
 ///                length: then at least 32 chunks, if the slowest link would carry a smaller chunk
-///                in less than a millisecond (tests/bench/README.md, net_bench)
+///                in less than a millisecond (tests/bench/RESULTS.md, net_bench)
 /// Short vectors  at least 8 chunks for each reducer, of at least 16 elements, so that a vector of
 ///                2,000 elements still splits among 6 members
 /// Requires       elements ≥ 1, members, max_reducers ≥ 1 (DEDLOC_CHECK)

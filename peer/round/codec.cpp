@@ -130,8 +130,9 @@ struct Halves {
         kernels::widen_halves(widest(), halves.data(), power_of_two(exponent), out.data(),
                               out.size());
     }
-    static void decode(const wire::Elements& piece, std::span<float> out) {
+    static bool decode(const wire::Elements& piece, std::span<float> out) {
         kernels::widen_halves(widest(), data(piece), scale_of(piece), out.data(), out.size());
+        return is_finite(piece);
     }
 };
 
@@ -169,8 +170,8 @@ struct Bfloats {
         (void)kernels::shorten_to_bfloats(widest(), means.data(), bfloats.data(), means.size());
         (void)kernels::widen_bfloats(widest(), bfloats.data(), out.data(), out.size());
     }
-    static void decode(const wire::Elements& piece, std::span<float> out) {
-        (void)kernels::widen_bfloats(widest(), data(piece), out.data(), out.size());
+    static bool decode(const wire::Elements& piece, std::span<float> out) {
+        return kernels::widen_bfloats(widest(), data(piece), out.data(), out.size()) == 0;
     }
 };
 
@@ -220,10 +221,11 @@ struct Blocks {
                                        exponents.data(), means.size());
         (void)kernels::widen_int8(widest(), codes.data(), exponents.data(), out.data(), out.size());
     }
-    static void decode(const wire::Elements& piece, std::span<float> out) {
+    static bool decode(const wire::Elements& piece, std::span<float> out) {
         const auto& blocks = std::get<wire::Int8Blocks>(piece);
         (void)kernels::widen_int8(widest(), blocks.codes.values().data(),
                                   blocks.exponents.values().data(), out.data(), out.size());
+        return is_finite(piece);
     }
 };
 
@@ -265,6 +267,18 @@ bool have_no_set(std::span<const std::uint16_t> numbers, std::uint16_t exponent_
         found |= static_cast<std::uint16_t>((bits & exponent_bits) == exponent_bits ? 1 : 0);
     }
     return found == 0;
+}
+
+/// A block is checked while it is in the processor's cache.
+bool copy_finite(std::span<const float> from, std::span<float> to) {
+    constexpr std::size_t kFloats = 4'096;
+    bool is_every_one_finite = true;
+    for (std::size_t done = 0; done < from.size() && is_every_one_finite; done += kFloats) {
+        const auto block = from.subspan(done, std::min(kFloats, from.size() - done));
+        std::ranges::copy(block, to.subspan(done).begin());
+        is_every_one_finite = kernels::all_finite(block);
+    }
+    return is_every_one_finite;
 }
 
 }  // namespace
@@ -395,11 +409,9 @@ bool is_as_joined(const wire::Elements& elements, std::uint8_t exponent) {
     return true;
 }
 
-void decode(const wire::Elements& elements, std::span<float> out) {
+bool decode(const wire::Elements& elements, std::span<float> out) {
     DEDLOC_CHECK(count_of(elements) == out.size(), "decode() fills its whole output", out.size());
     const ExactArithmetic exact;
-    // Whether halves and bfloats are finite is not checked here: the update of the state checks
-    // that the average is.
     switch (codec_of(elements)) {
         case Codec::kFp16:
             return Halves::decode(elements, out);
@@ -410,7 +422,7 @@ void decode(const wire::Elements& elements, std::span<float> out) {
         case Codec::kFp32:
             break;
     }
-    std::ranges::copy(std::get<SharedSlice<float>>(elements).values(), out.begin());
+    return copy_finite(std::get<SharedSlice<float>>(elements).values(), out);
 }
 
 wire::Elements encode(Codec codec, SharedFloats average, std::span<const float> values,

@@ -94,8 +94,10 @@ bool is_summable(const wire::Elements& elements);
 /// exponent, no int8 block has a larger one.
 bool is_as_joined(const wire::Elements& elements, std::uint8_t exponent);
 
-/// Writes the elements to `out` as fp32. Requires that `out` is as long.
-void decode(const wire::Elements& elements, std::span<float> out);
+/// Writes the elements to `out` as fp32, and returns true if they are finite; else `out` may hold
+/// anything. Requires that `out` is as long. Cost: one pass over elements and `out`; fp16: another
+/// one over the elements.
+bool decode(const wire::Elements& elements, std::span<float> out);
 
 /// Inverse of decode() for a piece `values` of `average`, which is already rounded: returns
 /// elements that decode() to the same values. With fp16, `exponent` is that of the elements which

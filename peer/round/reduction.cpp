@@ -325,11 +325,10 @@ Reduction::Taken Reduction::place_average(const PeerKey& from, const wire::Chunk
     }
     if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return Taken::kNothing;
     // The average of contributions that reducers accept is finite.
-    if (!is_finite(chunk.elements)) {
+    if (!decode(chunk.elements, average_slice(chunk.chunk))) {
         false_averages_.insert(from);
         return Taken::kNothing;
     }
-    decode(chunk.elements, average_slice(chunk.chunk));
     if (const auto* halves = std::get_if<wire::Halves>(&chunk.elements)) {
         exponents_[chunk.chunk] = halves->exponent;
     }

@@ -35,7 +35,7 @@ enum class Role : std::uint8_t {
     kBackbone     ///< holds the state, keeps the ledger, and votes if it is appointed
 };
 
-/// How a trainer takes part in the rounds, as the coordinator decides it (round/README.md).
+/// How a trainer takes part in the rounds, as the coordinator decides it (round/turns.md).
 enum class Attendance : std::uint8_t {
     kEveryRound,  ///< computes, and is called to every round
     kSomeRounds,  ///< computes, and is called to every k-th round with the samples of all of them

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "project_server/accounts/email_address.hpp"
+#include "project_server/email_address.hpp"
 
 namespace dedloc::server {
 

@@ -19,9 +19,9 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/memory_file.hpp"
 #include "peer/platform/process.hpp"
-#include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/database/database.hpp"
+#include "project_server/email_address.hpp"
 
 namespace dedloc::server {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
-#include "project_server/accounts/email_address.hpp"
+#include "project_server/email_address.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::server {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/throttle.hpp"
+#include "project_server/email_address.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "peer/platform/networks.hpp"
-#include "project_server/accounts/email_address.hpp"
+#include "project_server/email_address.hpp"
 
 namespace dedloc::server {
 namespace {

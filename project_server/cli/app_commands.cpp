@@ -14,14 +14,14 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/privileges.hpp"
 #include "peer/platform/scratch_folder.hpp"
-#include "project_server/cli/app_versions.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
-#include "project_server/cli/project.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/official/jobs.hpp"
 #include "project_server/packaging/package.hpp"
+#include "project_server/project/app_versions.hpp"
+#include "project_server/project/project.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/plan_class.hpp"
@@ -148,13 +148,13 @@ void add(const AppOptions& options) {
     // The owner may not look into root's folder for temporary files.
     const platform::ScratchFolder scratch{server::state_folder(options.project)};
     auto gathered = gathered_by_root(options, scratch);
-    const auto project = existing_project(options.project);  // becomes the project's owner
+    const auto project = project::existing_project(options.project);  // becomes the project's owner
     const auto package = gathered ? *std::move(gathered) : package_of(options, scratch);
     const Kind kind = kind_of(options, package.program);
     const server::AppVersion version{
         .app = kind.name,
         .friendly_name = kind.is_aggregator ? "DeDLOC aggregator" : "DeDLOC trainer",
-        .version = version_number(options.version),
+        .version = project::version_number(options.version),
         .platform = options.platform,
         .plan_class = kind.plan_class,
         .files = package.files,
@@ -162,9 +162,9 @@ void add(const AppOptions& options) {
         .is_non_cpu_intensive = kind.is_aggregator,
         .kernel = package.kernel,
         .bill_of_materials = package.bill};
-    require_disk_space(project,
-                       package.bytes() * (options.is_plain ? 1 : 2) + (std::uint64_t{50} << 20));
-    ProjectDatabase access{project};
+    project::require_disk_space(
+        project, package.bytes() * (options.is_plain ? 1 : 2) + (std::uint64_t{50} << 20));
+    project::ProjectDatabase access{project};
     const auto id = server::add_app_version(access.database(), access.config(), version,
                                             options.signatures, progress->begins());
     progress.reset();
@@ -276,18 +276,18 @@ struct VersionOptions {
 };
 
 void list(const VersionOptions& options) {
-    ProjectDatabase access{existing_project(options.project)};
-    print(app_versions(access.database()), options.prints_json);
+    project::ProjectDatabase access{project::existing_project(options.project)};
+    print(project::app_versions(access.database()), options.prints_json);
 }
 
-void change(const VersionOptions& options, const VersionChange& change) {
-    const ChosenVersions choice{.app = options.name,
-                                .version = version_number(options.version),
-                                .platform = options.platform,
-                                .plan_class = options.plan_class};
-    const auto project = existing_project(options.project);
-    ProjectDatabase access{project};
-    const auto changed = change_versions(access.database(), choice, change);
+void change(const VersionOptions& options, const project::VersionChange& change) {
+    const project::ChosenVersions choice{.app = options.name,
+                                         .version = project::version_number(options.version),
+                                         .platform = options.platform,
+                                         .plan_class = options.plan_class};
+    const auto project = project::existing_project(options.project);
+    project::ProjectDatabase access{project};
+    const auto changed = project::change_versions(access.database(), choice, change);
     if (server::is_official(project)) official::reload_feeder(project);
     print(changed, options.prints_json);
     const auto offered = std::get<std::int64_t>(changed.field("offered").value());
@@ -302,7 +302,7 @@ void withdraw(const VersionOptions& options) {
 }
 
 void require_client(const VersionOptions& options) {
-    change(options, {.min_client = client_number(options.client)});
+    change(options, {.min_client = project::client_number(options.client)});
 }
 
 void add_version_commands(CLI::App& app) {

@@ -9,13 +9,14 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/stop_signals.hpp"
-#include "project_server/cli/backup.hpp"
 #include "project_server/cli/commands.hpp"
-#include "project_server/cli/last_backup.hpp"
+#include "project_server/cli/database_options.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
-#include "project_server/cli/project.hpp"
-#include "project_server/cli/restore.hpp"
+#include "project_server/project/backup.hpp"
+#include "project_server/project/last_backup.hpp"
+#include "project_server/project/project.hpp"
+#include "project_server/project/restore.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -32,7 +33,7 @@ class Watch {
     }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
-    void operator()(const BackupProgress& progress) {
+    void operator()(const project::BackupProgress& progress) {
         if (signals_.arrived()) throw IoError("interrupted; nothing was made");
         progress_.advance(what_, progress.done, progress.total);
     }
@@ -43,15 +44,16 @@ class Watch {
     Progress progress_;
 };
 
-void print_backup(const BackupOptions& options, bool as_json) {
-    Backup backup;
+void print_backup(const project::BackupOptions& options, bool as_json) {
+    project::Backup backup;
     {
         Watch watch{"backing up", as_json};
-        backup = back_up(options, [&](const BackupProgress& progress) { watch(progress); });
+        backup = project::back_up(
+            options, [&](const project::BackupProgress& progress) { watch(progress); });
     }
     // The backup is complete: what fails now is no failure of it.
     try {
-        note_backup(own_project(options.project), backup);
+        project::note_backup(project::own_project(options.project), backup);
     } catch (const Error& error) {
         fmt::print(stderr, "dedloc: project status will not know of this backup: {}\n",
                    error.what());
@@ -70,7 +72,7 @@ void print_backup(const BackupOptions& options, bool as_json) {
                megabytes(backup.bytes));
 }
 
-void print_json(const Restored& restored) {
+void print_json(const project::Restored& restored) {
     json::Value::List runs;
     for (const auto& run : restored.runs) {
         json::Value fields;
@@ -92,12 +94,14 @@ void print_json(const Restored& restored) {
     print(data, true);
 }
 
-void print_restored(RestoreOptions options, const DatabaseOptions& database, bool as_json) {
-    if (!database.url.empty()) options.database = external_database(database);
-    Restored restored;
+void print_restored(project::RestoreOptions options, const project::DatabaseOptions& database,
+                    bool as_json) {
+    if (!database.url.empty()) options.database = project::external_database(database);
+    project::Restored restored;
     {
         Watch watch{"restoring", as_json};
-        restored = restore(options, [&](const BackupProgress& progress) { watch(progress); });
+        restored = project::restore(
+            options, [&](const project::BackupProgress& progress) { watch(progress); });
     }
     if (as_json) return print_json(restored);
     fmt::print("{}: project \"{}\" at {}, as it was at {:%Y-%m-%d %H:%M:%S} UTC\n",
@@ -121,7 +125,7 @@ void print_restored(RestoreOptions options, const DatabaseOptions& database, boo
 
 void add_backup_commands(CLI::App& project) {
     const auto as_json = std::make_shared<bool>(false);
-    const auto from = std::make_shared<BackupOptions>();
+    const auto from = std::make_shared<project::BackupOptions>();
     auto* const backing = project.add_subcommand(
         "backup",
         "Write everything that the project needs into one file, while it runs or not. The file "
@@ -136,7 +140,7 @@ void add_backup_commands(CLI::App& project) {
     backing->add_flag("--json", *as_json, "Print JSON");
     backing->callback([from, as_json] { print_backup(*from, *as_json); });
 
-    const auto to = std::make_shared<RestoreOptions>();
+    const auto to = std::make_shared<project::RestoreOptions>();
     auto* const restoring = project.add_subcommand(
         "restore", "Make a project again from a backup; the old one must not run any more");
     restoring->add_option("BACKUP", to->backup, "The file")->required();

@@ -11,16 +11,16 @@
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/admin/lookup.hpp"
 #include "project_server/admin/people.hpp"
-#include "project_server/cli/bans.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
-#include "project_server/cli/project.hpp"
+#include "project_server/project/project.hpp"
+#include "project_server/runs/bans.hpp"
 
 namespace dedloc::cli {
 namespace {
 
 /// The options of all of these commands.
-struct BanChoice : BanOptions {
+struct BanChoice : runs::BanOptions {
     admin::ListChoice list{};
     std::string user{};  ///< name of the account list.user
     bool prints_json = false;
@@ -30,7 +30,7 @@ struct BanChoice : BanOptions {
 
 using Work = void (*)(const BanChoice&);
 
-void print_outcome(const BanChoice& chosen, const char* what, const BanOutcome& outcome) {
+void print_outcome(const BanChoice& chosen, const char* what, const runs::BanOutcome& outcome) {
     if (chosen.prints_json) {
         json::Value::List subjects;
         for (const auto& subject : outcome.subjects) subjects.emplace_back(subject);
@@ -49,21 +49,21 @@ void print_outcome(const BanChoice& chosen, const char* what, const BanOutcome& 
 }
 
 void ban_named(const BanChoice& chosen) {
-    print_outcome(chosen, "banned", ban(chosen));
+    print_outcome(chosen, "banned", runs::ban(chosen));
 }
 
 void unban_named(const BanChoice& chosen) {
-    print_outcome(chosen, "not banned any more", unban(chosen));
+    print_outcome(chosen, "not banned any more", runs::unban(chosen));
 }
 
 void show_user(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
     print(admin::user_facts(database, admin::user_id(database, chosen.name())), chosen.prints_json);
 }
 
 void show_host(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
     print(admin::host_facts(database, admin::host_id(database, chosen.name())), chosen.prints_json);
 }
@@ -71,7 +71,7 @@ void show_host(const BanChoice& chosen) {
 /// A random password, because nothing that is typed here should stay in a shell's history.
 void replace_password(const BanChoice& chosen) {
     constexpr std::size_t kDigits = 20;  // 80 bits
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
     const auto user = admin::user_id(database, chosen.name());
     const std::string password = server::random_token().substr(0, kDigits);
@@ -83,26 +83,26 @@ void replace_password(const BanChoice& chosen) {
 }
 
 void list_users(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     print(admin::user_list(access.database(), chosen.list), chosen.prints_json);
 }
 
 void list_hosts(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     admin::ListChoice choice = chosen.list;
     if (!chosen.user.empty()) choice.user = admin::user_id(access.database(), chosen.user);
     print(admin::host_list(access.database(), choice), chosen.prints_json);
 }
 
 void list_keys(const BanChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     print(admin::key_list(access.database(), chosen.list.limit), chosen.prints_json);
 }
 
 /// One group, `dedloc user` for example.
 class Group {
   public:
-    Group(CLI::App& dedloc, BanKind kind, const char* name, const char* what)
+    Group(CLI::App& dedloc, runs::BanKind kind, const char* name, const char* what)
         : group_(*dedloc.add_subcommand(name, what)), chosen_(std::make_shared<BanChoice>()) {
         group_.require_subcommand(1);
         chosen_->kind = kind;
@@ -154,7 +154,7 @@ class Group {
 void add_ban_commands(CLI::App& dedloc) {
     constexpr const char* kUserName = "The account's id, e-mail address or name";
     constexpr const char* kHostName = "The computer's id or name";
-    Group user{dedloc, BanKind::kUser, "user", "Show accounts of volunteers, and ban them"};
+    Group user{dedloc, runs::BanKind::kUser, "user", "Show accounts of volunteers, and ban them"};
     user.add_show("Print what is known of an account", kUserName, show_user);
     user.add_filters(user.add_list("List accounts by recent credit", list_users),
                      "Only those whose name or e-mail address has this text");
@@ -162,14 +162,14 @@ void add_ban_commands(CLI::App& dedloc) {
     user.add_one("password", "Give an account a new random password, and print it", kUserName,
                  replace_password);
 
-    Group host{dedloc, BanKind::kHost, "host", "Show volunteers' computers, and ban them"};
+    Group host{dedloc, runs::BanKind::kHost, "host", "Show volunteers' computers, and ban them"};
     host.add_show("Print what is known of a computer", kHostName, show_host);
     auto& hosts = host.add_list("List computers by their last contact", list_hosts);
     host.add_filters(hosts, "Only those whose name has this text");
     hosts.add_option("--user", host.chosen().user, "Only those of this account");
     host.add_bans(kHostName);
 
-    Group key{dedloc, BanKind::kKey, "key", "Ban single peers by their key"};
+    Group key{dedloc, runs::BanKind::kKey, "key", "Ban single peers by their key"};
     key.add_list("List the banned keys", list_keys);
     key.add_bans("The peer's key, 64 hex digits");
 }

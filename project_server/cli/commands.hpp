@@ -3,10 +3,6 @@
 // 1), and main prints its message.
 #pragma once
 
-#include <memory>
-
-#include "project_server/cli/external_database.hpp"
-
 namespace CLI {
 class App;
 }
@@ -28,8 +24,5 @@ void add_team_commands(CLI::App& dedloc);
 void add_report_commands(CLI::App& dedloc, CLI::App& run);  ///< `run` as above
 void add_news_commands(CLI::App& dedloc);
 void add_install_commands(CLI::App& dedloc);
-
-/// Adds --database and --database-password-file.
-std::shared_ptr<const DatabaseOptions> add_database_options(CLI::App& command);
 
 }  // namespace dedloc::cli

@@ -10,7 +10,7 @@
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
-#include "project_server/cli/project.hpp"
+#include "project_server/project/project.hpp"
 #include "project_server/publishing/key_change.hpp"
 #include "project_server/publishing/signing_request.hpp"
 
@@ -38,7 +38,7 @@ json::Value rekey_data(const server::KeyChange& change, const fs::path& request)
     return data;
 }
 
-void write_request(const RekeyOptions& options, ProjectDatabase& access) {
+void write_request(const RekeyOptions& options, project::ProjectDatabase& access) {
     const auto request = server::signing_request(access.database(), access.config());
     platform::replace_file(options.request, server::text_of(request));
     if (options.prints_json) {
@@ -49,12 +49,12 @@ void write_request(const RekeyOptions& options, ProjectDatabase& access) {
 }
 
 void rekey(const RekeyOptions& options) {
-    const auto project =
-        own_project(options.project,
-                    "its code signing key in {}/keys is BOINC's, and clients learn another one "
-                    "only by attaching again; so keep it, or sign on another machine with dedloc "
-                    "app add --signatures");
-    ProjectDatabase access{project};
+    const auto project = project::own_project(
+        options.project,
+        "its code signing key in {}/keys is BOINC's, and clients learn another one "
+        "only by attaching again; so keep it, or sign on another machine with dedloc "
+        "app add --signatures");
+    project::ProjectDatabase access{project};
     if (!options.request.empty()) return write_request(options, access);
     const auto change = [&] {
         Progress progress{options.prints_json};

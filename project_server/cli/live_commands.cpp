@@ -15,9 +15,10 @@
 #include "project_server/backbone/remote_voters.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
-#include "project_server/cli/run_control.hpp"
 #include "project_server/cli/run_view.hpp"
 #include "project_server/control/client.hpp"
+#include "project_server/runs/control.hpp"
+#include "project_server/runs/find_run.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -35,10 +36,10 @@ struct LiveChoice {
     bool follows = false;
     bool prints_json = false;
 
-    RunFiles files() const {
-        if (!folder.empty()) return read_run_files(folder);
+    backbone::RunFiles files() const {
+        if (!folder.empty()) return backbone::read_run_files(folder);
         if (project.empty()) throw InputError("name a run: --project with --name, or --folder");
-        return read_run_files(project, run);
+        return runs::find_run(project, run);
     }
 };
 
@@ -66,7 +67,7 @@ class StepProgress final {
   public:
     explicit StepProgress(const LiveChoice& chosen) : chosen_(chosen) {}
 
-    void show(RunStatus status) {
+    void show(runs::RunStatus status) {
         for (const auto& step : reported_steps(status)) {
             if (step.step <= shown_) continue;
             shown_ = step.step;
@@ -82,7 +83,7 @@ class StepProgress final {
     std::uint64_t last_step() const { return shown_; }
 
   private:
-    void redraw(RunStatus& status) {
+    void redraw(runs::RunStatus& status) {
         if (Clock::now() >= held_out_at_) {
             held_out_ = held_out_of(chosen_);
             held_out_at_ = Clock::now() + kHeldOutEvery;
@@ -107,14 +108,14 @@ class StepProgress final {
 void follow(const LiveChoice& chosen) {
     using Change = control::Subscriber::Change;
     const platform::StopSignals signals;
-    RunHistory history{chosen.files()};
+    runs::RunHistory history{chosen.files()};
     control::Subscriber subscriber{backbone::places_of(history.files().folder)};
     StepProgress progress{chosen};
     for (;;) {
         const Change change = subscriber.wait(kSignalsEvery);
         history.update();
         const auto status =
-            status_of(history, subscriber.is_live() ? &subscriber.picture() : nullptr);
+            runs::status_of(history, subscriber.is_live() ? &subscriber.picture() : nullptr);
         progress.show(status);
         if (status.state == "finished" && progress.last_step() >= status.steps) return;
         if (change == Change::kAway) {
@@ -128,7 +129,7 @@ void follow(const LiveChoice& chosen) {
 
 void status(const LiveChoice& chosen) {
     if (chosen.follows) return follow(chosen);
-    auto now = present_status(chosen.files());
+    auto now = runs::present_status(chosen.files());
     now.held_out = held_out_of(chosen);
     if (chosen.prints_json) {
         fmt::print("{}\n", status_json(now));
@@ -140,7 +141,7 @@ void status(const LiveChoice& chosen) {
 }
 
 void change_pause(const LiveChoice& chosen, bool is_paused) {
-    const PauseOutcome outcome = set_paused(chosen.project, chosen.run, is_paused);
+    const runs::PauseOutcome outcome = runs::set_paused(chosen.project, chosen.run, is_paused);
     const char* const state = is_paused ? "paused" : "running";
     if (chosen.prints_json) {
         json::Value data;

@@ -9,12 +9,13 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
-#include "project_server/cli/checkpoints.hpp"
 #include "project_server/cli/commands.hpp"
-#include "project_server/cli/model_export.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
-#include "project_server/cli/run_control.hpp"
+#include "project_server/runs/checkpoints.hpp"
+#include "project_server/runs/control.hpp"
+#include "project_server/runs/find_run.hpp"
+#include "project_server/runs/model_export.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -29,15 +30,15 @@ struct CheckpointOptions {
     std::vector<fs::path> files;
     bool prints_json = false;
 
-    RunFiles read() const {
-        if (!folder.empty()) return read_run_files(folder);
+    backbone::RunFiles read() const {
+        if (!folder.empty()) return backbone::read_run_files(folder);
         if (project.empty()) throw InputError("name a run: --project with --name, or --folder");
-        return read_run_files(project, run);
+        return runs::find_run(project, run);
     }
 };
 
-backbone::LedgerProof proof_of(const RunFiles& files, Progress& progress) {
-    return read_proof(files, [&](std::uint64_t done, std::uint64_t total) {
+backbone::LedgerProof proof_of(const backbone::RunFiles& files, Progress& progress) {
+    return runs::read_proof(files, [&](std::uint64_t done, std::uint64_t total) {
         progress.share("verifying the ledger",
                        static_cast<double>(done) / static_cast<double>(total));
     });
@@ -61,7 +62,7 @@ std::string source_of(const backbone::CheckpointEntry& file) {
 }
 
 template <class Checkpoints>
-void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
+void print_list_json(const backbone::RunFiles& files, const backbone::LedgerProof& proof,
                      const Checkpoints& checkpoints) {
     json::Value::List list;
     for (const auto& [file, standing] : checkpoints) {
@@ -82,10 +83,10 @@ void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
 }
 
 void list(const CheckpointOptions& options) {
-    const RunFiles files = options.read();
+    const backbone::RunFiles files = options.read();
     Progress progress{options.prints_json};
     const auto proof = proof_of(files, progress);
-    const auto checkpoints = checkpoints_of(files, proof);
+    const auto checkpoints = runs::checkpoints_of(files, proof);
     if (options.prints_json) return print_list_json(files, proof, checkpoints);
     fmt::print("run {}: {} checkpoints, the ledger ends at step {}\n", files.run.name,
                checkpoints.size(), proof.head().step.value());
@@ -97,12 +98,12 @@ void list(const CheckpointOptions& options) {
 }
 
 void verify(const CheckpointOptions& options) {
-    const RunFiles files = options.read();
+    const backbone::RunFiles files = options.read();
     Progress progress{options.prints_json};
     const auto proof = proof_of(files, progress);
     std::vector<fs::path> wanted = options.files;
     if (wanted.empty()) {
-        for (const auto& checkpoint : checkpoints_of(files, proof)) {
+        for (const auto& checkpoint : runs::checkpoints_of(files, proof)) {
             wanted.push_back(checkpoint.file.path);
         }
         if (wanted.empty()) {
@@ -114,8 +115,8 @@ void verify(const CheckpointOptions& options) {
     for (const fs::path& file : wanted) {
         std::error_code unknown;
         const auto size = static_cast<double>(fs::file_size(file, unknown));
-        const Verdict verdict =
-            verify_checkpoint(files, proof, file, [&](std::uint64_t offset, auto) {
+        const runs::Verdict verdict =
+            runs::verify_checkpoint(files, proof, file, [&](std::uint64_t offset, auto) {
                 progress.share("verifying the state", static_cast<double>(offset) / size);
             });
         const auto text = fmt::format("{}: {}", file.filename().string(), verdict.sentence);
@@ -140,16 +141,16 @@ void verify(const CheckpointOptions& options) {
     }
 }
 
-void export_to(const ExportOptions& options, bool as_json) {
+void export_to(const runs::ExportOptions& options, bool as_json) {
     Progress progress{as_json};
     progress.say("asking the backbone for a checkpoint");
     // The newest state, unless a step or a file is named.
     if (!options.step && options.checkpoint.empty()) {
-        (void)checkpoint_now(options.project, options.run);
+        (void)runs::checkpoint_now(options.project, options.run);
     }
-    ExportOptions shown = options;
+    runs::ExportOptions shown = options;
     shown.progress = [&](const char* what, double share) { progress.share(what, share); };
-    const ExportedModel model = export_model(shown);
+    const runs::ExportedModel model = runs::export_model(shown);
     if (as_json) {
         json::Value data;
         data.set("run", options.run)
@@ -169,7 +170,7 @@ void export_to(const ExportOptions& options, bool as_json) {
 }
 
 void add_export(CLI::App& run) {
-    const auto options = std::make_shared<ExportOptions>();  // shared by parser and callback
+    const auto options = std::make_shared<runs::ExportOptions>();  // shared by parser and callback
     auto* const command = run.add_subcommand(
         "export", "Write the model as a folder that Hugging Face's from_pretrained loads");
     command->add_option("--project", options->project, "The project's folder")->required();

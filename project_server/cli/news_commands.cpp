@@ -12,8 +12,8 @@
 #include "peer/platform/files.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
-#include "project_server/cli/project.hpp"
 #include "project_server/database/news.hpp"
+#include "project_server/project/project.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -39,9 +39,10 @@ std::string text_of(const NewsChoice& choice) {
 }
 
 void add(const NewsChoice& choice) {
-    ProjectDatabase access{own_project(choice.project,
-                                       "its home page shows the threads of its news forum, so "
-                                       "begin one there; {} shows no other news")};
+    project::ProjectDatabase access{
+        project::own_project(choice.project,
+                             "its home page shows the threads of its news forum, so "
+                             "begin one there; {} shows no other news")};
     const auto id =
         server::add_news(access.database(), choice.title, text_of(choice), server::unix_now());
     if (choice.prints_json) {
@@ -52,7 +53,7 @@ void add(const NewsChoice& choice) {
 }
 
 void list(const NewsChoice& choice) {
-    ProjectDatabase access{existing_project(choice.project)};
+    project::ProjectDatabase access{project::existing_project(choice.project)};
     const auto news = server::read_news(access.database(), kListed);
     if (choice.prints_json) {
         json::Value::List items;
@@ -71,7 +72,7 @@ void list(const NewsChoice& choice) {
 }
 
 void remove(const NewsChoice& choice) {
-    ProjectDatabase access{existing_project(choice.project)};
+    project::ProjectDatabase access{project::existing_project(choice.project)};
     if (!server::remove_news(access.database(), choice.id)) {
         throw InputError(fmt::format("the project has no news {}", choice.id));
     }

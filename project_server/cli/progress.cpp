@@ -65,7 +65,7 @@ void Progress::advance(const std::string& what, std::uint64_t done, std::uint64_
     set({.what = what, .more = more, .begin = done, .done = done, .total = total});
 }
 
-Begins Progress::begins() {
+project::Begins Progress::begins() {
     return [this](const std::string& what) { say(what); };
 }
 

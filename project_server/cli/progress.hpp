@@ -4,10 +4,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+
+#include "project_server/project/begins.hpp"
 
 namespace dedloc::cli {
 
@@ -15,9 +16,6 @@ namespace dedloc::cli {
 /// took `elapsed`.
 std::string bytes_done(std::uint64_t done, std::uint64_t total, std::uint64_t begin,
                        std::chrono::duration<double> elapsed);
-
-/// Tells library code how to say what it begins to do.
-using Begins = std::function<void(const std::string&)>;
 
 /// What a command is doing, in words that say(), share() and advance() replace. A thread shows it:
 /// on a terminal after two seconds in one line that changes, elsewhere in a line every ten seconds.
@@ -46,7 +44,7 @@ class Progress final {
     void advance(const std::string& what, std::uint64_t done, std::uint64_t total,
                  const std::string& more = {});
     /// Calls say().
-    Begins begins();
+    project::Begins begins();
 
   private:
     using Clock = std::chrono::steady_clock;

@@ -6,10 +6,10 @@
 
 #include "peer/base/error.hpp"
 #include "project_server/check/check.hpp"
-#include "project_server/cli/daemon_files.hpp"
-#include "project_server/cli/project.hpp"
-#include "project_server/cli/project_lock.hpp"
 #include "project_server/official/daemons.hpp"
+#include "project_server/project/daemon_files.hpp"
+#include "project_server/project/lock.hpp"
+#include "project_server/project/project.hpp"
 
 namespace dedloc::cli {
 
@@ -17,13 +17,14 @@ using check::Level;
 
 check::Findings check_project(const std::filesystem::path& folder, bool is_quick,
                               const std::function<void(const std::string&)>& begins) {
-    const auto project = existing_project(folder);
-    check::Subject subject{.project = project,
-                           .settings = server::read_settings(project),
-                           .config = server::load_project_config(project),
-                           .is_quick = is_quick,
-                           .is_running = supervisor_of(server::state_folder(project)).has_value(),
-                           .now = server::unix_now()};
+    const auto project = project::existing_project(folder);
+    check::Subject subject{
+        .project = project,
+        .settings = server::read_settings(project),
+        .config = server::load_project_config(project),
+        .is_quick = is_quick,
+        .is_running = project::supervisor_of(server::state_folder(project)).has_value(),
+        .now = server::unix_now()};
     if (server::is_official(project)) {
         for (const auto& daemon : official::own_daemons(project)) {
             const bool runs = daemon.process != 0;
@@ -31,15 +32,15 @@ check::Findings check_project(const std::filesystem::path& folder, bool is_quick
             subject.is_running = subject.is_running || runs;
         }
     }
-    if (supervisor_of(server::state_folder(project))) {
-        for (const auto& daemon : daemon_states(subject.state() / "pids")) {
+    if (project::supervisor_of(server::state_folder(project))) {
+        for (const auto& daemon : project::daemon_states(subject.state() / "pids")) {
             subject.daemons.push_back(
                 {.name = daemon.name, .runs = daemon.process != 0, .log_begin = daemon.log_begin});
         }
     }
-    std::unique_ptr<ProjectDatabase> access;
+    std::unique_ptr<project::ProjectDatabase> access;
     try {
-        access = std::make_unique<ProjectDatabase>(project);
+        access = std::make_unique<project::ProjectDatabase>(project);
     } catch (const Error& error) {
         subject.database_failure = error.what();
     }

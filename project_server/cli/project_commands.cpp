@@ -22,15 +22,17 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
-#include "project_server/cli/external_database.hpp"
+#include "project_server/cli/database_options.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
-#include "project_server/cli/project.hpp"
 #include "project_server/cli/project_check.hpp"
-#include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/project_status.hpp"
-#include "project_server/cli/running_project.hpp"
-#include "project_server/cli/upgrade.hpp"
+#include "project_server/project/create.hpp"
+#include "project_server/project/external_database.hpp"
+#include "project_server/project/lock.hpp"
+#include "project_server/project/project.hpp"
+#include "project_server/project/running_project.hpp"
+#include "project_server/project/upgrade.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -40,11 +42,12 @@ using namespace std::chrono_literals;
 
 constexpr auto kStopTimeout = 60s;
 
-void create(ProjectOptions options, const DatabaseOptions& database, bool as_json) {
-    if (!database.url.empty()) options.database = external_database(database);
+void create(project::ProjectOptions options, const project::DatabaseOptions& database,
+            bool as_json) {
+    if (!database.url.empty()) options.database = project::external_database(database);
     const auto settings = [&] {
         Progress progress{as_json};
-        return create_project(options, progress.begins());
+        return project::create_project(options, progress.begins());
     }();
     if (as_json) {
         json::Value data;
@@ -59,9 +62,9 @@ void create(ProjectOptions options, const DatabaseOptions& database, bool as_jso
 /// Runs the project in this process until a stop signal. Tells `begins` what it starts, and calls
 /// `report` once all daemons are up.
 template <class Report>
-void serve(const fs::path& project, const Begins& begins, const Report& report) {
+void serve(const fs::path& project, const project::Begins& begins, const Report& report) {
     const platform::StopSignals signals;
-    RunningProject running{project, signals};
+    project::RunningProject running{project, signals};
     if (!running.start(begins)) return;
     report();
     running.serve();
@@ -134,7 +137,7 @@ void start_in_background(const fs::path& project, bool as_json) {
 
 void start(const fs::path& folder, bool stays_in_foreground, bool as_json) {
     platform::raise_descriptor_limit();  // nginx inherits it
-    const auto project = own_project(folder);
+    const auto project = project::own_project(folder);
     const auto url = server::read_settings(project).url;
     const auto report = [&] {
         json::Value data;
@@ -147,7 +150,7 @@ void start(const fs::path& folder, bool stays_in_foreground, bool as_json) {
             project, [](const std::string&) {}, report);
         return;
     }
-    if (supervisor_of(project)) {
+    if (project::supervisor_of(project)) {
         throw InputError(fmt::format("the project {} is running already", project.string()));
     }
     start_in_background(project, as_json);
@@ -181,15 +184,15 @@ class WatchedProcess {
 };
 
 void stop(const fs::path& folder, bool as_json) {
-    const auto project = own_project(folder);
-    const auto supervisor = supervisor_of(project);
+    const auto project = project::own_project(folder);
+    const auto supervisor = project::supervisor_of(project);
     if (!supervisor) return print_stopped(false, as_json);
     const WatchedProcess process{*supervisor};
     kill(*supervisor, SIGTERM);
     const platform::StopSignals signals;
     const auto deadline = std::chrono::steady_clock::now() + kStopTimeout;
     // It releases its lock shortly before it ends.
-    while (supervisor_of(project) || !process.has_ended()) {
+    while (project::supervisor_of(project) || !process.has_ended()) {
         if (std::chrono::steady_clock::now() > deadline) {
             throw IoError(fmt::format("process {} did not stop in time", *supervisor));
         }
@@ -199,7 +202,7 @@ void stop(const fs::path& folder, bool as_json) {
 }
 
 void upgrade(const fs::path& folder, bool as_json) {
-    const auto changes = upgrade_project(folder);
+    const auto changes = project::upgrade_project(folder);
     if (as_json) {
         json::Value::List list;
         for (const auto& change : changes) list.emplace_back(change);
@@ -241,7 +244,7 @@ void add_addresses(CLI::App& command, const std::string& name,
 }
 
 /// What a new project keeps and sends.
-void add_house_options(CLI::App& command, ProjectOptions& options) {
+void add_house_options(CLI::App& command, project::ProjectOptions& options) {
     auto& settings = options.settings;
     command
         .add_option("--keep-days", settings.keep_days,
@@ -259,7 +262,7 @@ void add_house_options(CLI::App& command, ProjectOptions& options) {
 }
 
 /// The public address of a new project.
-void add_address_options(CLI::App& command, ProjectOptions& options) {
+void add_address_options(CLI::App& command, project::ProjectOptions& options) {
     auto& settings = options.settings;
     command.add_option("--url", settings.url,
                        "URL that volunteers attach to, http(s)://NAME/; it can never change. "
@@ -349,27 +352,13 @@ void add_state_commands(CLI::App& project) {
 
 }  // namespace
 
-std::shared_ptr<const DatabaseOptions> add_database_options(CLI::App& command) {
-    const auto options = std::make_shared<DatabaseOptions>();
-    auto* const url = command.add_option(
-        "--database", options->url,
-        "An empty database on an existing MariaDB server (10.6 or newer): "
-        "mysql://USER@HOST:PORT/NAME, with ?ssl-ca=FILE behind it over TLS, or "
-        "mysql://USER@localhost/NAME?socket=FILE. Default: a MariaDB of the project's own");
-    command
-        .add_option("--database-password-file", options->password_file,
-                    "File whose first line is the password, mode 0600. Default: the environment "
-                    "variable MYSQL_PWD")
-        ->needs(url);
-    return options;
-}
-
 void add_project_commands(CLI::App& dedloc) {
     auto* const project =
         dedloc.add_subcommand("project", "Create, start, stop, back up and restore a project");
     project->require_subcommand(1);
 
-    const auto options = std::make_shared<ProjectOptions>();  // shared by parser and callback
+    const auto options =
+        std::make_shared<project::ProjectOptions>();  // shared by parser and callback
     auto* const create_command = project->add_subcommand("create", "Create a project's folder");
     create_command->add_option("DIR", options->folder, "Folder to create")->required();
     create_command->add_option("--name", options->settings.name, "Name that volunteers see")

@@ -10,16 +10,17 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "project_server/backbone/run_files.hpp"
 #include "project_server/check/public_address.hpp"
-#include "project_server/cli/daemon_files.hpp"
-#include "project_server/cli/last_backup.hpp"
-#include "project_server/cli/project.hpp"
-#include "project_server/cli/project_lock.hpp"
-#include "project_server/cli/run_control.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/job_states.hpp"
 #include "project_server/official/daemons.hpp"
+#include "project_server/project/daemon_files.hpp"
+#include "project_server/project/last_backup.hpp"
+#include "project_server/project/lock.hpp"
+#include "project_server/project/project.hpp"
+#include "project_server/runs/control.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -104,8 +105,8 @@ json::Value::List daemons_in(const fs::path& project, const fs::path& folder) {
             add(daemon.name, daemon.process, daemon.since, 0);
         }
     }
-    if (!supervisor_of(server::state_folder(project))) return daemons;
-    for (const DaemonState& state : daemon_states(folder)) {
+    if (!project::supervisor_of(server::state_folder(project))) return daemons;
+    for (const project::DaemonState& state : project::daemon_states(folder)) {
         add(state.name, state.process, state.since, state.restarts);
     }
     return daemons;
@@ -115,7 +116,7 @@ json::Value run_in(const fs::path& folder) {
     json::Value run;
     run.set("name", folder.filename().string());
     try {
-        const RunStatus status = present_status(read_run_files(folder));
+        const runs::RunStatus status = runs::present_status(backbone::read_run_files(folder));
         run.set("state", status.state)
             .set("step", status.lines.empty() ? 0 : status.lines.back().step)
             .set("steps", status.steps)
@@ -153,8 +154,8 @@ double started_at(const fs::path& lock) {
 }
 
 /// {created_at, archive_bytes, file}; created_at 0: never.
-json::Value backup_data(const std::optional<LastBackup>& last) {
-    const LastBackup known = last.value_or(LastBackup{});
+json::Value backup_data(const std::optional<project::LastBackup>& last) {
+    const project::LastBackup known = last.value_or(project::LastBackup{});
     json::Value data;
     data.set("created_at", known.created_at)
         .set("archive_bytes", known.bytes)
@@ -184,18 +185,18 @@ json::Value::List official_warnings(const fs::path& project, const server::Setti
 }  // namespace
 
 json::Value project_status(const fs::path& folder) {
-    const auto project = existing_project(folder);
+    const auto project = project::existing_project(folder);
     const auto state = server::state_folder(project);
     const auto settings = server::read_settings(project);
     const auto config = server::load_project_config(project);
-    const bool is_running = supervisor_of(state).has_value();
+    const bool is_running = project::supervisor_of(state).has_value();
     const auto database = connect(config);
     json::Value::List warnings;
-    const auto backup = last_backup(state);
+    const auto backup = project::last_backup(state);
     if (server::is_official(project)) {
         warnings = official_warnings(project, settings);
     } else if (const auto warning =
-                   backup_warning(backup, static_cast<std::int64_t>(server::unix_now()));
+                   project::backup_warning(backup, static_cast<std::int64_t>(server::unix_now()));
                !warning.empty()) {
         warnings.emplace_back(warning);
     }

@@ -14,9 +14,10 @@
 #include "project_server/admin/suspicion_list.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
-#include "project_server/cli/run.hpp"
-#include "project_server/cli/run_files.hpp"
 #include "project_server/cli/run_view.hpp"
+#include "project_server/runs/find_run.hpp"
+#include "project_server/runs/report.hpp"
+#include "project_server/runs/status.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::cli {
@@ -61,21 +62,21 @@ void watch(server::Database& database, Clock::time_point deadline, const Look& l
     }
 }
 
-bool is_settled(const RunStatus& status, const RunReport& report) {
+bool is_settled(const runs::RunStatus& status, const runs::RunReport& report) {
     return status.state == "finished" && report.uncredited == 0 && report.open_results == 0;
 }
 
-bool is_evaluated(const RunStatus& status) {
+bool is_evaluated(const runs::RunStatus& status) {
     return !status.held_out.empty() && status.held_out.back().step == status.steps;
 }
 
 void wait(const ReportChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     const auto deadline = Clock::now() + std::chrono::seconds(chosen.seconds);
-    RunStatus status;
+    runs::RunStatus status;
     watch(access.database(), deadline, [&] {
-        status = run_status(access.database(), chosen.run, 0);
-        const auto report = run_report(access.database(), chosen.run);
+        status = runs::run_status(access.database(), chosen.run, 0);
+        const auto report = runs::run_report(access.database(), chosen.run);
         const bool is_complete = !chosen.waits_for_evaluation || is_evaluated(status);
         if (is_settled(status, report) && is_complete) return true;
         if (Clock::now() < deadline) return false;
@@ -95,9 +96,10 @@ void wait(const ReportChoice& chosen) {
 }
 
 void print_leaderboard(const ReportChoice& chosen) {
-    const auto project = existing_project(chosen.project);
-    ProjectDatabase access{project};
-    const auto lines = leaderboard(access.database(), chosen.count, server::is_official(project));
+    const auto project = project::existing_project(chosen.project);
+    project::ProjectDatabase access{project};
+    const auto lines =
+        runs::leaderboard(access.database(), chosen.count, server::is_official(project));
     if (chosen.prints_json) {
         json::Value::List users;
         for (const auto& line : lines) {
@@ -116,18 +118,18 @@ void print_leaderboard(const ReportChoice& chosen) {
 }
 
 void list(const ReportChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
-    print(run_list(access.database()), chosen.prints_json);
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
+    print(runs::run_list(access.database()), chosen.prints_json);
 }
 
-double mean_of_last_losses(const std::vector<StepLine>& steps) {
+double mean_of_last_losses(const std::vector<runs::StepLine>& steps) {
     const std::size_t first = steps.size() > kLossWindow ? steps.size() - kLossWindow : 0;
     double sum = 0;
     for (std::size_t at = first; at < steps.size(); ++at) sum += steps[at].loss;
     return sum / static_cast<double>(steps.size() - first);
 }
 
-void print_held_out(const RunStatus& status) {
+void print_held_out(const runs::RunStatus& status) {
     if (status.held_out.empty()) {
         fmt::print("held-out  not evaluated\n");
         return;
@@ -148,8 +150,8 @@ void print_held_out(const RunStatus& status) {
 
 /// What a report compares.
 struct Facts {
-    RunStatus status;
-    RunReport sums;
+    runs::RunStatus status;
+    runs::RunReport sums;
     double first_loss = 0;
     double untrained_loss = 0;  ///< a model that guesses has it: ln V + ln 2
     double last_loss = 0;       ///< mean of the last kLossWindow steps
@@ -224,11 +226,11 @@ void print_report_json(const Facts& facts) {
 }
 
 Facts facts_of(server::Database& database, const fs::path& project, const std::string& run) {
-    Facts facts{.status = run_status(database, run, 0),
-                .sums = run_report(database, run, server::is_official(project))};
+    Facts facts{.status = runs::run_status(database, run, 0),
+                .sums = runs::run_report(database, run, server::is_official(project))};
     const auto& lines = facts.status.lines;
     if (lines.empty()) throw Error(fmt::format("the run {} has no step yet", run));
-    const auto vocabulary = read_run_files(project, run).run.model.vocabulary;
+    const auto vocabulary = runs::find_run(project, run).run.model.vocabulary;
     facts.first_loss = lines.front().loss;
     facts.untrained_loss = std::log(static_cast<double>(vocabulary)) + std::log(2.0);
     facts.last_loss = mean_of_last_losses(lines);
@@ -237,8 +239,8 @@ Facts facts_of(server::Database& database, const fs::path& project, const std::s
 
 /// Prints losses, digests and credit. Errors: Error when credit or digests do not agree.
 void report(const ReportChoice& chosen) {
-    const auto project = existing_project(chosen.project);
-    ProjectDatabase access{project};
+    const auto project = project::existing_project(chosen.project);
+    project::ProjectDatabase access{project};
     const Facts facts = [&] {
         const server::Transaction view{access.database()};  // the run may go on meanwhile
         return facts_of(access.database(), project, chosen.run);
@@ -254,11 +256,12 @@ void report(const ReportChoice& chosen) {
 }
 
 void print_suspicions(const ReportChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
     json::Value data;
-    data.set("suspicions", admin::suspicions(database, {.run = run_number(database, chosen.run),
-                                                        .limit = chosen.count}));
+    data.set("suspicions",
+             admin::suspicions(
+                 database, {.run = runs::run_number(database, chosen.run), .limit = chosen.count}));
     print(data, chosen.prints_json);
     if (chosen.prints_json) return;
     fmt::print(

@@ -12,12 +12,12 @@
 #include "peer/wire/limits.hpp"
 #include "project_server/check/public_address.hpp"
 #include "project_server/cli/commands.hpp"
-#include "project_server/cli/model_import.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
-#include "project_server/cli/project.hpp"
-#include "project_server/cli/run.hpp"
-#include "project_server/cli/run_jobs.hpp"
+#include "project_server/project/project.hpp"
+#include "project_server/runs/create.hpp"
+#include "project_server/runs/jobs.hpp"
+#include "project_server/runs/model_import.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::cli {
@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kMaxCreditPerGigabyte = 1e6;
 
-void print_json(const CreatedRun& created, double per_gigabyte) {
+void print_json(const runs::CreatedRun& created, double per_gigabyte) {
     json::Value::List initialised;
     for (const auto& tensor : created.initialised) initialised.emplace_back(tensor);
     const auto& run = created.run;
@@ -43,7 +43,7 @@ void print_json(const CreatedRun& created, double per_gigabyte) {
 
 /// Under an official server the administrator configures what forwards requests to the gateway.
 void warn_of_address(const std::filesystem::path& folder) {
-    const auto project = existing_project(folder);
+    const auto project = project::existing_project(folder);
     if (!server::is_official(project)) return;
     const auto found = check::ask_public_address(project, server::read_settings(project));
     if (found.answer == check::PublicAnswer::kGateway) return;
@@ -51,16 +51,16 @@ void warn_of_address(const std::filesystem::path& folder) {
                found.advice);
 }
 
-void create(const RunOptions& options, bool as_json) {
-    const CreatedRun created = [&] {
+void create(const runs::RunOptions& options, bool as_json) {
+    const runs::CreatedRun created = [&] {
         Progress progress{as_json};
         progress.say("reading the corpus");
-        return create_run(options, progress.begins());
+        return runs::create_run(options, progress.begins());
     }();
     warn_of_address(options.project);
     if (as_json) return print_json(created, options.credit_per_gigabyte);
     const auto& [run, initialised] = created;
-    const std::string notice = notice_of(options.from, initialised);
+    const std::string notice = runs::notice_of(options.from, initialised);
     if (!notice.empty()) fmt::print("{}\n", notice);
     fmt::print(
         "run {}: {} parameters, {} steps of {} samples, {:.3g} credit a sample, {:.3g} a "
@@ -77,7 +77,7 @@ CLI::Option* add_choice(CLI::App& command, const char* name, const char* what,
         ->check(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())));
 }
 
-void add_optimizer(CLI::App& command, const std::shared_ptr<RunOptions>& options) {
+void add_optimizer(CLI::App& command, const std::shared_ptr<runs::RunOptions>& options) {
     add_choice(command, "--optimizer", "LAMB as DeDLOC or NVIDIA, SGD with momentum, also in LARC",
                formats::kOptimizerNames,
                [options](const std::string& name) {
@@ -118,7 +118,7 @@ CLI::Option* add_aggregators(CLI::App& command, Number& aggregators) {
 }
 
 void add_create(CLI::App& group) {
-    const auto options = std::make_shared<RunOptions>();  // shared by parser and callback
+    const auto options = std::make_shared<runs::RunOptions>();  // shared by parser and callback
     auto* const command = group.add_subcommand("create", "Create a run: model, corpus, settings");
     command->add_option("--project", options->project, "The project's folder")->required();
     command->add_option("--name", options->name, "Name of the run")->required();
@@ -183,7 +183,7 @@ void add_jobs(CLI::App& group) {
     struct Chosen {
         std::filesystem::path project;
         std::string run;
-        RunJobs jobs{};
+        runs::RunJobs jobs{};
         bool prints_json = false;
     };
     const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
@@ -202,8 +202,8 @@ void add_jobs(CLI::App& group) {
     add_aggregators(*command, chosen->jobs.aggregators);
     command->add_flag("--json", chosen->prints_json, "Print JSON");
     command->callback([chosen] {
-        ProjectDatabase access{existing_project(chosen->project)};
-        print(run_jobs(access.database(), chosen->run, chosen->jobs), chosen->prints_json);
+        project::ProjectDatabase access{project::existing_project(chosen->project)};
+        print(runs::run_jobs(access.database(), chosen->run, chosen->jobs), chosen->prints_json);
     });
 }
 

@@ -6,10 +6,12 @@
 #include <array>
 #include <utility>
 
+#include "project_server/views/held_out.hpp"
+
 namespace dedloc::cli {
 namespace {
 
-double rate_of(const StepLine& step) {
+double rate_of(const runs::StepLine& step) {
     return step.seconds > 0 ? static_cast<double>(step.samples) / step.seconds : 0;
 }
 
@@ -21,7 +23,7 @@ std::string bar(double share, std::size_t width) {
 }
 
 /// The state, and how much of the next step is computed.
-std::string state_text(const RunStatus& status) {
+std::string state_text(const runs::RunStatus& status) {
     if (status.state == "finished") return status.state;
     if (!status.is_live) return status.state + ", its backbone does not answer";
     return fmt::format("{}, {} of {} samples of step {}", status.state, status.samples,
@@ -30,10 +32,10 @@ std::string state_text(const RunStatus& status) {
 }
 
 /// The last `width` losses as block characters of eight heights.
-std::string curve(const std::vector<StepLine>& steps, std::size_t width) {
+std::string curve(const std::vector<runs::StepLine>& steps, std::size_t width) {
     static constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     if (steps.empty()) return {};
-    const auto [lowest, highest] = std::ranges::minmax_element(steps, {}, &StepLine::loss);
+    const auto [lowest, highest] = std::ranges::minmax_element(steps, {}, &runs::StepLine::loss);
     const double range = std::max(highest->loss - lowest->loss, 1e-9);
     const std::size_t first = steps.size() > width ? steps.size() - width : 0;
     std::string text;
@@ -45,15 +47,15 @@ std::string curve(const std::vector<StepLine>& steps, std::size_t width) {
 
 }  // namespace
 
-std::span<const StepLine> reported_steps(const RunStatus& status) {
+std::span<const runs::StepLine> reported_steps(const runs::RunStatus& status) {
     if (status.state == "finished") return status.lines;
     const auto last =
         std::ranges::find_if(status.lines.rbegin(), status.lines.rend(),
-                             [](const StepLine& step) { return step.equal_digests > 0; });
+                             [](const runs::StepLine& step) { return step.equal_digests > 0; });
     return {status.lines.begin(), last.base()};
 }
 
-std::string step_line(const RunStatus& status, const StepLine& step) {
+std::string step_line(const runs::RunStatus& status, const runs::StepLine& step) {
     return fmt::format(
         "step {:>5}/{}  loss {:.4f}  {:.0f} samples in {:.2f} s ({:.0f}/s)  {} members, {}",
         step.step, status.steps, step.loss, static_cast<double>(step.samples), step.seconds,
@@ -62,7 +64,8 @@ std::string step_line(const RunStatus& status, const StepLine& step) {
                                 : fmt::format("{} equal digests", step.equal_digests));
 }
 
-std::vector<std::string> terminal_view(const RunStatus& status, const std::vector<StepLine>& steps,
+std::vector<std::string> terminal_view(const runs::RunStatus& status,
+                                       const std::vector<runs::StepLine>& steps,
                                        std::size_t columns) {
     const std::size_t width = std::clamp<std::size_t>(columns, 40, 100) - 4;
     if (steps.empty()) {
@@ -89,7 +92,7 @@ std::string held_out_line(const server::EvaluationRow& row) {
         row.loss, row.loss_error, row.step, 100 * row.masked_accuracy, 100 * row.order_accuracy);
 }
 
-std::string step_json(const StepLine& step) {
+std::string step_json(const runs::StepLine& step) {
     json::Value data;
     data.set("step", step.step)
         .set("samples", step.samples)
@@ -100,25 +103,13 @@ std::string step_json(const StepLine& step) {
     return json::write(data);
 }
 
-json::Value::List held_out_data(const RunStatus& status) {
+json::Value::List held_out_data(const runs::RunStatus& status) {
     json::Value::List rows;
-    for (const auto& row : status.held_out) {
-        json::Value data;
-        data.set("step", row.step)
-            .set("samples", row.samples)
-            .set("loss", row.loss)
-            .set("loss_error", row.loss_error)
-            .set("masked_loss", row.masked_loss)
-            .set("order_loss", row.order_loss)
-            .set("masked_accuracy", row.masked_accuracy)
-            .set("order_accuracy", row.order_accuracy)
-            .set("digest", row.digest);
-        rows.push_back(std::move(data));
-    }
+    for (const auto& row : status.held_out) rows.push_back(server::held_out_data(row));
     return rows;
 }
 
-std::string status_json(const RunStatus& status) {
+std::string status_json(const runs::RunStatus& status) {
     json::Value::List losses;
     for (const auto& line : status.lines) losses.emplace_back(line.loss);
     json::Value data;

@@ -5,33 +5,33 @@
 #include <string>
 #include <vector>
 
-#include "project_server/cli/run.hpp"
+#include "project_server/runs/status.hpp"
 
 namespace dedloc::cli {
 
 /// The steps to show: up to the last one whose members have reported its digest, or all if the run
 /// is finished. An earlier step has no reports if its backbone was killed before they came.
-std::span<const StepLine> reported_steps(const RunStatus& status);
+std::span<const runs::StepLine> reported_steps(const runs::RunStatus& status);
 
 /// One line for a step, for logs and pipes.
-std::string step_line(const RunStatus& status, const StepLine& step);
+std::string step_line(const runs::RunStatus& status, const runs::StepLine& step);
 
 /// Figures on held-out text in one line, for people.
 std::string held_out_line(const server::EvaluationRow& row);
 
 /// The present progress as a few lines for a terminal of `columns` characters: bar, numbers, the
 /// last figures on held-out text if there are any, loss curve as block characters.
-std::vector<std::string> terminal_view(const RunStatus& status, const std::vector<StepLine>& steps,
+std::vector<std::string> terminal_view(const runs::RunStatus& status,
+                                       const std::vector<runs::StepLine>& steps,
                                        std::size_t columns);
 
-/// [{step, samples, loss, loss_error, masked_loss, order_loss, masked_accuracy, order_accuracy,
-/// digest}]: the figures on held-out text.
-json::Value::List held_out_data(const RunStatus& status);
+/// The figures on held-out text, as views/held_out.hpp has them.
+json::Value::List held_out_data(const runs::RunStatus& status);
 
 /// The step as one JSON object in one line.
-std::string step_json(const StepLine& step);
+std::string step_json(const runs::StepLine& step);
 
 /// The run as one JSON object, with all its steps and evaluations.
-std::string status_json(const RunStatus& status);
+std::string status_json(const runs::RunStatus& status);
 
 }  // namespace dedloc::cli

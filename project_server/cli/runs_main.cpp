@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "peer/platform/descriptors.hpp"
-#include "project_server/cli/run_backbones.hpp"
 #include "project_server/daemon.hpp"
+#include "project_server/project/run_backbones.hpp"
 
 int main(int count, char** arguments) {
     CLI::App app{"Keeps a backbone for each run of an official BOINC server's project."};
@@ -12,6 +12,6 @@ int main(int count, char** arguments) {
     app.add_option("--project", project, "The project's folder")->required();
     return dedloc::server::run_program(app, count, arguments, "dedloc-runs", [&] {
         dedloc::platform::raise_descriptor_limit();
-        dedloc::cli::serve_backbones(project);
+        dedloc::project::serve_backbones(project);
     });
 }

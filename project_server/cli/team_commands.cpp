@@ -11,7 +11,7 @@
 #include "project_server/admin/people.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
-#include "project_server/cli/project.hpp"
+#include "project_server/project/project.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -25,12 +25,12 @@ struct TeamChoice {
 };
 
 void list(const TeamChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     print(admin::team_list(access.database(), chosen.list), chosen.prints_json);
 }
 
 void rename(const TeamChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     const auto team = admin::team_id(access.database(), chosen.team);
     const auto refusal = server::rename_team(access.database(), team, chosen.name);
     if (refusal) throw InputError(*refusal);
@@ -42,7 +42,7 @@ void rename(const TeamChoice& chosen) {
 }
 
 void close(const TeamChoice& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
+    project::ProjectDatabase access{project::existing_project(chosen.project)};
     const auto team = admin::team_id(access.database(), chosen.team);
     server::close_team(access.database(), team);
     if (chosen.prints_json) {

@@ -8,17 +8,17 @@
 
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
-#include "project_server/cli/voters.hpp"
+#include "project_server/runs/voters.hpp"
 
 namespace dedloc::cli {
 namespace {
 
-struct VoterChoice : AppointOptions {
+struct VoterChoice : runs::AppointOptions {
     bool prints_json = false;
 };
 
 /// A change of the voters as a JSON object.
-void print_json(const VotersChange& change) {
+void print_json(const runs::VotersChange& change) {
     json::Value data;
     data.set("key", change.key.hex()).set("voters", change.voters);
     print(data, true);
@@ -34,7 +34,7 @@ std::string count_of_voters(std::size_t voters) {
 }
 
 void print_appointment(const VoterChoice& options) {
-    const VotersChange change = appoint(options);
+    const runs::VotersChange change = runs::appoint(options);
     if (options.prints_json) return print_json(change);
     const std::string where = options.file.empty()
                                   ? std::string{}
@@ -47,19 +47,19 @@ void print_appointment(const VoterChoice& options) {
 }
 
 void print_dismissal(const VoterChoice& options) {
-    const VotersChange change = dismiss(options.project, options.run, options.key);
+    const runs::VotersChange change = runs::dismiss(options.project, options.run, options.key);
     if (options.prints_json) return print_json(change);
     fmt::print("dismissed {}; {}\n", change.key.hex(), count_of_voters(change.voters));
 }
 
-const char* standing_of(const VoterLine& line) {
+const char* standing_of(const runs::VoterLine& line) {
     if (line.votes) return line.is_wanted ? "votes" : "dismissed, votes until the next generation";
     return "appointed, votes once it holds the state";
 }
 
-void print_voters_json(const VotersView& view) {
+void print_voters_json(const runs::VotersView& view) {
     json::Value::List voters;
-    for (const VoterLine& line : view.lines) {
+    for (const runs::VoterLine& line : view.lines) {
         json::Value voter;
         voter.set("key", line.key.hex())
             .set("votes", line.votes)
@@ -75,10 +75,10 @@ void print_voters_json(const VotersView& view) {
 }
 
 void print_voters(const VoterChoice& options) {
-    const VotersView view = voters_of(options.project, options.run);
+    const runs::VotersView view = runs::voters_of(options.project, options.run);
     if (options.prints_json) return print_voters_json(view);
     fmt::print("generation {}\n", view.generation);
-    for (const VoterLine& line : view.lines) {
+    for (const runs::VoterLine& line : view.lines) {
         std::string more = line.is_own_backbone ? ", the run's own backbone" : "";
         if (line.ticket_expires > formats::UtcSeconds{}) {
             more += fmt::format(", ticket until {:%Y-%m-%d}", line.ticket_expires);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "boinc_app/shard_files.hpp"
+#include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/platform/files.hpp"

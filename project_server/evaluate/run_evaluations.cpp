@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "boinc_app/shard_files.hpp"
+#include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/training/evaluator.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "peer/base/error.hpp"

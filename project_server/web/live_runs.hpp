@@ -8,11 +8,11 @@
 
 namespace dedloc::server {
 
-/// As run_list() of data/runs.hpp, without figures on held-out text.
+/// As run_list() of views/runs.hpp, without figures on held-out text.
 json::Value::List live_run_list(const std::vector<control::Snapshot>& pictures);
 
-/// As run_data() of data/runs.hpp, without samples, credit, peers and figures on held-out text; its
-/// curve has the last control::kRecentSteps steps. without_database is true.
+/// As run_data() of views/runs.hpp, without samples, credit, peers and figures on held-out text.
+/// Its curve has the last control::kRecentSteps steps; without_database is true.
 json::Value live_run_data(const control::Snapshot& picture);
 
 }  // namespace dedloc::server

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
-#include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/stored_account.hpp"
+#include "project_server/email_address.hpp"
 #include "project_server/http/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 

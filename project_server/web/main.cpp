@@ -15,7 +15,7 @@
 #include "project_server/database/project_config.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/transitioner/transitioner.hpp"
-#include "project_server/web/data/stats_export.hpp"
+#include "project_server/views/stats_export.hpp"
 #include "project_server/web/http_server.hpp"
 
 namespace dedloc::server {

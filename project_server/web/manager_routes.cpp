@@ -18,7 +18,7 @@
 #include "project_server/accounts/account_request.hpp"
 #include "project_server/accounts/people_xml.hpp"
 #include "project_server/http/http_setup.hpp"
-#include "project_server/web/data/feeds.hpp"
+#include "project_server/views/feeds.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/stock_addresses.hpp"
 

@@ -14,7 +14,7 @@
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/database/account_keys.hpp"
 #include "project_server/http/http_setup.hpp"
-#include "project_server/web/data/leaders.hpp"
+#include "project_server/views/leaders.hpp"
 #include "project_server/web/templates.hpp"
 
 namespace dedloc::server {

@@ -17,8 +17,8 @@
 #include "project_server/http/database_pool.hpp"
 #include "project_server/http/form.hpp"
 #include "project_server/json/value.hpp"
+#include "project_server/views/run_history.hpp"
 #include "project_server/web/answer_cache.hpp"
-#include "project_server/web/data/run_history.hpp"
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/metrics.hpp"
 

@@ -7,7 +7,7 @@
 //
 // Overlap  All samples of a step, except the first step's, are computed on the state before it, as
 //          if a round took as long as the computing of a batch: the longest round that hides
-//          completely. With half-overlap it is half of them. peer/round/README.md says which
+//          completely. With half-overlap it is half of them. peer/round/overlap.md says which
 //          samples these are.
 //
 //     (source project_server/bible_text.sh; bible_text) > kjv.txt

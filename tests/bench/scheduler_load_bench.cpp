@@ -25,7 +25,7 @@
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
-#include "project_server/cli/nginx_conf.hpp"
+#include "project_server/project/nginx_conf.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/settings.hpp"
 #include "tests/bench/scheduler_clients.hpp"
@@ -71,13 +71,13 @@ class Front {
                                 .server_port = server_port,
                                 .gateway_port = 1,
                                 .database_port = 1};
-        std::ofstream{place_.path() / "nginx/nginx.conf"} << cli::nginx_configuration(settings);
+        std::ofstream{place_.path() / "nginx/nginx.conf"} << project::nginx_configuration(settings);
         server = platform::spawn({program, "--project", project.root().string(), "--listen",
                                   fmt::format("127.0.0.1:{}", server_port)},
                                  {.output = place_.path() / "log/server.log"});
-        nginx =
-            platform::spawn(cli::nginx_command(), {.output = place_.path() / "log/nginx.out",
-                                                   .directory = cli::nginx_folder(place_.path())});
+        nginx = platform::spawn(project::nginx_command(),
+                                {.output = place_.path() / "log/nginx.out",
+                                 .directory = project::nginx_folder(place_.path())});
         while (!platform::is_accepting("127.0.0.1", server_port) ||
                !platform::is_accepting("127.0.0.1", nginx_port)) {
             std::this_thread::sleep_for(20ms);

@@ -1,5 +1,5 @@
 // The standalone runtime, and the stack size of threads.
-#include "boinc_app/boinc_runtime.hpp"
+#include "boinc_app/runtime/boinc_runtime.hpp"
 
 #include <pthread.h>
 

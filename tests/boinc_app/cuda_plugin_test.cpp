@@ -2,7 +2,7 @@
 // program come as far as the CUDA runtime, which then says in one sentence what is wrong.
 #include <catch2/catch.hpp>
 
-#include "boinc_app/gpu.hpp"
+#include "boinc_app/device/gpu.hpp"
 #include "boinc_app/training/device_error.hpp"
 
 namespace dedloc {

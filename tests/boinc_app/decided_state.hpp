@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "boinc_app/seat_state.hpp"
+#include "boinc_app/seat/saved_state.hpp"
 #include "peer/base/random.hpp"
 #include "peer/state/model_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"

@@ -1,6 +1,6 @@
 // The choice of a device, and the way to a GPU: each obstacle is one sentence with its own type.
 // The drivers here are small libraries that answer as a driver would (played_driver.c).
-#include "boinc_app/gpu.hpp"
+#include "boinc_app/device/gpu.hpp"
 
 #include <fmt/format.h>
 

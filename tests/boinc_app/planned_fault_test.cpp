@@ -1,5 +1,5 @@
 // The option by which a tester asks for a fault.
-#include "boinc_app/planned_fault.hpp"
+#include "boinc_app/runtime/planned_fault.hpp"
 
 #include <catch2/catch.hpp>
 

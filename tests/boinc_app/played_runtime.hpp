@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "boinc_app/volunteer_runtime.hpp"
+#include "boinc_app/runtime/volunteer_runtime.hpp"
 
 namespace dedloc::test {
 

@@ -1,4 +1,4 @@
-#include "boinc_app/reachability.hpp"
+#include "boinc_app/seat/reachability.hpp"
 
 #include <catch2/catch.hpp>
 

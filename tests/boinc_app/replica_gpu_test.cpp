@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "boinc_app/gpu.hpp"
+#include "boinc_app/device/gpu.hpp"
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/device_replica.hpp"

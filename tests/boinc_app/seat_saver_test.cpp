@@ -1,6 +1,6 @@
 // When a seat saves its state: as often as the volunteer wants, at most so many bytes a day, only
 // what has moved, and a full disk is told once.
-#include "boinc_app/seat_saver.hpp"
+#include "boinc_app/seat/saver.hpp"
 
 #include <catch2/catch.hpp>
 #include <memory>

@@ -1,6 +1,6 @@
 // The saved state of a seat: what was written is read, a file that was cut, damaged or forged is
 // refused with a sentence, and a process that is killed while it writes leaves a whole file.
-#include "boinc_app/seat_state.hpp"
+#include "boinc_app/seat/saved_state.hpp"
 
 #include <signal.h>
 #include <sys/wait.h>

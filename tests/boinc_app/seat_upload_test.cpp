@@ -1,6 +1,6 @@
 // When and what a seat uploads: only if it is asked, only a job that declares the file, within the
 // volunteer's limit, once, and exactly the checkpoint of the state that it has saved.
-#include "boinc_app/seat_upload.hpp"
+#include "boinc_app/seat/upload.hpp"
 
 #include <catch2/catch.hpp>
 #include <thread>

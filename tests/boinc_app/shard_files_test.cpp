@@ -1,5 +1,5 @@
 // A job's shards: mapped and checked; a wrong file is one sentence.
-#include "boinc_app/shard_files.hpp"
+#include "boinc_app/inputs/shard_files.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

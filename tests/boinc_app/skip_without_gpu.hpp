@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "boinc_app/gpu.hpp"
+#include "boinc_app/device/gpu.hpp"
 #include "boinc_app/training/device_error.hpp"
 
 namespace dedloc::test {

@@ -1,12 +1,12 @@
 // The receipt journal survives truncation at any byte, and foreign files are refused.
-#include "boinc_app/slot_files.hpp"
+#include "boinc_app/seat/slot_files.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
-#include "boinc_app/seat_events.hpp"
+#include "boinc_app/seat/events.hpp"
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"

@@ -1,5 +1,5 @@
 // The page that a volunteer opens: its text, its server on loopback, and what it remembers.
-#include "boinc_app/status_page.hpp"
+#include "boinc_app/page/status_page.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // The delays between the attempts of a job that cannot go on, and their count on disk.
-#include "boinc_app/temporary_exits.hpp"
+#include "boinc_app/runtime/temporary_exits.hpp"
 
 #include <catch2/catch.hpp>
 #include <vector>

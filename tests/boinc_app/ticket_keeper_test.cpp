@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "boinc_app/ticket_keeper.hpp"
+#include "boinc_app/seat/ticket_keeper.hpp"
 
 namespace dedloc {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "boinc_app/gpu.hpp"
+#include "boinc_app/device/gpu.hpp"
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/micro_batches.hpp"

@@ -13,7 +13,7 @@
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
-#include "project_server/cli/archive.hpp"
+#include "project_server/project/archive.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -44,7 +44,7 @@ class World {
     }
     void archive(const Files& files) const {
         fs::remove(file_);
-        cli::ArchiveWriter writer{file_, kTime, [](std::uint64_t) {}};
+        project::ArchiveWriter writer{file_, kTime, [](std::uint64_t) {}};
         for (const auto& [name, text] : files) writer.add_text(name, text);
         writer.finish();
     }
@@ -52,10 +52,10 @@ class World {
     Files read() const {
         Files files;
         std::uint64_t contents = 0;
-        cli::ArchiveReader reader{file_, [&](std::uint64_t bytes) {
-                                      contents += bytes;
-                                      if (contents > kMaxContents) throw InputError("too much");
-                                  }};
+        project::ArchiveReader reader{file_, [&](std::uint64_t bytes) {
+                                          contents += bytes;
+                                          if (contents > kMaxContents) throw InputError("too much");
+                                      }};
         while (const auto entry = reader.next()) {
             const auto path = (target_ / entry->name).lexically_normal();
             DEDLOC_CHECK(path == target_ / entry->name, "a name is the path's", entry->name);
@@ -99,7 +99,7 @@ void check_written(const World& world, std::string_view rest) {
     while (!rest.empty() && files.size() < 8) {
         const std::string name{take(rest)};
         const auto text = take(rest);
-        if (name.find('\0') != std::string::npos || name == cli::kDigestsName) continue;
+        if (name.find('\0') != std::string::npos || name == project::kDigestsName) continue;
         files.emplace(name, text);
     }
     try {

@@ -2,7 +2,7 @@
 // model, and obeys the volunteer's machine.
 #include <catch2/catch.hpp>
 
-#include "boinc_app/averaging_worker.hpp"
+#include "boinc_app/seat/averaging_worker.hpp"
 #include "tests/integration/local_swarm.hpp"
 #include "tests/integration/played_gateway.hpp"
 

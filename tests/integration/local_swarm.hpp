@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "boinc_app/seat.hpp"
+#include "boinc_app/seat/seat.hpp"
 #include "boinc_app/training_worker.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/net/dht/dht_directory.hpp"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "boinc_app/seat.hpp"
+#include "boinc_app/seat/seat.hpp"
 #include "boinc_app/training_worker.hpp"
 #include "peer/net/dht/dht_seed.hpp"
 #include "tests/boinc_app/played_runtime.hpp"

@@ -8,8 +8,8 @@
 #include <ctime>
 
 #include "peer/base/log.hpp"
-#include "tests/project_server/cli/stored_run.hpp"
 #include "tests/project_server/project_fixture.hpp"
+#include "tests/project_server/runs/stored_run.hpp"
 #include "validators/output_file.hpp"
 
 namespace dedloc::validation {
@@ -93,7 +93,7 @@ class World {
     server::Database& database() { return project_.database(); }
     const server::ProjectConfig& config() const { return project_.config(); }
 
-    cli::StoredRun stored;
+    runs::StoredRun stored;
 
   private:
     Buffer file_of_state() const {

@@ -103,7 +103,7 @@ class TcpTransport::Impl {
     const SocketPlaces places_;
     const EventSink sink_;
     /// Enough for the large frames of a round of 36 MB: a new buffer would be zeroed first
-    /// (tests/bench/README.md, net_bench).
+    /// (tests/bench/RESULTS.md, net_bench).
     const BufferPool pool_{std::size_t{64} << 20};
     std::atomic<std::uint16_t> port_ = 0;
     std::uint16_t bound_port_ = 0;  ///< constant after construction

@@ -1,4 +1,4 @@
-#include "project_server/accounts/email_address.hpp"
+#include "project_server/email_address.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -9,11 +9,11 @@
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
-#include "project_server/accounts/email_address.hpp"
 #include "project_server/accounts/mail_queue.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/stored_account.hpp"
 #include "project_server/accounts/throttle.hpp"
+#include "project_server/email_address.hpp"
 #include "tests/project_server/accounts/played_relay.hpp"
 #include "tests/project_server/web/browser.hpp"
 

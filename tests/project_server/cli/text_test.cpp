@@ -8,11 +8,11 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
-#include "project_server/cli/model_presets.hpp"
-#include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
 #include "project_server/cli/run_view.hpp"
+#include "project_server/project/nginx_conf.hpp"
+#include "project_server/runs/model_presets.hpp"
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -96,12 +96,12 @@ TEST_CASE("what a command finds becomes lines and tables", "[server]") {
 }
 
 TEST_CASE("a step whose members never reported does not stop the view", "[server]") {
-    RunStatus status{.name = "demo",
-                     .state = "running",
-                     .steps = 9,
-                     .lines = {},
-                     .final_digest = {},
-                     .held_out = {}};
+    runs::RunStatus status{.name = "demo",
+                           .state = "running",
+                           .steps = 9,
+                           .lines = {},
+                           .final_digest = {},
+                           .held_out = {}};
     for (const std::uint64_t step : {1U, 2U, 3U, 4U}) {
         status.lines.push_back({.step = step, .members = 3, .equal_digests = step == 3 ? 3 : 0});
     }
@@ -122,14 +122,14 @@ TEST_CASE("a step whose members never reported does not stop the view", "[server
 }
 
 TEST_CASE("a run's progress has the figures on held-out text, if there are any", "[server]") {
-    RunStatus status{.name = "r",
-                     .state = "running",
-                     .steps = 10,
-                     .peers = 2,
-                     .samples_per_second = 5,
-                     .lines = {{.step = 4, .loss = 7.5, .samples = 20, .seconds = 2}},
-                     .final_digest = "",
-                     .held_out = {}};
+    runs::RunStatus status{.name = "r",
+                           .state = "running",
+                           .steps = 10,
+                           .peers = 2,
+                           .samples_per_second = 5,
+                           .lines = {{.step = 4, .loss = 7.5, .samples = 20, .seconds = 2}},
+                           .final_digest = "",
+                           .held_out = {}};
     const auto without = terminal_view(status, status.lines, 80);
     REQUIRE(without.size() == 4);
     CHECK_THAT(status_json(status), Catch::Contains(R"("losses":[7.5],"held_out":[]})"));
@@ -150,16 +150,17 @@ TEST_CASE("a run's progress has the figures on held-out text, if there are any",
         "  held-out loss 7.2500 ± 0.1250 at step 4; right: 25.0 % of the masked tokens, 50.0 % of "
         "the orders");
     CHECK_THAT(status_json(status),
-               Catch::Contains(R"("held_out":[{"step":4,"samples":64,"loss":7.25,)"
+               Catch::Contains(R"("held_out":[{"step":4,"loss":7.25,)"
                                R"("loss_error":0.125,"masked_loss":6.5,"order_loss":0.75,)"
-                               R"("masked_accuracy":0.25,"order_accuracy":0.5,"digest":"ab"}]})"));
+                               R"("masked_accuracy":0.25,"order_accuracy":0.5,"samples":64,)"
+                               R"("seconds":1.0,"digest":"ab"}]})"));
 }
 
 TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]") {
-    const ModelPreset large = model_preset("large");
+    const runs::ModelPreset large = runs::model_preset("large");
     CHECK(large.model.hidden == 1'024);
     CHECK(large.model.layers == 24);
-    CHECK_THROWS_WITH(model_preset("huge"), Catch::Contains("tiny, base, large, xlarge"));
+    CHECK_THROWS_WITH(runs::model_preset("huge"), Catch::Contains("tiny, base, large, xlarge"));
 
     const TemporaryDirectory folder;
     const auto write = [&](const std::string& hidden) {
@@ -170,17 +171,17 @@ TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]"
                       R"("max_position_embeddings":96,"vocab_size":30000})");
         return path.string();
     };
-    const ModelPreset narrow = model_preset(write("256"));
+    const runs::ModelPreset narrow = runs::model_preset(write("256"));
     CHECK(narrow.model.hidden == 256);
     CHECK(narrow.model.layers == 6);
     CHECK(narrow.sequence_length == 96);
-    CHECK(narrow.target_batch == model_preset("tiny").target_batch);
-    CHECK(narrow.learning_rate == model_preset("tiny").learning_rate);
-    const ModelPreset wide = model_preset(write("260"));
+    CHECK(narrow.target_batch == runs::model_preset("tiny").target_batch);
+    CHECK(narrow.learning_rate == runs::model_preset("tiny").learning_rate);
+    const runs::ModelPreset wide = runs::model_preset(write("260"));
     CHECK(wide.target_batch == large.target_batch);
     CHECK(wide.learning_rate == large.learning_rate);
-    CHECK_THROWS_WITH(model_preset(write("\"wide\"")), Catch::Contains("hidden_size"));
-    CHECK_THROWS_AS(model_preset((folder.path() / "none.json").string()), InputError);
+    CHECK_THROWS_WITH(runs::model_preset(write("\"wide\"")), Catch::Contains("hidden_size"));
+    CHECK_THROWS_AS(runs::model_preset((folder.path() / "none.json").string()), InputError);
 }
 
 /// Settings of a project on loopback.
@@ -354,12 +355,12 @@ TEST_CASE("nginx accepts the configuration we write", "[server]") {
     make_certificate(keys);
     const bool is_public = GENERATE(false, true);
     const auto settings = is_public ? public_settings(keys) : local_settings();
-    platform::replace_file(project / "nginx/nginx.conf", nginx_configuration(settings));
-    auto command = nginx_command();
+    platform::replace_file(project / "nginx/nginx.conf", project::nginx_configuration(settings));
+    auto command = project::nginx_command();
     command.emplace_back("-t");
     const auto log = folder.path() / "log";
     const pid_t tested =
-        platform::spawn(command, {.output = log, .directory = nginx_folder(project)});
+        platform::spawn(command, {.output = log, .directory = project::nginx_folder(project)});
     CHECK(platform::wait_for_child(tested) == 0);
     INFO(platform::read_text(log));
     CHECK(platform::read_text(log).ends_with("test is successful\n"));

@@ -5,7 +5,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
-#include "project_server/cli/app_versions.hpp"
+#include "project_server/project/app_versions.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/key_change.hpp"
 #include "project_server/publishing/keys.hpp"
@@ -193,8 +193,8 @@ TEST_CASE("files of a superseded app version go once no job uses it", "[server][
     CHECK(house.pass(30) == 0);
     // It is not offered again, and the key can be changed without its files.
     CHECK_THROWS_WITH(
-        cli::change_versions(house.database(), {.app = "dedloc_train", .version = 100},
-                             {.is_withdrawn = false}),
+        project::change_versions(house.database(), {.app = "dedloc_train", .version = 100},
+                                 {.is_withdrawn = false}),
         Contains("were deleted"));
     CHECK(server::change_key(house.database(), house.project.config(), {}, [](const auto&) {
           }).versions == 1);
@@ -204,8 +204,8 @@ TEST_CASE("a version that is offered again in time keeps its files", "[server][i
     House house;
     house.publish(100);
     const auto withdraw = [&](bool is_withdrawn) {
-        cli::change_versions(house.database(), {.app = "dedloc_train", .version = 100},
-                             {.is_withdrawn = is_withdrawn});
+        project::change_versions(house.database(), {.app = "dedloc_train", .version = 100},
+                                 {.is_withdrawn = is_withdrawn});
     };
     withdraw(true);
     CHECK(house.pass() == 0);

@@ -10,7 +10,7 @@
 #include "project_server/database/badges.hpp"
 #include "project_server/database/news.hpp"
 #include "project_server/database/recent_credit.hpp"
-#include "project_server/web/data/stats_export.hpp"
+#include "project_server/views/stats_export.hpp"
 #include "project_server/web/templates.hpp"
 #include "tests/project_server/web/site_fixture.hpp"
 

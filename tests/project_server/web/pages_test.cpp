@@ -7,9 +7,9 @@
 
 #include "peer/platform/files.hpp"
 #include "project_server/database/evaluations.hpp"
+#include "project_server/views/runs.hpp"
+#include "project_server/views/safe_link.hpp"
 #include "project_server/web/answer_cache.hpp"
-#include "project_server/web/data/runs.hpp"
-#include "project_server/web/data/safe_link.hpp"
 #include "project_server/web/templates.hpp"
 #include "tests/project_server/web/site_fixture.hpp"
 #include "tests/small_run.hpp"

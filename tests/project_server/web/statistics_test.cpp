@@ -11,7 +11,7 @@
 #include "peer/platform/process.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
-#include "project_server/web/data/stats_export.hpp"
+#include "project_server/views/stats_export.hpp"
 #include "project_server/web/metrics.hpp"
 #include "tests/project_server/web/site_fixture.hpp"
 

@@ -1,0 +1,161 @@
+// The driver is asked through its own library, before anything large is loaded: it says in a
+// millisecond what is wrong, and libtorch's CUDA half has half a gigabyte.
+#include "boinc_app/device/gpu.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "boinc_app/training/device_error.hpp"
+#include "boinc_app/training/device_replica.hpp"
+#include "boinc_app/training/host_replica.hpp"
+#include "peer/base/log.hpp"
+#include "peer/platform/memory.hpp"
+
+namespace dedloc {
+namespace {
+
+using training::DeviceError;
+using training::DeviceFailure;
+
+/// The CUDA version that the pinned libtorch is built for, as the driver counts: 13.0.
+constexpr int kCudaVersion = 13'000;
+
+/// A library that stays loaded. Errors: DeviceError.
+class Library {
+  public:
+    Library(const std::string& name, int flags, DeviceFailure failure, const std::string& sentence)
+        : name_(name), handle_(::dlopen(name.c_str(), RTLD_NOW | flags)) {
+        if (handle_ != nullptr) return;
+        const char* const reason = ::dlerror();
+        throw DeviceError{failure, fmt::format("{}: {}", sentence,
+                                               reason != nullptr ? reason : "unknown reason")};
+    }
+    template <class Function>
+    Function* function(const char* symbol, DeviceFailure failure) const {
+        void* const found = ::dlsym(handle_, symbol);
+        if (found == nullptr) {
+            throw DeviceError{failure, fmt::format("{} has no function {}", name_, symbol)};
+        }
+        return reinterpret_cast<Function*>(found);
+    }
+
+  private:
+    const std::string name_;
+    void* const handle_;
+};
+
+/// Asks the driver whether this GPU can be used. The numbers are those of cuda.h, which the driver
+/// keeps.
+void ask_driver(unsigned index, const std::string& library) {
+    constexpr auto kFailure = DeviceFailure::kNoDriver;
+    const Library driver{library, RTLD_LOCAL, kFailure,
+                         "this machine has no NVIDIA driver that can be loaded"};
+    int version = 0;
+    if (const int code = driver.function<int(int*)>("cuDriverGetVersion", kFailure)(&version)) {
+        throw DeviceError{kFailure,
+                          fmt::format("the NVIDIA driver does not answer (error {})", code)};
+    }
+    if (version < kCudaVersion) {
+        throw DeviceError{
+            DeviceFailure::kDriverTooOld,
+            fmt::format("the NVIDIA driver is too old: it supports CUDA {}.{}, and {}.{} is needed",
+                        version / 1000, version % 1000 / 10, kCudaVersion / 1000,
+                        kCudaVersion % 1000 / 10)};
+    }
+    constexpr int kNoDevice = 100;
+    const int code = driver.function<int(unsigned)>("cuInit", kFailure)(0);
+    int count = 0;
+    if (code == 0) driver.function<int(int*)>("cuDeviceGetCount", kFailure)(&count);
+    if (code != 0 && code != kNoDevice) {
+        throw DeviceError{kFailure,
+                          fmt::format("the NVIDIA driver does not start (error {})", code)};
+    }
+    if (count <= 0) {
+        throw DeviceError{DeviceFailure::kNoDevice, "the NVIDIA driver finds no GPU"};
+    }
+    if (index >= static_cast<unsigned>(count)) {
+        throw DeviceError{
+            DeviceFailure::kNoDevice,
+            fmt::format("there is no GPU {}: this machine has {}, counted from 0", index, count)};
+    }
+}
+
+Compute on_processor(const formats::RunFile& run, const kernels::Workers& workers,
+                     unsigned threads) {
+    return {.replica = std::make_unique<training::HostReplica>(run, workers),
+            .device = {.threads = threads, .memory_bytes = platform::physical_memory()},
+            .name = fmt::format("the processor, {} thread{}", threads, threads == 1 ? "" : "s")};
+}
+
+Compute on_gpu(unsigned index, const formats::RunFile& run, const kernels::Workers& workers,
+               unsigned threads) {
+    auto opened = open_gpu(index);
+    training::Accelerator& gpu = *opened;
+    Compute compute;
+    compute.replica = std::make_unique<training::DeviceReplica>(run, workers, std::move(opened),
+                                                                gpu.computation());
+    compute.device = {.threads = threads,
+                      .memory_bytes = platform::physical_memory(),
+                      .gpu = gpu.properties(),
+                      .computation = gpu.computation()};
+    const training::GpuProperties& is = *compute.device.gpu;
+    compute.name = fmt::format(
+        "GPU {} ({}, {} of {} MB free), {}", index, is.name, is.free_memory_bytes / 1'000'000,
+        is.memory_bytes / 1'000'000,
+        compute.device.computation.precision == training::Precision::kBf16 ? "bf16" : "fp16");
+    return compute;
+}
+
+}  // namespace
+
+std::optional<DeviceChoice> parse_device(std::string_view text) {
+    using Kind = DeviceChoice::Kind;
+    if (text == "cpu") return DeviceChoice{Kind::kProcessor, 0};
+    if (text == "auto") return DeviceChoice{Kind::kAutomatic, 0};
+    if (text == "cuda") return DeviceChoice{Kind::kGpu, 0};
+    constexpr std::string_view kPrefix = "cuda:";
+    if (!text.starts_with(kPrefix)) return std::nullopt;
+    text.remove_prefix(kPrefix.size());
+    constexpr unsigned kMaxIndex = 63;
+    unsigned index = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+    if (error != std::errc{} || end != text.data() + text.size() || index > kMaxIndex) {
+        return std::nullopt;
+    }
+    return DeviceChoice{Kind::kGpu, index};
+}
+
+std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibraries& libraries) {
+    ask_driver(index, libraries.driver);
+    constexpr auto kFailure = DeviceFailure::kNoLibraries;
+    // Its symbols are global: libtorch finds the CUDA half by them.
+    const Library torch{libraries.torch, RTLD_GLOBAL, kFailure,
+                        "libtorch's CUDA libraries are not complete"};
+    const Library plugin{libraries.plugin, RTLD_LOCAL, kFailure,
+                         "the CUDA half of this program is missing"};
+    const auto version = plugin.function<std::uint32_t()>("dedloc_accelerator_version", kFailure)();
+    if (version != training::kAcceleratorVersion) {
+        throw DeviceError{kFailure,
+                          fmt::format("{} is of another version of this program ({}, not {})",
+                                      libraries.plugin, version, training::kAcceleratorVersion)};
+    }
+    return std::unique_ptr<training::Accelerator>{plugin.function<training::Accelerator*(unsigned)>(
+        "dedloc_open_accelerator", kFailure)(index)};
+}
+
+Compute make_compute(const DeviceChoice& choice, const formats::RunFile& run,
+                     const kernels::Workers& workers, unsigned threads) {
+    if (choice.kind == DeviceChoice::Kind::kProcessor) return on_processor(run, workers, threads);
+    try {
+        return on_gpu(choice.index, run, workers, threads);
+    } catch (const DeviceError& error) {
+        if (choice.kind == DeviceChoice::Kind::kGpu) throw;
+        log_info("no GPU: {}", error.what());
+        return on_processor(run, workers, threads);
+    }
+}
+
+}  // namespace dedloc

@@ -1,0 +1,230 @@
+#include "project_server/runs/control.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/folder_lock.hpp"
+#include "peer/platform/key_file.hpp"
+#include "project_server/backbone/pause_file.hpp"
+#include "project_server/backbone/pending_revocations.hpp"
+#include "project_server/backbone/remote_voters.hpp"
+#include "project_server/runs/find_run.hpp"
+
+namespace dedloc::runs {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using control::Command;
+using control::Outcome;
+
+/// A backbone that starts holds its folder before it answers.
+constexpr auto kStartLimit = 10s;
+constexpr auto kRetry = 100ms;
+constexpr auto kCheckpointLimit = 5min;
+constexpr auto kPictureLimit = 2s;
+
+/// Whether the folder is ours; false while a backbone works in it.
+std::unique_ptr<platform::FolderLock> lock_of(const fs::path& folder) {
+    try {
+        return std::make_unique<platform::FolderLock>(folder);
+    } catch (const IoError&) {
+        return nullptr;
+    }
+}
+
+std::optional<SignedPause> last_pause(const backbone::RunFiles& files) {
+    return backbone::read_pause(files.pause(), files.id, files.run.project_key);
+}
+
+/// Writes the order where the run's own backbone finds it. Requires the folder's lock.
+std::optional<SignedPause> write_order(const fs::path& project, RunHistory& history,
+                                       bool is_paused) {
+    history.update();
+    const backbone::RunFiles& files = history.files();
+    if (!history.final_digest().empty()) {
+        throw InputError(fmt::format("the run {} is finished", files.run.name));
+    }
+    const KeyPair signer = platform::read_key(
+        server::state_folder(project::existing_project(project)) / "keys/project.key");
+    const auto last = last_pause(files);
+    const auto next = backbone::next_pause(last, is_paused, files.id, signer);
+    if (!next) return last;
+    backbone::write_pause(files.pause(), *next);
+    return next;
+}
+
+/// Asks all voters on other machines at the same time. Returns how many have carried it out; those
+/// that cannot be reached are left out. Errors: IoError (one does not answer, or refuses).
+std::size_t tell_voters(const fs::path& run_folder, const control::Request& request) {
+    const auto voters = backbone::remote_voters(run_folder);
+    std::vector<std::future<control::Answer>> answers;
+    for (const auto& voter : voters) {
+        answers.push_back(std::async(std::launch::async,
+                                     [&voter, &request] { return control::ask(voter, request); }));
+    }
+    std::size_t count = 0;
+    std::string fault;
+    for (std::size_t i = 0; i < voters.size(); ++i) {
+        const auto answer = answers[i].get();
+        if (answer.outcome == Outcome::kAbsent) continue;
+        if (answer.outcome == Outcome::kUnknown) {
+            fault = fmt::format("the voter at {} does not answer: repeat the command",
+                                voters[i].text());
+        } else if (!answer.reply.is_done) {
+            fault = fmt::format("the voter at {}: {}", voters[i].text(), answer.reply.note);
+        } else {
+            ++count;
+        }
+    }
+    if (!fault.empty()) throw IoError(fault);
+    return count;
+}
+
+/// The folders of all runs.
+std::vector<fs::path> run_folders(const fs::path& project) {
+    std::vector<fs::path> folders;
+    const auto runs = server::state_folder(project::existing_project(project)) / "runs";
+    if (!fs::exists(runs)) return folders;
+    for (const auto& entry : fs::directory_iterator{runs}) {
+        if (fs::exists(entry.path() / "run.json")) folders.push_back(entry.path());
+    }
+    return folders;
+}
+
+/// Adds the steps that are not in this machine's ledger yet: voters on other machines have decided
+/// them while the run's own backbone does not work.
+void add_steps(RunStatus& status, const control::Snapshot& picture) {
+    for (const control::StepView& step : picture.recent) {
+        if (!status.lines.empty() && step.step <= status.lines.back().step) continue;
+        StepLine line{.step = step.step,
+                      .loss = step.loss,
+                      .samples = step.samples,
+                      .seconds = step.seconds,
+                      .members = static_cast<int>(step.members)};
+        if (step.digest) {
+            line.members = static_cast<int>(step.reported);
+            line.equal_digests = static_cast<int>(step.equal);
+        }
+        status.lines.push_back(line);
+    }
+}
+
+}  // namespace
+
+PauseOutcome set_paused(const fs::path& project, const std::string& run, bool is_paused) {
+    RunHistory history{find_run(project, run)};
+    const auto& folder = history.files().folder;
+    control::Request request{.command = is_paused ? Command::kPause : Command::kResume};
+    const auto until = std::chrono::steady_clock::now() + kStartLimit;
+    for (;;) {
+        const auto answer = control::ask(folder, request);
+        if (answer.outcome == Outcome::kAnswered) {
+            if (!answer.reply.is_done) throw InputError(answer.reply.note);
+            return {.is_live = true};
+        }
+        if (auto lock = lock_of(folder)) {
+            request.pause = write_order(project, history, is_paused);
+            lock.reset();
+            if (!request.pause) return {};  // it was never paused
+            return {.voters = tell_voters(folder, request)};
+        }
+        if (std::chrono::steady_clock::now() >= until) {
+            throw IoError(
+                fmt::format("the backbone of the run {} does not answer: repeat the command", run));
+        }
+        std::this_thread::sleep_for(kRetry);
+    }
+}
+
+std::optional<std::uint64_t> checkpoint_now(const fs::path& project, const std::string& run) {
+    const auto answer = control::ask(find_run(project, run).folder,
+                                     {.command = Command::kCheckpoint}, kCheckpointLimit);
+    if (answer.outcome == Outcome::kUnknown) {
+        throw IoError(fmt::format("the backbone of the run {} does not answer", run));
+    }
+    return answer.reply.step;
+}
+
+bool tell_backbone(const fs::path& project, const std::string& run,
+                   const control::Request& request) {
+    const auto answer = control::ask(find_run(project, run).folder, request);
+    return answer.outcome == Outcome::kAnswered && answer.reply.is_done;
+}
+
+Told tell_backbones(const fs::path& project, const control::Request& request) {
+    Told told;
+    for (const fs::path& folder : run_folders(project)) {
+        const auto answer = control::ask(folder, request);
+        const auto name = folder.filename().string();
+        if (answer.outcome == Outcome::kUnknown) {
+            throw IoError(fmt::format(
+                "the backbone of the run {} does not answer: repeat the command", name));
+        }
+        if (answer.outcome == Outcome::kAbsent) {
+            told.voters += tell_voters(folder, request);
+            continue;
+        }
+        if (!answer.reply.is_done) throw IoError(fmt::format("{}: {}", name, answer.reply.note));
+        ++told.own;
+    }
+    return told;
+}
+
+std::size_t leave_revocation(const fs::path& project, const control::Revocation& named) {
+    std::size_t count = 0;
+    for (const fs::path& folder : run_folders(project)) {
+        const auto lock = lock_of(folder);
+        if (!lock) continue;
+        const fs::path file = folder / "pending_revocations";
+        control::Revocation pending = backbone::read_pending(file);
+        backbone::add(pending, named);
+        backbone::write_pending(file, pending);
+        ++count;
+    }
+    return count;
+}
+
+RunStatus status_of(const RunHistory& history, const control::Snapshot* picture) {
+    const backbone::RunFiles& files = history.files();
+    RunStatus status{.name = files.run.name,
+                     .state = "running",
+                     .steps = files.run.steps,
+                     .lines = history.lines(),
+                     .final_digest = history.final_digest(),
+                     .held_out = {}};
+    if (!history.final_digest().empty()) {
+        status.state = "finished";
+    } else if (picture != nullptr) {
+        status.state = name_of(picture->state);
+    } else if (backbone::is_paused(last_pause(files))) {
+        status.state = "paused";
+    }
+    if (picture == nullptr) return status;
+    add_steps(status, *picture);
+    status.is_live = true;
+    status.peers = static_cast<int>(picture->progress.trainers);
+    status.samples_per_second = picture->progress.samples_per_second;
+    status.samples = picture->progress.samples;
+    status.target_batch = picture->target_batch;
+    return status;
+}
+
+RunStatus present_status(const backbone::RunFiles& files) {
+    RunHistory history{files};
+    std::optional<control::Snapshot> picture;
+    for (const auto& place : backbone::places_of(history.files().folder)()) {
+        const auto answer = control::ask(place, {.command = Command::kSnapshot}, kPictureLimit);
+        if (answer.outcome == Outcome::kAnswered) picture = answer.reply.snapshot;
+        if (picture) break;
+    }
+    history.update();
+    return status_of(history, picture ? &*picture : nullptr);
+}
+
+}  // namespace dedloc::runs

@@ -1,0 +1,251 @@
+#include "project_server/runs/create.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <span>
+
+#include "peer/base/error.hpp"
+#include "peer/formats/albert_layout.hpp"
+#include "peer/formats/job_shards.hpp"
+#include "peer/platform/clock.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/key_file.hpp"
+#include "peer/platform/mapped_file.hpp"
+#include "peer/platform/ports.hpp"
+#include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/run_files.hpp"
+#include "project_server/corpus/corpus.hpp"
+#include "project_server/corpus/sample_cost.hpp"
+#include "project_server/corpus/tokenizer.hpp"
+#include "project_server/database/database.hpp"
+#include "project_server/database/revocations.hpp"
+#include "project_server/project/project.hpp"
+#include "project_server/project/unfinished_folder.hpp"
+#include "project_server/runs/model_import.hpp"
+#include "project_server/runs/model_presets.hpp"
+#include "project_server/settings.hpp"
+#include "project_server/signed_revocations.hpp"
+#include "project_server/ticket_key.hpp"
+
+namespace dedloc::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How often a run is evaluated while it trains, unless its options say otherwise.
+constexpr std::uint64_t kUsualEvaluations = 50;
+
+void check_run_name(const std::string& name) {
+    const bool is_plain = std::ranges::all_of(name, [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    });
+    if (name.empty() || name.size() > 40 || !is_plain) {
+        throw InputError("a run's name has 1 to 40 letters, digits, - and _");
+    }
+}
+
+formats::OptimizerSpec make_optimizer(const RunOptions& options, const ModelPreset& preset) {
+    formats::OptimizerSpec optimizer = formats::usual_settings(options.optimizer);
+    if (formats::is_lamb(options.optimizer)) optimizer.learning_rate = preset.learning_rate;
+    optimizer.schedule = options.schedule.value_or(optimizer.schedule);
+    optimizer.warmup_steps =
+        options.warmup_steps.value_or(std::max<std::uint64_t>(1, options.steps / 10));
+    optimizer.learning_rate = options.learning_rate.value_or(optimizer.learning_rate);
+    optimizer.weight_decay = options.weight_decay.value_or(optimizer.weight_decay);
+    optimizer.clip_norm = options.clip_norm.value_or(optimizer.clip_norm);
+    return optimizer;
+}
+
+/// The number of shards of a job so that no job has more than `limit` bytes of them, at least 1;
+/// 0 for all.
+std::uint64_t shards_within(std::uint64_t limit,
+                            const std::vector<formats::ShardReference>& shards) {
+    std::uint64_t largest = 1;
+    for (const auto& shard : shards) largest = std::max(largest, shard.bytes);
+    const std::uint64_t count = std::max<std::uint64_t>(1, limit / largest);
+    return count < shards.size() ? count : 0;
+}
+
+/// Throws InputError unless tokenizer and shards of the corpus are those of its description.
+void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
+    const auto model = folder / "tokenizer.model";
+    const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
+    if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
+    // A corpus with rules has its special tokens in tokenizer.json.
+    if (tokenizer.vocabulary() != corpus.vocabulary ||
+        (!corpus.rules && tokenizer.special_tokens() != corpus.special_tokens)) {
+        throw InputError(fmt::format("{} has {} pieces and is not the tokenizer of this corpus",
+                                     model.string(), tokenizer.vocabulary()));
+    }
+    for (const auto& shard : corpus.shards) {
+        const auto path = folder / shard.name;
+        const platform::MappedFile file{path};
+        if (file.bytes().size() != shard.bytes || blake2b(file.bytes()) != shard.digest) {
+            throw InputError(fmt::format("the shard {} is cut off or altered", path.string()));
+        }
+    }
+}
+
+/// The port of the run's DHT seed. In a project with fixed ports each run has two of its own: this
+/// one, and the next one for its members.
+std::uint16_t peer_port(const fs::path& project, const server::Settings& settings) {
+    if (settings.peer_port == 0) return platform::free_port(settings.peer_listen);
+    std::set<std::uint16_t> taken;
+    for (const auto& entry : fs::directory_iterator(server::state_folder(project) / "runs")) {
+        if (!fs::exists(entry.path() / "run.json")) continue;
+        for (const Endpoint& seed : backbone::read_run_files(entry.path()).run.dht_seeds) {
+            taken.insert(seed.port);
+        }
+    }
+    for (std::uint32_t port = settings.peer_port; port < 65'535; port += 2) {
+        if (!taken.contains(static_cast<std::uint16_t>(port))) {
+            return static_cast<std::uint16_t>(port);
+        }
+    }
+    throw InputError(fmt::format("no port from {} on is left for the run", settings.peer_port));
+}
+
+/// The public keys that a run file names.
+struct PublicKeys {
+    PeerKey project;
+    PeerKey ticket;
+    PeerKey backbone;
+};
+
+formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
+                               const std::optional<ImportedModel>& imported,
+                               const server::Settings& settings, const PublicKeys& keys) {
+    const auto preset = model_preset(options.model);
+    formats::RunFile run;
+    run.name = options.name;
+    run.seed = options.seed;
+    run.model = preset.model;
+    run.model.vocabulary = corpus.vocabulary;
+    run.sequence_length = preset.sequence_length;
+    if (imported) {
+        run.model = imported->model;
+        run.sequence_length = std::min(preset.sequence_length, run.model.positions);
+        run.initial_state = imported->head.digest;
+    }
+    if (options.dropout.size() == 3) {
+        run.model.hidden_dropout = options.dropout[0];
+        run.model.attention_dropout = options.dropout[1];
+        run.model.classifier_dropout = options.dropout[2];
+    }
+    run.target_batch = options.target_batch.value_or(preset.target_batch);
+    run.steps = options.steps;
+    run.optimizer = make_optimizer(options, preset);
+    run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
+    run.project_key = keys.project;
+    run.ticket_key = keys.ticket;
+    run.backbone_key = keys.backbone;
+    run.gateway = settings.url + "dedloc/";
+    run.dht_seeds = {{.host = settings.host(), .port = peer_port(options.project, settings)}};
+    run.shards = corpus.shards;
+    run.shards_per_job = shards_within(options.job_bytes, formats::training_shards(run));
+    run.special_tokens = corpus.special_tokens;
+    run.codec = options.codec;
+    run.overlaps = options.overlaps;
+    run.tensors = formats::albert_tensors(run.model);
+    return run;
+}
+
+void fill_folder(const fs::path& folder, const RunOptions& options, const corpus::Corpus& corpus,
+                 const std::string& json, const RunId& run,
+                 const std::optional<ImportedModel>& imported, const KeyPair& backbone,
+                 const project::Begins& begins) {
+    platform::replace_file(folder / "run.json", json);
+    platform::write_key(folder / "backbone.key", backbone);
+    fs::create_directory(folder / "shards");
+    fs::create_directory(folder / "held_out");
+    fs::create_directory(folder / "checkpoints");
+    fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
+    fs::copy_file(options.corpus / "corpus.json", folder / "corpus.json");
+    std::size_t copied = 0;
+    for (const auto& shard : corpus.shards) {
+        begins(fmt::format("copying shard {} of {}", ++copied, corpus.shards.size()));
+        fs::copy_file(options.corpus / shard.name,
+                      folder / (shard.is_held_out ? "held_out" : "shards") / shard.name);
+    }
+    if (!imported) return;
+    begins("writing the first state");
+    const backbone::CheckpointStore store{folder / "checkpoints", run, 1};
+    store.save(imported->head, std::as_bytes(std::span{imported->state}));
+}
+
+/// The model to start from, if the options name one.
+std::optional<ImportedModel> import_for(const RunOptions& options, const corpus::Corpus& corpus) {
+    if (options.from.empty()) return std::nullopt;
+    require_tokenizer(options.from, options.corpus / "tokenizer.model");
+    ImportedModel imported =
+        import_model(options.from, {.optimizer = options.optimizer, .seed = options.seed});
+    if (imported.model.vocabulary != corpus.vocabulary) {
+        throw InputError(fmt::format("{} has a vocabulary of {} pieces, and the corpus {}",
+                                     options.from.string(), imported.model.vocabulary,
+                                     corpus.vocabulary));
+    }
+    return imported;
+}
+
+void insert_run(server::Database& database, const formats::RunFile& run, const std::string& json,
+                double least_flops, const RunOptions& options) {
+    database.execute(
+        "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
+        "flops_per_sample, least_flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, "
+        "created, evaluate_every, evaluate_samples, aggregators) values (?, ?, 'running', ?, ?, ?, "
+        "?, ?, ?, ?, ?, ?, ?, ?)",
+        {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
+         run.flops_per_sample, least_flops, formats::credit_per_sample(run),
+         options.credit_per_gigabyte, server::unix_now(),
+         options.evaluate_every.value_or(std::max<std::uint64_t>(1, run.steps / kUsualEvaluations)),
+         options.evaluate_samples, options.aggregators});
+}
+
+}  // namespace
+
+CreatedRun create_run(const RunOptions& options, const project::Begins& begins) {
+    check_run_name(options.name);
+    const auto project = project::existing_project(options.project);
+    const auto state = server::state_folder(project);
+    const auto corpus = corpus::read_corpus(options.corpus);
+    check_corpus(options.corpus, corpus);
+    project::ProjectDatabase access{project};
+    if (access.database().query_one("select id from dedloc_run where name = ?", {options.name})) {
+        throw InputError(fmt::format("the project has a run {} already", options.name));
+    }
+    begins("reading the model");
+    const auto imported = import_for(options, corpus);
+    const auto backbone = KeyPair::generate();
+    const auto signer = platform::read_key(state / "keys/project.key");
+    const auto run = make_run_file(options, corpus, imported, server::read_settings(project),
+                                   {.project = signer.public_key(),
+                                    .ticket = server::read_ticket_key(state).public_key(),
+                                    .backbone = backbone.public_key()});
+    const auto json = formats::write_run_file(run);
+    const auto target = state / "runs" / options.name;
+    project::UnfinishedFolder folder{target};
+    fill_folder(folder.path(), options, corpus, json, formats::run_id(run), imported, backbone,
+                begins);
+    // The gateway hands out this list until the run's backbone has signed one.
+    server::write_signed_revocations(
+        folder.path(),
+        formats::sign(server::recent_revocations(access.database(), platform::utc_now()), signer));
+    begins("measuring the samples");
+    const double least_flops = corpus::least_sample_flops(folder.path() / "shards", run);
+    begins("writing all to the disk");
+    folder.finish();
+    try {
+        insert_run(access.database(), run, json, least_flops, options);
+    } catch (...) {
+        fs::remove_all(target);
+        throw;
+    }
+    return {.run = run,
+            .initialised = imported ? imported->initialised : std::vector<std::string>{}};
+}
+
+}  // namespace dedloc::runs

@@ -1,0 +1,48 @@
+// Writes a run's model as a folder that Hugging Face's from_pretrained() loads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "peer/base/digest.hpp"
+#include "peer/base/units.hpp"
+
+namespace dedloc::runs {
+
+/// Arguments of export_model().
+struct ExportOptions {
+    std::filesystem::path project;  ///< the project's folder
+    std::string run;                ///< name of the run
+    std::filesystem::path folder;   ///< output folder: must not exist yet, or be empty
+    std::optional<StepIndex> step;  ///< absent: the newest state that the ledger proves
+    /// A checkpoint of the run from any source, which need not be proven; empty: one of the run's
+    /// folder that the ledger proves.
+    std::filesystem::path checkpoint;
+    /// Called from time to time with what is being done and the share of it, from 0 to 1.
+    std::function<void(const char* what, double share)> progress;
+};
+
+/// What has been exported.
+struct ExportedModel {
+    StepIndex step;                ///< updates that the state has seen
+    Digest state;                  ///< the state's digest
+    std::uint64_t parameters = 0;  ///< number of parameters
+    std::uint64_t samples = 0;     ///< samples of these updates; 0 if it is not proven
+    bool is_proven = true;         ///< the run's ledger has its digest
+};
+
+/// Writes model.safetensors, config.json, tokenizer.json, tokenizer_config.json, spiece.model and
+/// README.md from a checkpoint that the run's ledger proves, or from the one that the options name;
+/// README.md then says whether it is proven. Only reads the run's files, so a
+/// running backbone is not disturbed.
+///
+/// Crash   the folder appears when it is complete and on the disk
+/// Errors  InputError (no such run, folder exists, no proven checkpoint, of this step, a damaged
+///         one, a ledger or tokenizer that cannot be used), IoError (disk full, …)
+/// Memory  a few MB      Cost  reads the ledger and its signatures, and one checkpoint
+ExportedModel export_model(const ExportOptions& options);
+
+}  // namespace dedloc::runs

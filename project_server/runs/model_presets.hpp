@@ -1,0 +1,26 @@
+// Models and their training settings by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::runs {
+
+/// The settings that `--model NAME` stands for. The size of the vocabulary comes from the corpus.
+struct ModelPreset {
+    formats::ModelSpec model;           ///< architecture, without the vocabulary
+    std::uint64_t sequence_length = 0;  ///< tokens per sample
+    std::uint64_t target_batch = 0;     ///< samples of one step
+    double learning_rate = 0;           ///< peak of the schedule with LAMB
+};
+
+/// The preset with this name, or for a name that ends with .json the ALBERT of this Hugging Face
+/// configuration, whose vocabulary is ignored. Its samples have the length of its positions; batch
+/// and learning rate are those of `tiny` up to a width of 256, and DeDLOC's above.
+/// Errors   InputError: a name that is not known, with those that are; a file that cannot be used
+ModelPreset model_preset(const std::string& name);
+
+}  // namespace dedloc::runs

@@ -1,0 +1,111 @@
+#include "project_server/views/feeds.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "peer/base/markup.hpp"
+#include "project_server/database/news.hpp"
+#include "project_server/database/states.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr const char* kHeader = "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n";
+
+/// The date of an item, as RSS wants it.
+std::string feed_date(double time) {
+    return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(static_cast<std::time_t>(time)));
+}
+
+/// The date of a version, as BOINC's servers write it.
+std::string version_date(std::int64_t time) {
+    return fmt::format("{:%d %b %Y, %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(time)));
+}
+
+std::string version_elements(Database& database, std::int64_t app) {
+    std::string text;
+    for (const Row& row : database.query(
+             "select v.version_num, v.plan_class, v.create_time, v.beta, p.name, "
+             "p.user_friendly_name from app_version v join platform p on p.id = v.platformid where "
+             "v.appid = ? and v.deprecated = 0 and p.deprecated = 0 and v.version_num = (select "
+             "max(w.version_num) from app_version w where w.appid = v.appid and w.platformid = "
+             "v.platformid and w.plan_class = v.plan_class and w.beta = v.beta and w.deprecated = "
+             "0) order by p.id, "
+             "v.plan_class",
+             {app})) {
+        text += fmt::format(
+            "    <version>\n        <platform_short>{}</platform_short>\n"
+            "        <platform_long>{}</platform_long>\n        <version_num>{}</version_num>\n"
+            "        <plan_class>{}</plan_class>\n        <date>{}</date>\n"
+            "        <date_unix>{}</date_unix>\n{}    </version>\n",
+            escape_markup(row.text("name")), escape_markup(row.text("user_friendly_name")),
+            row.integer("version_num"), escape_markup(row.text("plan_class")),
+            version_date(row.integer("create_time")), row.integer("create_time"),
+            row.integer("beta") != 0 ? "        <beta/>\n" : "");
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string versions_xml(Database& database) {
+    std::string text = std::string{kHeader} + "<app_versions>\n";
+    for (const Row& app :
+         database.query("select id, name, user_friendly_name, beta from app where deprecated = 0 "
+                        "order by id")) {
+        text += fmt::format(
+            "<application>\n    <user_friendly_name>{}</user_friendly_name>\n"
+            "    <name>{}</name>\n    <id>{}</id>\n{}{}</application>\n",
+            escape_markup(app.text("user_friendly_name")), escape_markup(app.text("name")),
+            app.integer("id"), app.integer("beta") != 0 ? "    <beta/>\n" : "",
+            version_elements(database, app.integer("id")));
+    }
+    return text + "</app_versions>\n";
+}
+
+std::string job_counts_xml(Database& database) {
+    std::string text = std::string{kHeader} + "<job_counts>\n";
+    struct Count {
+        const char* element;
+        const char* table;
+        const char* column;
+        Parameter value;
+    };
+    for (const Count& count :
+         {Count{"results_ready_to_send", "result", "server_state", ServerState::kUnsent},
+          Count{"results_in_progress", "result", "server_state", ServerState::kInProgress},
+          Count{"results_need_file_delete", "result", "file_delete_state", FileDeleteState::kReady},
+          Count{"wus_need_validate", "workunit", "need_validate", 1},
+          Count{"wus_need_assimilate", "workunit", "assimilate_state", AssimilateState::kReady},
+          Count{"wus_need_file_delete", "workunit", "file_delete_state",
+                FileDeleteState::kReady}}) {
+        const auto row = database.query_one(
+            fmt::format("select count(*) as n from {} where {} = ?", count.table, count.column),
+            {count.value});
+        text += fmt::format("   <{0}>{1}</{0}>\n", count.element, row->integer("n"));
+    }
+    return text + "</job_counts>\n";
+}
+
+std::string news_feed(Database& database, const ProjectConfig& config, int count) {
+    const std::string name = escape_markup(config.name);
+    const std::string home = escape_markup(config.master_url);
+    std::string text = fmt::format(
+        "{}<rss version=\"2.0\">\n<channel>\n<title>{}: News</title>\n<description>{}: "
+        "News</description>\n<link>{}</link>\n<language>en-us</language>\n",
+        kHeader, name, name, home);
+    for (const NewsItem& item : read_news(database, count)) {
+        text += fmt::format(
+            "<item>\n<title>{}</title>\n<link>{}news</link>\n"
+            "<guid isPermaLink=\"false\">{}news/{}</guid>\n<description>{}</description>\n"
+            "<pubDate>{}</pubDate>\n</item>\n",
+            escape_markup(item.title), home, home, item.id,
+            escape_markup(escape_markup(item.text)),  // readers take it for HTML
+            feed_date(item.created));
+    }
+    return text + "</channel>\n</rss>\n";
+}
+
+}  // namespace dedloc::server
