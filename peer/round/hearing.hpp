@@ -59,7 +59,7 @@ class Hearing {
         const wire::Plan& plan;      ///< the present one
         Delay delay;                 ///< since it was sent
         bool is_link_known;          ///< the plan was made knowing some link
-        Seats& seats;                ///< of the round
+        Seats& seats;                ///< the round's seats
         std::set<PeerKey>& demoted;  ///< reducers to relieve with the next amendment
     };
 

@@ -1,6 +1,6 @@
-// Whom the coordinator believes: which accounts are excluded from calls, doubted or trusted, and
-// which members may reduce. exclusions.hpp and complaints.hpp remember; this class says whom they
-// are about, and how much an account has cost. An exclusion covers all devices of a user.
+// The accounts that the coordinator believes: which are excluded, doubted or trusted, and which
+// members may reduce. exclusions.hpp and complaints.hpp keep the records; this class knows the
+// account of a peer, and how much it has cost. An exclusion covers all devices of a user.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace dedloc::round {
 
 /// What a misbehaving peer has cost.
 struct Delay {
-    Duration time{};          ///< by which it has delayed a round
+    Duration time{};          ///< the delay of a round
     std::size_t members = 0;  ///< that waited for it
 };
 

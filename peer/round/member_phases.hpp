@@ -23,17 +23,17 @@ struct Working {};
 
 /// The trainer finishes its micro-batch.
 struct Freezing {
-    Term term;  ///< of the Call; zero: held without a coordinator, or cancelled
+    Term term;  ///< the Call's; zero: held without a coordinator, or cancelled
 };
 
 /// Has a contribution, possibly an empty one, and waits for a plan or a Call.
 struct Frozen {
-    Term term;  ///< of the Call; zero: held without a coordinator, or cancelled
+    Term term;  ///< the Call's; zero: held without a coordinator, or cancelled
 };
 
 /// Follows a plan: sends, receives and averages chunks.
 struct Reducing {
-    Term term;                      ///< of the plan
+    Term term;                      ///< the plan's
     TimePoint stall_at = kNever;    ///< next look for missing members
     bool has_told_reduced = false;  ///< the coordinator knows that the chunks here are averaged
     std::vector<std::uint32_t> told_refused{};  ///< senders that it knows to be refused here
@@ -51,14 +51,14 @@ using MemberPhase = std::variant<Idle, Working, Freezing, Frozen, Reducing, Read
 /// A complete average.
 struct HeldAverage {
     SharedFloats values;       ///< null: none
-    Digest digest;             ///< of its values
+    Digest digest;             ///< their digest
     std::uint64_t sum_id = 0;  ///< the sum that it is of
     Term term;                 ///< term of the first plan under which it was complete
 };
 
 /// What a member holds of a round that is not decided, in whatever phase.
 struct MemberRound {
-    std::optional<Reduction> reduction{};  ///< from the first plan or chunk on
+    std::optional<Reduction> reduction{};  ///< begins with the first plan or chunk
     std::optional<wire::Plan> plan{};      ///< the newest one, also one without this member
     HeldAverage average{};                 ///< the newest complete average
     /// The average before it, of an earlier term. That term's coordinator may have voted for it

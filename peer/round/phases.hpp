@@ -67,11 +67,11 @@ struct Delivery {
 /// Members follow a plan, which is amended when a member is lost.
 struct PlannedRound {
     wire::Plan plan;                ///< the present one
-    Seats seats{};                  ///< of its members, and of members lost since the Call
+    Seats seats{};                  ///< its members', and those of members lost since the Call
     std::vector<HungUp> hung_up{};  ///< in this round
     TimePoint deadline = kNever;    ///< when the round is too late
     Attempt attempt{};              ///< under the present plan
-    Delivery delivery{};            ///< of the present plan
+    Delivery delivery{};            ///< how that plan is sent
     std::set<PeerKey> gone{};       ///< members to remove with the next amendment
     std::set<PeerKey> demoted{};    ///< reducers to relieve with it
     bool is_amend_due = false;      ///< an amendment may be needed
@@ -94,7 +94,7 @@ struct ProposedRound {
     CommitRecord record;                   ///< the proposed one
     TimePoint proposed_at{};               ///< when it was proposed first in this term
     std::optional<wire::Plan> plan{};      ///< none: the record is of an earlier term
-    Seats seats{};                         ///< of its members
+    Seats seats{};                         ///< its members'
     TimePoint ask_at = kNever;             ///< when it is proposed again
     std::map<PeerKey, Signature> votes{};  ///< so far
 
