@@ -164,7 +164,7 @@ void Peer::Core::compare_with_certificate() {
     if (!is_here) return;
     out_.note("our state is not the one that the voters have signed: fetching it");
     if (election_.is_leading()) election_.step_down(out_, "its state is damaged");
-    member_.outdated(out_);
+    member_.give_up(out_);
 }
 
 /// Waits for the Commit, unless the state is here already: it came in an offer that proved it.
@@ -184,7 +184,7 @@ void Peer::Core::adopt(const StateCertificate& certificate) {
     last_decision_.reset();
     head_changed(false);
     if (!config_.receives) return member_.follow_head(out_);
-    member_.outdated(out_);
+    member_.give_up(out_);
     catch_up_.aim(now_, certificate, out_);
 }
 

@@ -57,7 +57,7 @@ void Peer::Core::handle(TimePoint now, const Event& event, Actions& actions) {
     is_bulk_event_ = std::holds_alternative<event::FrameWritten>(event);
     out_.actions = std::move(actions);
     if (is_first) {
-        coordinator_.head_changed(now, false, last_record());
+        coordinator_.on_head(now, false, last_record());
         settle_last_decision();
         if (voter_.voted_state()) vote_for_state(*voter_.voted_state());
     }
@@ -106,7 +106,7 @@ void Peer::Core::follow_up() {
 
 void Peer::Core::advance_parts() {
     for (const PeerKey& peer : links_.take_restarted()) peer_lost(peer);
-    for (const PeerKey& peer : links_.take_relinked()) member_.link_lost(peer);
+    for (const PeerKey& peer : links_.take_relinked()) member_.on_link_lost(peer);
     links_.advance(now_, out_.actions);
     donor_.advance(now_, own(), out_);
     catch_up_.advance(now_, out_);

@@ -17,7 +17,7 @@ constexpr int kMaxFinishWait = 12;
 }  // namespace
 
 void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
-    const auto decision = coordinator_.accepted(m.sender, m.step, body);
+    const auto decision = coordinator_.on_accept(m.sender, m.step, body);
     if (!decision) return;
     const std::set<PeerKey> members = coordinator_.addressees();
     const wire::Commit commit = coordinator_.commit_of(*decision);
@@ -51,13 +51,13 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
     decided_at_ = now_;
     const bool was_in_time = is_in_time();
     donor_.state_changes(now_);
-    member_.decided(decision.record, decision.certificate, out_);
+    member_.on_decision(decision.record, decision.certificate, out_);
     member_.reuse(donor_.keep(decision.record, decision.certificate, average));
     if (config_.role == Role::kBackbone) {
-        settlement_.decided(now_, decision.record, out_);
+        settlement_.on_decision(now_, decision.record, out_);
         for (const CommitLine& line : decision.record.members) {
             if (line.peer == self_) continue;
-            if (links_.find(line.peer) == nullptr) settlement_.lost(line.peer);
+            if (links_.find(line.peer) == nullptr) settlement_.on_link_lost(line.peer);
             forget_if_stateless(line.peer);
         }
     }
@@ -72,13 +72,13 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
 void Peer::Core::settle_last_decision() {
     if (config_.role != Role::kBackbone || !last_decision_) return;
     const CommitRecord& record = last_decision_->record;
-    if (config_.last_settled < record.step.next()) settlement_.decided(now_, record, out_);
+    if (config_.last_settled < record.step.next()) settlement_.on_decision(now_, record, out_);
 }
 
 /// A member without a state never reports one.
 void Peer::Core::forget_if_stateless(const PeerKey& peer) {
     const membership::Known* const known = links_.find(peer);
-    if (known != nullptr && !known->receives) settlement_.lost(peer);
+    if (known != nullptr && !known->receives) settlement_.on_link_lost(peer);
 }
 
 /// A peer that was not in the round and holds the state it began with catches up now: told only
@@ -118,7 +118,7 @@ void Peer::Core::apply_fetched() {
     if (voter_.extends_head(decision.record)) decide(decision, false);
     member_.reuse(donor_.keep(decision.record, decision.certificate, fetched->average));
     const CommitRecord& record = decision.record;
-    if (member_.caught_up(record, fetched->average, out_)) return;
+    if (member_.on_average(record, fetched->average, out_)) return;
     catch_up_.stop();
     // The record is proof of the state before it: a peer that holds another one is damaged.
     const bool is_damaged = member_.holds_state() && member_.step() == record.step &&
@@ -137,7 +137,7 @@ void Peer::Core::apply_fetched() {
 void Peer::Core::head_changed(bool is_live) {
     links_.set_generation(head().generation);
     election_.head_changed();
-    coordinator_.head_changed(now_, is_live, last_record());
+    coordinator_.on_head(now_, is_live, last_record());
     overdue_at_ = kNever;
     missed_.head_moved(head().step);
     request_.head_moved();

@@ -48,9 +48,9 @@ void Peer::Core::on(const event::FrameReceived& event) {
 void Peer::Core::peer_lost(const PeerKey& peer) {
     donor_.lost(peer);
     catch_up_.lost(now_, peer, out_);
-    coordinator_.lost(now_, peer, out_);
-    settlement_.lost(peer);
-    member_.link_lost(peer);
+    coordinator_.on_link_lost(now_, peer, out_);
+    settlement_.on_link_lost(peer);
+    member_.on_link_lost(peer);
     told_.erase(peer);
     forgeries_.erase(peer);
     missed_.lost(peer);
@@ -66,30 +66,30 @@ void Peer::Core::peer_lost(const PeerKey& peer) {
 }
 
 void Peer::Core::on(const event::Progressed& event) {
-    member_.progressed(event, out_);
+    member_.on_progress(event, out_);
     // With overlap, what is computed during a round counts once the next state is reached.
     const bool is_ahead = config_.rules.overlaps && member_.is_in_round();
     if (event.step == head().step && !is_ahead) {
-        coordinator_.reported(now_, self_, event.step, event.samples, event.samples_per_second);
+        coordinator_.on_report(now_, self_, event.step, event.samples, event.samples_per_second);
     }
     is_progress_due_ = true;
 }
 
 void Peer::Core::on(const event::ContributionFrozen& event) {
-    member_.frozen(event, out_);
+    member_.on_frozen(event, out_);
 }
 
 void Peer::Core::on(const event::StateReached& event) {
     catch_up_.reached(now_, event.step, event.digest, out_);
     if (!member_.awaits(event)) return;
-    member_.state_reached(event, out_);
+    member_.on_state(event, out_);
     donor_.reached(now_, own(), out_);
-    settlement_.reported(self_, event.step, event.digest);
+    settlement_.on_report(self_, event.step, event.digest);
     // The update was under way when this peer left, or when the trainer was given another state.
-    if (is_away_ || catch_up_.is_loading()) member_.outdated(out_);
+    if (is_away_ || catch_up_.is_loading()) member_.give_up(out_);
     const bool is_working = member_.phase() == round::Member::Phase::kWorking;
-    coordinator_.reported(now_, self_, event.step, is_working ? member_.samples() : Samples{0},
-                          member_.samples_per_second());
+    coordinator_.on_report(now_, self_, event.step, is_working ? member_.samples() : Samples{0},
+                           member_.samples_per_second());
     // Before the certificate, which makes peers that are behind ask for what we have.
     send_heartbeat(Audience::kAll);
     certify_own_state();
@@ -112,7 +112,7 @@ void Peer::Core::on(const event::LeaveRequested&) {
     if (has_sends) {
         member_.release_all();
     } else {
-        member_.outdated(out_);
+        member_.give_up(out_);
     }
     catch_up_.stop();
 }
@@ -122,7 +122,7 @@ void Peer::Core::on(const event::ReturnRequested&) {
     leave_at_ = kNever;
     is_away_ = false;
     if (const auto held = std::exchange(held_call_, {})) {
-        member_.called(held->first, held->second, out_);
+        member_.on_call(held->first, held->second, out_);
     }
 }
 
@@ -137,7 +137,7 @@ void Peer::Core::leave_when_done() {
     leave_at_ = kNever;
     is_away_ = true;
     held_call_.reset();
-    member_.outdated(out_);
+    member_.give_up(out_);
     links_.broadcast(head().step, wire::Leave{}, out_.actions);
     election_.reset();
     coordinator_.advance(now_, out_);  // not ours any more

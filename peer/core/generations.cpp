@@ -118,7 +118,7 @@ void Peer::Core::begin_generation(const SignedGeneration& generation) {
     told_.clear();  // steps may come again
     is_finished_ = false;
     election_.reset();
-    coordinator_.generation_begun();
+    coordinator_.on_generation();
     catch_up_.stop();
     donor_.begin(head().generation);
     head_changed(false);

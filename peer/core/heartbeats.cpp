@@ -130,11 +130,11 @@ void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
     if (voter_.is_voter(m.sender)) catch_up_.told_round(m.sender, body.round);
     if (body.term.coordinator == m.sender) election_.on_coordinator(body.term, out_);
     if (body.has_state) {
-        coordinator_.reported(now_, m.sender, m.step, body.samples, body.samples_per_second);
-        settlement_.reported(m.sender, m.step, body.state);
+        coordinator_.on_report(now_, m.sender, m.step, body.samples, body.samples_per_second);
+        settlement_.on_report(m.sender, m.step, body.state);
         catch_up_.heard(now_, m.sender);
     }
-    coordinator_.heard(now_, m.sender, body, out_);
+    coordinator_.on_heartbeat(now_, m.sender, body, out_);
     if (m.step < head().step) tell_if_behind(m, body);
     if (m.step > head().step) note_ahead(m.sender);
 }

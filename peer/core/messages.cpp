@@ -79,14 +79,14 @@ void Peer::Core::take(const wire::Message& m, const wire::Relay& body) {
 
 void Peer::Core::take(const wire::Message& m, const wire::Call& body) {
     if (!follows(m.sender, body.term)) return;
-    if (leave_at_ == kNever) return member_.called(m.step, body, out_);
+    if (leave_at_ == kNever) return member_.on_call(m.step, body, out_);
     held_call_ = {m.step, body};
 }
 void Peer::Core::take(const wire::Message& m, const wire::Assignment& body) {
-    if (follows(m.sender, body.term)) member_.assigned(body, out_);
+    if (follows(m.sender, body.term)) member_.on_assignment(body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Join& body) {
-    coordinator_.joined(now_, m.sender, m.step, body, out_);
+    coordinator_.on_join(now_, m.sender, m.step, body, out_);
 }
 
 /// Those that are not known here (any more) are dialled.
@@ -104,24 +104,24 @@ void Peer::Core::take(const wire::Message& m, const wire::Plan& body) {
     if (member_.is_news(m.step, body)) pass_on(body);
     reach_reducers(body);
     planned_at_ = now_;
-    member_.planned(now_, m.step, body, out_);
+    member_.on_plan(now_, m.step, body, out_);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::PlanChange& body) {
     if (!follows(m.sender, body.term)) return;
-    if (const auto plan = member_.changed(m.step, body, out_)) take(m, *plan);
+    if (const auto plan = member_.on_plan_change(m.step, body, out_)) take(m, *plan);
 }
 void Peer::Core::take(const wire::Message& m, const wire::PlanQuery& body) {
-    coordinator_.plan_queried(now_, m.sender, m.step, body, out_);
+    coordinator_.on_plan_query(now_, m.sender, m.step, body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::SliceQuery& body) {
-    member_.send_again(m.sender, m.step, body);
+    member_.on_slice_query(m.sender, m.step, body);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Cancel& body) {
     if (!follows(m.sender, body.term)) return;
     const bool was_planned = member_.plan() != nullptr;
-    member_.cancelled(m.step, out_);
+    member_.on_cancel(m.step, out_);
     if (was_planned) round_measured(progress::LinkRate::Outcome::kCancelled);
 }
 
@@ -130,23 +130,23 @@ void Peer::Core::take(const wire::Message& m, const wire::Chunk& body) {
         return links_.refuse(now_, m.sender, "its chunks are of another codec than the run's",
                              out_.actions);
     }
-    member_.chunk(now_, m.sender, m.step, body, out_);
+    member_.on_chunk(now_, m.sender, m.step, body, out_);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Reduced& body) {
-    coordinator_.reduced(m.sender, m.step, body);
+    coordinator_.on_reduced(m.sender, m.step, body);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Stalled& body) {
-    coordinator_.stalled(now_, m.sender, m.step, body, out_);
+    coordinator_.on_complaint(now_, m.sender, m.step, body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Ready& body) {
-    coordinator_.ready(now_, m.sender, m.step, body);
+    coordinator_.on_ready(now_, m.sender, m.step, body);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Propose& body) {
     if (!follows(m.sender, body.term)) return;
     election_.on_propose(m.sender, body.term, out_);
-    member_.proposed(now_, m.step, body, election_.has_majority_without({m.sender}), out_);
+    member_.on_propose(now_, m.step, body, election_.has_majority_without({m.sender}), out_);
 }
 
 }  // namespace dedloc

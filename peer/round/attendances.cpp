@@ -150,8 +150,8 @@ TimePoint Attendances::unpaid_since(const PeerKey& peer, TimePoint since) const 
     return record != nullptr && record->is_paid ? std::max(record->paid_at, since) : since;
 }
 
-void Attendances::joined(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
-                         Samples samples, Duration computing) {
+void Attendances::on_join(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
+                          Samples samples, Duration computing) {
     Record& record = this->record(peer);
     const bool holds = record.turn.attendance == Attendance::kWhenDone;
     const bool is_paid_again = holds && record.is_paid && record.paid_at >= record.since_time;
@@ -173,8 +173,8 @@ void Attendances::joined(const PeerKey& peer, StepIndex step, TimePoint called_a
     record.is_paid = true;
 }
 
-void Attendances::decided(Samples samples, Duration time, bool is_disturbed) {
-    links_.decided();
+void Attendances::on_decision(Samples samples, Duration time, bool is_disturbed) {
+    links_.on_decision();
     for (auto& [peer, record] : records_) {
         const auto join = std::exchange(record.last_join, std::nullopt);
         // The first measurement of a trainer counts until there is a better one.
@@ -188,13 +188,13 @@ void Attendances::decided(Samples samples, Duration time, bool is_disturbed) {
         const double before = record.measured_rate;
         record.measured_rate = before > 0 ? (3 * before + join->rate) / 4 : join->rate;
     }
-    trial_.decided(static_cast<double>(samples.value()), seconds(time), is_disturbed);
+    trial_.on_decision(static_cast<double>(samples.value()), seconds(time), is_disturbed);
     if (is_disturbed) return;
     const double before = round_seconds_ > 0 ? round_seconds_ : seconds(time);
     round_seconds_ = (3 * before + seconds(time)) / 4;
 }
 
-bool Attendances::missed(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait) {
+bool Attendances::on_no_join(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait) {
     if (!rules_.chooses_trainers) return false;
     Record& record = this->record(peer);
     if (!is_every(record.turn) || record.misses > 0) return false;

@@ -84,11 +84,11 @@ class Attendances {
 
     /// A called peer has joined: `wait` after the Call at `called_at`, with the samples of
     /// `computing`. Its speed counts once the round is decided.
-    void joined(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
-                Samples samples, Duration computing);
+    void on_join(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
+                 Samples samples, Duration computing);
     /// A called trainer has not joined within `wait`. True if that may be a long micro-batch: it is
     /// called when it holds one from now on, and must be told. False if it has ignored the Call.
-    bool missed(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait);
+    bool on_no_join(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait);
     /// Whether the swarm's speed is measured under new turns.
     bool is_on_trial() const { return trial_.is_under_way(); }
     /// What rounds have shown of the links of peers.
@@ -96,7 +96,7 @@ class Attendances {
     const SeenLinks& links() const { return links_; }
     /// A round was decided `time` after the one before, with so many samples. `is_disturbed`: its
     /// members failed, or an attempt at it.
-    void decided(Samples samples, Duration time, bool is_disturbed);
+    void on_decision(Samples samples, Duration time, bool is_disturbed);
     /// The run was paused for this long.
     void shift(Duration pause);
 

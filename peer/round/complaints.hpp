@@ -47,7 +47,7 @@ class Complaints {
     /// A round has not waited for the account's Ready, or has waited for what its lost link did not
     /// bring. Each third time, if no more than kLateRounds rounds were decided between two, it is
     /// no accident: returns the sum of the three delays.
-    std::optional<Duration> was_late(const Account& account, Duration delay = {}) {
+    std::optional<Duration> on_late(const Account& account, Duration delay = {}) {
         if (late_.size() >= kMaxRecords && !late_.contains(account)) late_.erase(late_.begin());
         Late& record = late_[account];
         record.rounds = 0;
@@ -95,7 +95,7 @@ class Complaints {
         return counts;
     }
     /// A round is decided.
-    void decided() {
+    void on_decision() {
         for (auto& [account, record] : late_) ++record.rounds;
         std::erase_if(late_, [](const auto& entry) { return entry.second.rounds > kLateRounds; });
         for (auto& [pair, record] : pairs_) record.rounds -= record.rounds > 0 ? 1 : 0;

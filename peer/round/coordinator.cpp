@@ -1,25 +1,16 @@
-// The phases of a round: gather, call, plan, amend. Handlers note facts, and repeat messages that a
-// peer lacks; advance(), which follows every event, makes all transitions. coordinator_claims.cpp
-// judges what members claim, coordinator_deadlines.cpp which of them are late;
-// coordinator_proposals.cpp proposes and counts votes.
+// The handlers and the transitions. Handlers note facts, and repeat messages that a peer lacks;
+// advance(), which follows every event, first meets the deadlines of the phase, then goes on to the
+// next one if it can. coordinator_calls.cpp gathers and calls, coordinator_joins.cpp takes Joins
+// and complaints, coordinator_plans.cpp plans, amends and sends plans, coordinator_deadlines.cpp
+// says which members are late, coordinator_proposals.cpp proposes and counts votes.
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "peer/base/check.hpp"
-#include "peer/round/relays.hpp"
-#include "peer/wire/limits.hpp"
 
 namespace dedloc::round {
-namespace {
-
-/// Bounds of the interval between two estimates of the batch; it shrinks as the target comes near.
-constexpr Duration kMinEstimatePause = std::chrono::milliseconds{10};
-constexpr Duration kMaxEstimatePause = std::chrono::milliseconds{100};
-constexpr int kEstimates = 16;  ///< the interval is this fraction of the time to the target
-
-}  // namespace
 
 // --- messages ----------------------------------------------------------------
 
@@ -27,452 +18,233 @@ bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
     return election_.is_leading() && step == step_ && term == term_;
 }
 
-/// Right after a live decision no trainer holds samples of the new state. After any other change of
-/// the head a trainer may hold up to a target batch, at which it stops computing, and with overlap
-/// as many samples again for the next round. With overlap, samples that are computed during a round
-/// count for the next one, so computing_since_ is then the time of the previous head.
-void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* last) {
-    const bool is_ours = election_.is_leading() && is_live && is_live_;
-    if (is_ours && last != nullptr) judge_round(now, *last);
-    disturbances_ = 0;
-    expected_members_.clear();
-    if (last != nullptr) {
-        for (const CommitLine& line : last->members) expected_members_.insert(line.peer);
-    }
-    const bool overlaps = config_.rules.overlaps;
-    const Samples target = config_.rules.target_batch;
-    const Samples held = std::exchange(stored_, is_live ? Samples{0} : target);
-    carried_ = stored_;
-    if (overlaps) carried_ += is_live ? held : target;
-    computing_since_ = overlaps && is_live ? head_since_ : now;
-    note_head_time(now, is_live);
-    now_ = head_since_ = now;
-    is_live_ = is_live;
+void Coordinator::on_head(TimePoint now, bool is_live, const CommitRecord* last) {
+    const bool is_ours = election_.is_leading() && is_live && head_.is_live();
+    if (is_ours && last != nullptr) participation_.on_decision(now, *last, now - published_at_);
+    participation_.on_head(last);
+    head_.on_head(now, is_live);
     batch_.begin(voter_.head().step);
 }
 
-void Coordinator::generation_begun() {
-    reset();
+void Coordinator::on_generation() {
+    end_round();
     term_ = {};
 }
 
-/// No trainer computes while the run is paused, except to finish a micro-batch: that time makes no
-/// larger claim possible.
 void Coordinator::set_paused(TimePoint now, bool is_paused) {
-    now_ = now;
-    disturbances_ += wire::kMaxMembers;
-    if (is_paused) {
-        if (!paused_at_) paused_at_ = now;
+    participation_.disturb();
+    if (is_paused) return head_.on_pause(now);
+    participation_.on_resume(head_.on_resume(now));
+}
+
+void Coordinator::on_reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
+    auto* const round = in<PlannedRound>();
+    if (!is_about_us(step, reduced.term) || round == nullptr) return;
+    if (reduced.attempt != attempt_) return;
+    round->attempt.reduced.insert(from);
+    round->delivery.holders.insert(from);
+}
+
+void Coordinator::on_ready(TimePoint now, const PeerKey& from, StepIndex step,
+                           const wire::Ready& ready) {
+    auto* const round = in<PlannedRound>();
+    if (!is_about_us(step, ready.term) || round == nullptr) return;
+    if (ready.attempt != attempt_ || !round->seats.contains(from)) return;
+    round->delivery.holders.insert(from);
+    round->attempt.ready[from] = ready.average;
+    round->attempt.ready_at[from] = now;
+    round->attempt.reduced.insert(from);
+}
+
+void Coordinator::on_link_lost(TimePoint now, const PeerKey& peer, Outbox& out) {
+    batch_.forget(peer);
+    Seats* const seats = seats_of(phase_);
+    const bool is_seated = seats != nullptr && seats->contains(peer);
+    participation_.on_link_lost(peer, is_seated);
+    if (!is_seated || seats->at(peer).is_lost) return;
+    Seat& seat = seats->at(peer);
+    out.note(peer.brief() + " was lost in the round of step " + std::to_string(step_.value()));
+    const auto hung_up_since = [&](TimePoint since) {
+        return HungUp{.peer = peer,
+                      .account = Exclusions::account_of(peer, seat.user),
+                      .waited = now - since};
+    };
+    if (auto* const called = in<CalledRound>()) {
+        called->hung_up.push_back(hung_up_since(called->called_at));
+        called->seats.erase(peer);
         return;
     }
-    if (!paused_at_) return;
-    const TimePoint idle_since =
-        std::max(*paused_at_, computing_since_) + config_.rules.join_timeout;
-    if (now > idle_since) {
-        computing_since_ += now - idle_since;
-        for (TimePoint& time : head_times_) time += now - idle_since;
-        attendances_.shift(now - idle_since);
-    }
-    paused_at_.reset();
-}
-
-void Coordinator::reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
-    if (!is_about_us(step, reduced.term) || phase_ != Phase::kPlanned) return;
-    if (reduced.attempt != attempt_) return;
-    reduced_.insert(from);
-    plan_holders_.insert(from);
-}
-
-void Coordinator::ready(TimePoint now, const PeerKey& from, StepIndex step,
-                        const wire::Ready& ready) {
-    if (!is_about_us(step, ready.term) || phase_ != Phase::kPlanned) return;
-    if (ready.attempt != attempt_ || !seats_.contains(from)) return;
-    plan_holders_.insert(from);
-    ready_[from] = ready.average;
-    ready_at_[from] = now;
-    reduced_.insert(from);
-}
-
-void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
-                        Outbox& out) {
-    if (phase_ != Phase::kPlanned) return;
-    const bool has_plan = heartbeat.term == term_ && heartbeat.attempt == attempt_;
-    if (has_plan) plan_holders_.insert(from);
-    if (plan_->relays.empty() || !seats_.contains(from)) return;
-    const TimePoint last =
-        plan_resent_at_.contains(from) ? plan_resent_at_.at(from) : published_at_;
-    if (has_plan || now < last + config_.rules.heartbeat || links_.is_crowded()) return;
-    plan_resent_at_[from] = now;
-    out.send(from, step_, *plan_);
-}
-
-void Coordinator::lost(TimePoint now, const PeerKey& peer, Outbox& out) {
-    batch_.forget(peer);
-    has_lost_any_ = true;
-    const auto seat = seats_.find(peer);
-    disturbances_ += expected_members_.contains(peer) || seat != seats_.end() ? 1 : 0;
-    if (seat == seats_.end() || seat->second.is_lost) return;
-    out.note(peer.brief() + " was lost in the round of step " + std::to_string(step_.value()));
-    if (phase_ != Phase::kProposed) {
-        const TimePoint since = phase_ == Phase::kCalled ? called_at_ : published_at_;
-        hung_up_.push_back({.peer = peer,
-                            .account = Exclusions::account_of(peer, seat->second.user),
-                            .waited = now - since});
-    }
-    if (phase_ == Phase::kCalled) {
-        seats_.erase(seat);
-    } else {
-        seat->second.is_lost = true;
-        is_amend_due_ = phase_ == Phase::kPlanned;
+    seat.is_lost = true;
+    if (auto* const planned = in<PlannedRound>()) {
+        planned->hung_up.push_back(hung_up_since(published_at_));
+        planned->is_amend_due = true;
     }
 }
 
 void Coordinator::on_newcomer(const PeerKey& peer, Outbox& out) {
     if (!election_.is_leading()) return;
-    const auto assignment = attendances_.assignment_of(peer);
+    const auto assignment = participation_.attendances().assignment_of(peer);
     if (assignment && assignment->term == election_.term()) out.send(peer, step_, *assignment);
-    if (phase_ == Phase::kGathering) return;
-    const auto seat = seats_.find(peer);
-    const bool is_awaited = seat != seats_.end() && !seat->second.join;
-    if (phase_ == Phase::kCalled && is_awaited) out.send(peer, step_, wire::Call{term_});
-    if (phase_ == Phase::kPlanned) out.send(peer, step_, *plan_);
-    if (phase_ == Phase::kProposed && voter_.is_voter(peer)) {
-        out.send(peer, step_, whole_proposal());
+    if (const auto* const called = in<CalledRound>()) {
+        const auto seat = called->seats.find(peer);
+        const bool is_awaited = seat != called->seats.end() && !seat->second.join;
+        if (is_awaited) out.send(peer, step_, wire::Call{term_});
+    } else if (const auto* const planned = in<PlannedRound>()) {
+        out.send(peer, step_, planned->plan);
+    } else if (const auto* const proposed = in<ProposedRound>()) {
+        if (voter_.is_voter(peer)) out.send(peer, step_, proposed->whole());
     }
 }
 
 // --- time --------------------------------------------------------------------
 
 TimePoint Coordinator::next_deadline() const {
-    const bool waits = phase_ == Phase::kPlanned && (is_amend_due_ || !untold_.empty());
-    return std::min({deadline_, judge_at_, ask_at_, waits ? tell_at_ : kNever});
+    if (const auto* const gathering = in<Gathering>()) return gathering->deadline;
+    if (const auto* const called = in<CalledRound>()) return called->deadline;
+    if (const auto* const proposed = in<ProposedRound>()) return proposed->ask_at;
+    const auto& planned = std::get<PlannedRound>(phase_);
+    const bool waits = planned.is_amend_due || !planned.delivery.untold.empty();
+    return std::min(
+        {planned.deadline, planned.attempt.judge_at, waits ? planned.delivery.tell_at : kNever});
 }
 
-void Coordinator::reset() {
-    const bool is_decided = step_ < voter_.head().step;
-    if (plan_ && is_decided) veterans_ = veterans_of(*plan_);
-    if (record_ && is_decided) latecomers_.decided(record_->previous_state);
-    phase_ = Phase::kGathering;
-    members_since_ = frozen_since_ = kNever;
-    seats_.clear();
-    hung_up_.clear();
-    plan_.reset();
-    plan_holders_.clear();
-    untold_.clear();
-    record_.reset();
-    reduced_.clear();
-    ready_.clear();
-    ready_at_.clear();
-    gone_.clear();
-    demoted_.clear();
-    stalls_.clear();
-    votes_.clear();
-    is_amend_due_ = false;
-    deadline_ = judge_at_ = ask_at_ = kNever;
+/// Whether there is no round, or one that this peer leads for the head.
+bool Coordinator::is_ours() const {
+    if (!election_.is_leading()) return false;
+    return in<Gathering>() != nullptr || (step_ == voter_.head().step && term_ == election_.term());
+}
+
+/// Goes back to gathering. What a decided round has shown counts for the next ones.
+void Coordinator::end_round() {
+    if (step_ < voter_.head().step) {
+        if (const wire::Plan* plan = plan_of(phase_)) veterans_ = veterans_of(*plan);
+        if (const auto* proposed = in<ProposedRound>()) {
+            participation_.on_decided_state(proposed->record.previous_state);
+        }
+    }
+    phase_ = Gathering{};
 }
 
 void Coordinator::advance(TimePoint now, Outbox& out) {
-    now_ = now;
-    const bool is_ours =
-        election_.is_leading() &&
-        (phase_ == Phase::kGathering || (step_ == voter_.head().step && term_ == election_.term()));
-    if (!is_ours) reset();
+    if (!is_ours()) end_round();
     if (!election_.is_leading()) return;
-    if (phase_ != Phase::kProposed && election_.inherited()) {
-        propose_again(*election_.inherited(), out);
+    if (in<ProposedRound>() == nullptr && election_.inherited()) {
+        propose_again(now, *election_.inherited(), out);
     }
-    const bool had_round = phase_ != Phase::kGathering;
-    if (now >= deadline_) time_out(now, out);
-    if (now >= judge_at_) judge_stalls(out);
-    if (phase_ == Phase::kPlanned && now >= tell_at_) {
-        tell_some(out);
-        if (is_amend_due_ && now >= tell_at_) amend(now, out);
-    }
-    // The round was cancelled: our own member must get the Cancel before the next Call.
-    if (had_round && phase_ == Phase::kGathering) return;
-    if (phase_ == Phase::kProposed && ask_at_ == kNever) {
-        ask_at_ = now + config_.rules.election_pause;
-    }
-    if (now >= ask_at_) ask_again(now, out);
-    switch (phase_) {
-        case Phase::kGathering:
-            return gather(now, out);
-        case Phase::kCalled: {
-            const bool all_joined = std::all_of(seats_.begin(), seats_.end(), [](const auto& s) {
-                return s.second.join.has_value();
-            });
-            if (all_joined) plan(now, out);
-            return;
-        }
-        case Phase::kPlanned: {
-            if (!may_voters_agree()) return resolve_disagreement(out);
-            if (!is_ready_at_all_but_lost()) return hurry(now);
-            judge_links();
-            judge_hung_up(out);
-            return propose(out);
-        }
-        case Phase::kProposed:
-            return;
+    const bool had_round = in<Gathering>() == nullptr;
+    meet_deadlines(now, out);
+    if (auto* const gathering = in<Gathering>()) {
+        // If the round was cancelled, our own member must get the Cancel before the next Call.
+        if (!had_round) gather(now, *gathering, out);
+    } else if (auto* const called = in<CalledRound>()) {
+        if (called->have_all_joined()) plan(now, *called, out);
+    } else if (auto* const planned = in<PlannedRound>()) {
+        go_on(now, *planned, out);
     }
 }
 
-// --- gather, call ------------------------------------------------------------
-
-void Coordinator::gather(TimePoint now, Outbox& out) {
-    ask_at_ = kNever;
-    const bool has_state = own_.has_state() && own_.step() == voter_.head().step;
-    const bool is_over = own_.step() >= config_.rules.last_step;
-    if (!has_state || is_over || paused_at_ || !election_.has_majority_here()) {
-        deadline_ = kNever;
-        return;
+/// What is due may end the phase, so each step looks again which one it is.
+void Coordinator::meet_deadlines(TimePoint now, Outbox& out) {
+    if (auto* const gathering = in<Gathering>()) {
+        if (now >= gathering->deadline) gathering->deadline = kNever;
+    } else if (auto* const called = in<CalledRound>()) {
+        if (now >= called->deadline) join_overdue(now, *called, out);
+    } else if (auto* const planned = in<PlannedRound>()) {
+        if (now >= planned->deadline) time_out(now, *planned, out);
     }
-    if (retry_at_ != kNever && now < retry_at_) {
-        deadline_ = retry_at_;
-        return;
+    if (auto* const round = in<PlannedRound>();
+        round != nullptr && now >= round->attempt.judge_at) {
+        judge_stalls(now, *round, out);
     }
-    retry_at_ = kNever;
-    if (own_.is_in_round()) return call(now, out);
-    const bool is_new = step_ != own_.step() || !has_begun_;
-    if (is_new) batch_.begin(own_.step());
-    step_ = own_.step();
-    has_begun_ = true;
-    if (std::exchange(has_lost_any_, false) || is_new) choose_turns(now, out);
-    if (!is_new && now < next_estimate_at_) return;
-    next_estimate_at_ = now + kMinEstimatePause;
-    // This peer has just begun to lead. Members get one failure timeout to link to it. Then it
-    // calls if any of them was called by a predecessor or holds a batch without a coordinator.
-    if (stored_ > Samples{0} && has_members()) {
-        members_since_ = std::min(members_since_, now);
-        const TimePoint begins_at = members_since_ + config_.rules.failure_timeout;
-        if (now < begins_at && !are_expected_here()) {
-            deadline_ = std::min(begins_at, now + kMaxEstimatePause);
-            return;
-        }
-        if (has_frozen_members()) return call(now, out);
+    if (auto* const round = in<PlannedRound>();
+        round != nullptr && now >= round->delivery.tell_at) {
+        tell_some(now, *round, out);
+        if (round->is_amend_due && now >= round->delivery.tell_at) amend(now, *round, out);
     }
-    // Most trainers have frozen because they had lost their links to this peer: call them. What a
-    // minority reports is not enough, because it may lie.
-    frozen_since_ = are_most_frozen() ? std::min(frozen_since_, now) : kNever;
-    if (frozen_since_ != kNever && now >= frozen_since_ + 2 * config_.rules.heartbeat) {
-        return call(now, out);
+    if (auto* const round = in<ProposedRound>()) {
+        if (round->ask_at == kNever) round->ask_at = now + config_.rules.election_pause;
+        if (now >= round->ask_at) ask_again(now, *round, out);
     }
-    const bool is_reached = batch_.estimate(now) >= config_.rules.target_batch;
-    // With overlap the next batch is computed during the round, so stragglers cannot catch up while
-    // the others compute it. They get twice the time instead.
-    const Duration timeout =
-        (config_.rules.overlaps ? 2 : 1) * std::max(expected_, config_.rules.heartbeat);
-    const bool waits = is_reached && (awaits_members(now, out) ||
-                                      latecomers_.hold_up(now, voter_.head(), links_, timeout,
-                                                          without_every_round()));
-    if (is_reached && !waits) return call(now, out);
-    const TimePoint reached_at = batch_.reached_at(now);
-    if (reached_at != kNever) {
-        next_estimate_at_ =
-            now + std::clamp((reached_at - now) / kEstimates, kMinEstimatePause, kMaxEstimatePause);
-    }
-    deadline_ = std::max(reached_at, next_estimate_at_);
 }
 
-bool Coordinator::has_members() const {
-    return std::ranges::any_of(
-        links_.known(), [&](const auto& entry) { return is_eligible(entry.first, entry.second); });
-}
-
-/// True when all members of the last decided round are linked and eligible.
-bool Coordinator::are_expected_here() const {
-    return std::ranges::all_of(expected_members_, [&](const PeerKey& peer) {
-        const membership::Known* known = links_.find(peer);
-        return peer == self_ || (known != nullptr && is_eligible(peer, *known));
-    });
-}
-
-/// With overlap the batch may be full as soon as its state is decided, but members finish a
-/// micro-batch before they reach that state. So the Call waits for the members of the decided
-/// round, at most join_timeout: as long as it would wait for their Joins.
-bool Coordinator::awaits_members(TimePoint now, Outbox& out) {
-    if (!config_.rules.overlaps || !is_live_) return false;
-    const Head& head = voter_.head();
-    for (const PeerKey& peer : expected_members_) {
-        const membership::Known* known = links_.find(peer);
-        const bool may_come = known != nullptr && known->has_reported && known->receives &&
-                              known->generation == head.generation &&
-                              attendances_.of(peer) == Attendance::kEveryRound &&
-                              !exclusions_.is_out(account_of(peer), now);
-        if (!may_come || (known->step >= head.step && known->heartbeat.has_state)) continue;
-        if (now < head_since_ + join_limit(peer)) return true;
-        leave_waiting(peer, now - head_since_, "has not reached the decided state in time", out);
+/// Proposes once all awaited members are ready.
+void Coordinator::go_on(TimePoint now, PlannedRound& round, Outbox& out) {
+    if (!round.may_voters_agree(self_, voter_.head())) {
+        return resolve_disagreement(now, round, out);
     }
-    return false;
+    if (!is_ready_at_all_but_lost(round)) return hurry(now, round);
+    judge_links(now, config_.rules, round.plan, times(round), participation_.links());
+    judge_hung_up(now, round, out);
+    propose(now, round, out);
 }
 
-bool Coordinator::are_most_frozen() const {
-    std::size_t trainers = 0;
-    std::size_t frozen = 0;
-    for (const auto& [peer, known] : links_.known()) {
-        if (known.role != Role::kTrainer || !is_eligible(peer, known)) continue;
-        if (attendances_.of(peer) != Attendance::kEveryRound) continue;
-        ++trainers;
-        frozen += known.heartbeat.is_frozen ? 1 : 0;
-    }
-    return 2 * frozen > trainers;
-}
-
-/// True if an eligible peer holds a contribution that it froze for an earlier coordinator, or
-/// without one.
-bool Coordinator::has_frozen_members() const {
-    return std::any_of(links_.known().begin(), links_.known().end(), [&](const auto& entry) {
-        return is_eligible(entry.first, entry.second) && entry.second.heartbeat.is_frozen;
-    });
-}
-
-void Coordinator::call(TimePoint now, Outbox& out) {
-    if (!can_voters_judge()) {
-        deadline_ = now + kMaxEstimatePause;
-        return;
-    }
-    reset();
-    batch_.called(now);
-    phase_ = Phase::kCalled;
-    step_ = own_.step();
-    // Attempts ascend within a term, so a term and an attempt name one plan.
-    if (term_ != election_.term()) attempt_ = 0;
-    term_ = election_.term();
-    called_at_ = now;
-    attendances_.begin(term_);
-    seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", links_.listening_port()}});
-    std::vector<PeerKey> called;
-    for (const auto& [peer, known] : links_.known()) {
-        if (is_called(peer, known)) called.push_back(peer);
-    }
-    for (const PeerKey& peer : seated(std::move(called))) {
-        const membership::Known& known = *links_.find(peer);
-        seats_.try_emplace(peer, Seat{.join = {}, .endpoint = known.endpoint, .user = known.user});
-    }
-    std::set<PeerKey> seated;
-    for (const auto& [peer, seat] : seats_) seated.insert(peer);
-    deadline_ = next_join_deadline();
-    send_to(seated, wire::Call{term_}, out);
-}
-
-void Coordinator::cancel(const std::string& why, Outbox& out) {
+void Coordinator::cancel(TimePoint now, const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
-    disturbances_ += wire::kMaxMembers;
+    participation_.disturb();
     send_to(receivers(), wire::Cancel{term_}, out);
-    reset();
-    retry_at_ = now_ + config_.rules.heartbeat;
+    end_round();
+    retry_at_ = now + config_.rules.heartbeat;
 }
+
+// --- receivers -----------------------------------------------------------------
 
 void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out) {
     out.send_to_all({peers.begin(), peers.end()}, step_, std::move(body));
 }
 
-// --- plan --------------------------------------------------------------------
-
-void Coordinator::plan(TimePoint now, Outbox& out) {
-    drop_overflow(out);
-    if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
-    if (!can_voters_judge()) return cancel("most voters have not joined", out);
-    choose_reducers();
-    correct_claims();
-    const bool may_probe = config_.rules.probes_links && !attendances_.is_on_trial();
-    const auto probed = may_probe ? probe_.next(seats_) : std::nullopt;
-    const auto planned = make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_),
-                                   seats_, veterans_, probed);
-    probe_.planned(planned && planned->is_probed);
-    if (planned && planned->is_probed) {
-        out.note("probing the link of " + probed->peer.brief());
-        disturbances_ += wire::kMaxMembers;
-    }
-    if (!planned) return cancel("no member has samples, or none can be dialled", out);
-    Samples joined;
-    for (const wire::PlanMember& member : planned->plan.members) {
-        joined += member.samples;
-        // A trainer whose gradient overflowed joins with 0 samples, but its reports were true.
-        if (seats_.at(member.peer).join->is_finite) batch_.joined(member.peer, member.samples);
-    }
-    batch_.gathered(joined);
-    phase_ = Phase::kPlanned;
-    expected_ = planned->expected;
-    publish(planned->plan, now, out);
-}
-
-void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
-    const std::optional<wire::Plan> base = std::exchange(plan_, plan);
-    attempt_ = plan.attempt;
-    reduced_.clear();
-    ready_.clear();
-    ready_at_.clear();
-    stalls_.clear();
-    judge_at_ = kNever;
-    published_at_ = now;
-    plan_resent_at_.clear();
-    send_plan(base, out);
-}
-
-bool Coordinator::reduces(const PeerKey& peer) const {
-    return std::any_of(plan_->ranges.begin(), plan_->ranges.end(), [&](const auto& range) {
-        return plan_->members[range.member.value()].peer == peer;
-    });
-}
-
-bool Coordinator::is_reduced_by_all_but(const PeerKey& peer) const {
-    return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
-        return seat.first == peer || reduced_.contains(seat.first) || !reduces(seat.first);
-    });
-}
-
-/// A lost member's contribution stays in the sum if all reducers have it.
-void Coordinator::amend(TimePoint now, Outbox& out) {
-    is_amend_due_ = false;
-    std::vector<PeerKey> absent;
-    for (const wire::PlanMember& member : plan_->members) {
-        const auto seat = seats_.find(member.peer);
-        if (seat != seats_.end() && seat->second.is_lost) absent.push_back(member.peer);
-    }
-    if (gone_.empty() && is_ready_at_all_but_lost()) return;
-    bool moves_chunks = !demoted_.empty() || std::ranges::any_of(gone_, [&](const PeerKey& peer) {
-        return reduces(peer);
-    });
-    for (const PeerKey& peer : absent) {
-        if (!reduces(peer) && is_reduced_by_all_but(peer)) continue;
-        gone_.insert(peer);
-        moves_chunks = moves_chunks || reduces(peer);
-    }
-    // Contributors must send a chunk again when it moves: lost members cannot, so they are out.
-    if (moves_chunks) gone_.insert(absent.begin(), absent.end());
-    if (gone_.empty() && demoted_.empty()) return;
-    const auto amended = amend_plan(config_.rules, *plan_, seats_, gone_, demoted_, veterans_);
-    if (!amended) return cancel("too few members remain", out);
-    for (const PeerKey& peer : gone_) seats_.erase(peer);
-    if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
-    out.note("the round of step " + std::to_string(step_.value()) + " goes on without " +
-             std::to_string(gone_.size()) + " members and " + std::to_string(demoted_.size()) +
-             " reducers");
-    publish(*amended, now, out);
-    gone_.clear();
-    demoted_.clear();
-}
-
 std::set<PeerKey> Coordinator::addressees() const {
-    return plan_ ? told_directly(*plan_, receivers(), seats_, veterans_) : receivers();
+    const wire::Plan* const plan = plan_of(phase_);
+    if (plan == nullptr) return receivers();
+    return told_directly(*plan, receivers(), *seats_of(phase_), veterans_);
 }
 
 std::set<PeerKey> Coordinator::receivers() const {
     std::set<PeerKey> all(voter_.head().voters.begin(), voter_.head().voters.end());
-    if (record_) {
-        for (const CommitLine& line : record_->members) all.insert(line.peer);
+    if (const Seats* const seats = seats_of(phase_)) {
+        for (const auto& [peer, seat] : *seats) all.insert(peer);
     }
-    for (const auto& [peer, seat] : seats_) all.insert(peer);
-    all.insert(gone_.begin(), gone_.end());
+    if (const auto* const planned = in<PlannedRound>()) {
+        all.insert(planned->gone.begin(), planned->gone.end());
+    } else if (const auto* const proposed = in<ProposedRound>()) {
+        for (const CommitLine& line : proposed->record.members) all.insert(line.peer);
+    }
     return all;
 }
 
+// --- invariants ------------------------------------------------------------------
+
 void Coordinator::check_invariants() const {
-    DEDLOC_CHECK(phase_ != Phase::kPlanned || plan_.has_value(), "a planned round has a plan");
-    DEDLOC_CHECK(phase_ != Phase::kProposed || record_.has_value(), "a proposal is a record");
-    DEDLOC_CHECK(phase_ == Phase::kGathering || phase_ == Phase::kProposed ||
-                     !election_.is_leading() || seats_.contains(self_),
+    head_.check_invariants();
+    const auto* const planned = in<PlannedRound>();
+    const auto* const proposed = in<ProposedRound>();
+    DEDLOC_CHECK(planned == nullptr || planned->plan.attempt == attempt_,
+                 "the present plan is that of the last attempt", planned->plan.attempt, attempt_);
+    const Seats* const seats = seats_of(phase_);
+    DEDLOC_CHECK(seats == nullptr || proposed != nullptr || !election_.is_leading() ||
+                     seats->contains(self_),
                  "the coordinator sits in its own round", step_.value());
+
+    const Seen seen{.term = term_,
+                    .attempt = attempt_,
+                    .phase = phase_.index(),
+                    .ready = planned != nullptr ? planned->attempt.ready.size() : 0,
+                    .votes = proposed != nullptr ? proposed->votes.size() : 0,
+                    .record = proposed != nullptr ? proposed->proposal.digest : Digest{},
+                    .head_since = head_.since()};
+    const Seen last = std::exchange(seen_, seen);
+    DEDLOC_CHECK(proposed == nullptr || seen.record == last.record ||
+                     seen.record == digest_of(proposed->record),
+                 "a proposal names its record");
+    DEDLOC_CHECK(seen.head_since >= last.head_since, "heads follow one another");
+    if (last.term != seen.term) return;
+    DEDLOC_CHECK(seen.attempt >= last.attempt, "attempts ascend within a term", seen.attempt,
+                 last.attempt);
+    const bool is_same_phase = seen.phase == last.phase && seen.attempt == last.attempt;
+    DEDLOC_CHECK(!is_same_phase || planned == nullptr || seen.ready >= last.ready,
+                 "a member that is ready stays ready under the same plan");
+    DEDLOC_CHECK(!is_same_phase || proposed == nullptr || seen.record != last.record ||
+                     seen.votes >= last.votes,
+                 "no vote for a record is lost");
 }
 
 }  // namespace dedloc::round

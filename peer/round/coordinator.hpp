@@ -16,8 +16,7 @@
 // proposed record is never amended: a member that is lost after the proposal was ready before it,
 // or fetches the result later.
 //
-// Turns     The coordinator chooses the trainers that it calls and how long it waits for each
-//           (attendances.hpp, coordinator_attendance.cpp).
+// Peers     participation.hpp chooses the peers that are called and how long a Call waits for each.
 //
 // Averages  The coordinator proposes the average that it holds itself, however many members report
 //           another: reducers may send different averages to different members. It waits for its
@@ -25,21 +24,17 @@
 //           average that it holds itself, so a majority of the voters takes part in each round, and
 //           has the coordinator's average before it is proposed (coordinator_proposals.cpp).
 //
-// Claims    A member may claim as many samples as its device can compute in the time since the
-//           round began; its ticket says how fast the device is. The coordinator leaves out a
-//           member that claims more, one whose pieces a reducer refuses, one that does not answer
-//           its Call, and one that joins and sends nothing, if a voter or two accounts report it
-//           (coordinator_claims.cpp, coordinator_complaints.cpp, exclusions.hpp, complaints.hpp).
+// Claims    claims.hpp judges what members claim when they join, hearing.hpp complaints about
+//           members that do not send; judge.hpp knows who is believed. A member whose pieces a
+//           reducer refuses is left out at once, and the complaint is charged to the reducer.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
+#include <variant>
 
 #include "peer/config.hpp"
 #include "peer/membership/election.hpp"
@@ -47,19 +42,21 @@
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
 #include "peer/progress/target_batch.hpp"
-#include "peer/round/attendances.hpp"
-#include "peer/round/complaints.hpp"
-#include "peer/round/exclusions.hpp"
-#include "peer/round/latecomers.hpp"
-#include "peer/round/link_probe.hpp"
+#include "peer/round/head_times.hpp"
+#include "peer/round/hearing.hpp"
+#include "peer/round/judge.hpp"
+#include "peer/round/late_links.hpp"
 #include "peer/round/member.hpp"
+#include "peer/round/participation.hpp"
+#include "peer/round/phases.hpp"
 #include "peer/round/plan_maker.hpp"
 #include "peer/round/relays.hpp"
+#include "peer/round/seat.hpp"
 
 namespace dedloc::round {
 
 /// State machine of this peer as coordinator. Handlers only record what has happened; advance(),
-/// which must follow every event, makes all transitions.
+/// which must follow every event, makes all transitions. phases.hpp says what each phase knows.
 class Coordinator {
   public:
     /// Keeps references to all arguments but `self`; they must outlive it.
@@ -71,18 +68,20 @@ class Coordinator {
           voter_(voter),
           election_(election),
           own_(own),
-          attendances_(config.rules),
-          batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}) {}
+          head_(config.rules),
+          batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}),
+          judge_(config, self, links, voter, head_, batch_),
+          participation_(config, self, links, voter, own, head_, judge_, batch_) {}
 
     /// Samples and speed of a trainer, from its heartbeat or from our own trainer.
-    void reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
-                  double samples_per_second);
+    void on_report(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
+                   double samples_per_second);
     /// The head has changed. `is_live`: by a decision made at this moment, so no trainer has begun
     /// earlier to compute on the new state. `last`: the record that led to the head; null: unknown.
-    void head_changed(TimePoint now, bool is_live, const CommitRecord* last);
+    void on_head(TimePoint now, bool is_live, const CommitRecord* last);
     /// A new generation has begun: a round of the former one is over, although head, coordinator
     /// and number of the term may be the same.
-    void generation_begun();
+    void on_generation();
     /// The run is paused, or goes on. While it is paused no round is called; a round that has been
     /// called ends as usual.
     void set_paused(TimePoint now, bool is_paused);
@@ -91,28 +90,29 @@ class Coordinator {
         return batch_.estimate(now) >= config_.rules.target_batch;
     }
     /// A called peer's Join. If its claim is impossible, the peer loses its seat.
-    void joined(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
-                Outbox& out);
+    void on_join(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
+                 Outbox& out);
     /// A reducer has averaged all its chunks.
-    void reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced);
+    void on_reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced);
     /// A member's complaint about members that do not send, or (from a reducer) whose pieces it
     /// refused.
-    void stalled(TimePoint now, const PeerKey& from, StepIndex step, const wire::Stalled& stalled,
-                 Outbox& out);
+    void on_complaint(TimePoint now, const PeerKey& from, StepIndex step,
+                      const wire::Stalled& stalled, Outbox& out);
     /// A member holds the whole average.
-    void ready(TimePoint now, const PeerKey& from, StepIndex step, const wire::Ready& ready);
+    void on_ready(TimePoint now, const PeerKey& from, StepIndex step, const wire::Ready& ready);
     /// A voter's vote for the proposal. Returns the decision if this vote completes the majority.
-    std::optional<Decision> accepted(const PeerKey& from, StepIndex step,
-                                     const wire::Accept& accept);
-    /// The Commit message for a decision. Requires that accepted() has just returned it.
+    std::optional<Decision> on_accept(const PeerKey& from, StepIndex step,
+                                      const wire::Accept& accept);
+    /// The Commit message for a decision. Requires that on_accept() has just returned it.
     wire::Commit commit_of(const Decision& decision) const;
     /// A member or voter lacks the base of a PlanChange: sends it the whole plan, once.
-    void plan_queried(TimePoint now, const PeerKey& from, StepIndex step,
-                      const wire::PlanQuery& query, Outbox& out);
+    void on_plan_query(TimePoint now, const PeerKey& from, StepIndex step,
+                       const wire::PlanQuery& query, Outbox& out);
     /// A heartbeat: sends the plan directly to a member whose relay has not delivered it.
-    void heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat, Outbox& out);
+    void on_heartbeat(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
+                      Outbox& out);
     /// A peer is not linked any more.
-    void lost(TimePoint now, const PeerKey& peer, Outbox& out);
+    void on_link_lost(TimePoint now, const PeerKey& peer, Outbox& out);
     /// A peer is linked (again): sends it the Call, Plan or proposal that it needs to take part.
     void on_newcomer(const PeerKey& peer, Outbox& out);
     /// Handles timeouts and takes every transition that the last event has made possible.
@@ -121,112 +121,67 @@ class Coordinator {
     /// Members of the round and voters, without the members that the plan's relays serve.
     std::set<PeerKey> addressees() const;
     /// The plan of the round is still to be sent to some peers.
-    bool is_telling() const { return phase_ == Phase::kPlanned && !untold_.empty(); }
+    bool is_telling() const {
+        const auto* round = in<PlannedRound>();
+        return round != nullptr && !round->delivery.untold.empty();
+    }
     /// When advance() must be called next; kNever: not before another event.
     TimePoint next_deadline() const;
-    /// Fails a DEDLOC_CHECK if the state contradicts itself.
+    /// Fails a DEDLOC_CHECK if the state contradicts itself, or what the last check has seen.
     void check_invariants() const;
 
   private:
-    enum class Phase : std::uint8_t { kGathering, kCalled, kPlanned, kProposed };
-
-    /// A member that needs no longer than this for one vector is not slow, and is waited for.
-    static constexpr Duration kAlwaysGiven = std::chrono::seconds{120};
-
-    /// A member whose link was lost during the round.
-    struct HungUp {
-        PeerKey peer;
-        Exclusions::Account account;
-        Duration waited;  ///< time since the Call or the plan
-    };
-
-    bool is_eligible(const PeerKey& peer, const membership::Known& known) const;
-    bool is_called(const PeerKey& peer, const membership::Known& known) const;
-    bool trains(const PeerKey& peer) const;
-    std::vector<PeerKey> seated(std::vector<PeerKey> called) const;
-    void note_head_time(TimePoint now, bool is_live);
-    std::vector<FleetMember> fleet() const;
-    void choose_turns(TimePoint now, Outbox& out);
-    std::set<PeerKey> without_every_round() const;
-    Duration join_limit(const PeerKey& peer) const;
-    TimePoint next_join_deadline() const;
-    void join_overdue(TimePoint now, Outbox& out);
-    void leave_waiting(const PeerKey& peer, Duration waited, const std::string& why, Outbox& out);
-    TimePoint computed_since(const PeerKey& peer) const;
-    std::optional<std::pair<PeerKey, Duration>> last_of(const std::map<PeerKey, TimePoint>& times,
-                                                        std::size_t least) const;
-    void judge_links();
-    void correct_claims();
-    void ignore_slow_claims();
-    void judge_round(TimePoint now, const CommitRecord& record);
-    Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
-    Exclusions::Account account_of(const PeerKey& peer) const;
-    /// `delay`: by which the peer has delayed the round.
-    void exclude(const PeerKey& peer, const std::string& why, Outbox& out, Duration delay = {});
-    void exclude(const PeerKey& peer, const Exclusions::Account& account, const std::string& why,
-                 Outbox& out, Duration delay);
-    void judge_hung_up(Outbox& out);
-    void drop_overflow(Outbox& out);
+    template <class P>
+    P* in() {
+        return std::get_if<P>(&phase_);
+    }
+    template <class P>
+    const P* in() const {
+        return std::get_if<P>(&phase_);
+    }
     bool is_about_us(StepIndex step, const Term& term) const;
-    void reset();
-    void gather(TimePoint now, Outbox& out);
-    bool has_members() const;
-    bool are_expected_here() const;
-    bool awaits_members(TimePoint now, Outbox& out);
-    bool has_frozen_members() const;
-    bool are_most_frozen() const;
-    void call(TimePoint now, Outbox& out);
-    void plan(TimePoint now, Outbox& out);
-    void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
-    void send_plan(const std::optional<wire::Plan>& base, Outbox& out);
-    void tell_some(Outbox& out);
-    void amend(TimePoint now, Outbox& out);
-    /// Complaints that are heard.
-    struct Missed {
-        std::map<PeerKey, std::set<PeerKey>> by{};  ///< a member, and those that miss it
-        bool are_senders = false;  ///< missed by reducers; false: reducers, missed by receivers
-    };
-    Missed missed() const;
-    struct Pair {
-        PeerKey witness;  ///< misses `peer`
-        PeerKey peer;
-    };
-    bool is_missed_by_most(const PeerKey& peer, const std::set<PeerKey>& witnesses,
-                           bool is_sender) const;
-    void judge_stalls(Outbox& out);
-    void judge_pairs(const std::vector<Pair>& pairs, bool are_senders, Outbox& out);
-    void drop(const PeerKey& peer, const std::string& why, Outbox& out);
-    void blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, std::size_t all,
-               bool is_sender, Outbox& out);
-    void part_from_trusted(const PeerKey& witness, const PeerKey& peer, bool is_sender,
-                           Outbox& out);
-    void charge(const PeerKey& peer, std::uint32_t charges = 1);
-    Seat* present(const PeerKey& peer);
-    void leave_out(const PeerKey& peer, const std::string& why, Outbox& out);
-    void take_part(const PeerKey& reducer, const std::string& why, Outbox& out);
-    bool is_trusted(const PeerKey& peer) const;
-    bool is_corroborated(const std::set<PeerKey>& witnesses) const;
-    bool is_contradicted(const PeerKey& sender, const std::set<PeerKey>& witnesses) const;
-    bool is_awaited(const PeerKey& peer, const Seat& seat) const;
-    void choose_reducers();
-    bool is_reduced_by_all_but(const PeerKey& peer) const;
-    bool is_ready_at_all_but_lost() const;
-    bool agrees(const PeerKey& voter) const;
-    bool do_voters_agree() const;
-    bool may_voters_agree() const;
-    bool can_voters_judge() const;
-    void resolve_disagreement(Outbox& out);
-    bool reduces(const PeerKey& peer) const;
-    std::size_t count_outside() const;
-    void hurry(TimePoint now);
-    void time_out(TimePoint now, Outbox& out);
-    void ask_again(TimePoint now, Outbox& out);
-    void cancel(const std::string& why, Outbox& out);
-    void propose(Outbox& out);
-    void propose_again(const CommitRecord& record, Outbox& out);
-    wire::Propose whole_proposal() const;
+    bool is_ours() const;
     std::set<PeerKey> receivers() const;
     void send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out);
+    void end_round();
+    void cancel(TimePoint now, const std::string& why, Outbox& out);
+    void meet_deadlines(TimePoint now, Outbox& out);
+
+    // While peers gather.
+    void gather(TimePoint now, Gathering& gathering, Outbox& out);
+    bool could_voters_judge(TimePoint now) const;
+    void call(TimePoint now, Gathering& gathering, Outbox& out);
+
+    // In a round that is called.
+    TimePoint next_join_deadline(const CalledRound& round) const;
+    void join_overdue(TimePoint now, CalledRound& round, Outbox& out);
+    void drop_overflow(TimePoint now, Seats& seats, Outbox& out);
+    bool can_voters_judge(const CalledRound& round) const;
+    void plan(TimePoint now, CalledRound& round, Outbox& out);
+
+    // In a round that is planned. What may cancel the round ends the life of `round`.
+    void go_on(TimePoint now, PlannedRound& round, Outbox& out);
+    void publish(TimePoint now, PlannedRound& round, const std::optional<wire::Plan>& base,
+                 Outbox& out);
+    void send_plan(TimePoint now, PlannedRound& round, const std::optional<wire::Plan>& base,
+                   Outbox& out);
+    void tell_some(TimePoint now, PlannedRound& round, Outbox& out);
+    void amend(TimePoint now, PlannedRound& round, Outbox& out);
+    Delay delay(const PlannedRound& round, Duration time) const;
+    Hearing hearing(TimePoint now, PlannedRound& round, Outbox& out);
+    void judge_stalls(TimePoint now, PlannedRound& round, Outbox& out);
+    void judge_hung_up(TimePoint now, PlannedRound& round, Outbox& out);
+    RoundTimes times(const PlannedRound& round) const;
+    bool is_awaited(const PlannedRound& round, const PeerKey& peer, const Seat& seat) const;
+    bool is_ready_at_all_but_lost(const PlannedRound& round) const;
+    void hurry(TimePoint now, PlannedRound& round);
+    void time_out(TimePoint now, PlannedRound& round, Outbox& out);
+    void resolve_disagreement(TimePoint now, PlannedRound& round, Outbox& out);
+    void propose(TimePoint now, PlannedRound& round, Outbox& out);
+
+    // In a round that is proposed.
+    void propose_again(TimePoint now, const CommitRecord& record, Outbox& out);
+    void ask_again(TimePoint now, ProposedRound& round, Outbox& out);
 
     const PeerConfig& config_;
     const PeerKey self_;
@@ -234,63 +189,34 @@ class Coordinator {
     const membership::Voter& voter_;
     membership::Election& election_;
     const Member& own_;
-    Attendances attendances_;
+    HeadTimes head_;
     progress::TargetBatch batch_;
+    Judge judge_;
+    Participation participation_;
 
-    Phase phase_ = Phase::kGathering;
+    CoordinatorPhase phase_;
     StepIndex step_;          ///< the round's step
     bool has_begun_ = false;  ///< batch_ counts for step_
-    Term term_;
+    Term term_;               ///< term of the last round
+    /// The last attempt of that term: they ascend, so a term and an attempt name one plan.
     std::uint32_t attempt_ = 0;
-    std::map<PeerKey, Seat> seats_;  ///< the round's seats, ascending by key: member order
-    std::vector<HungUp> hung_up_;    ///< in this round
-    TimePoint deadline_ = kNever;
-    TimePoint ask_at_ = kNever;
-    TimePoint now_{};
-    TimePoint head_since_{};            ///< when our head last changed
-    bool is_live_ = false;              ///< the head last changed by a decision made at that time
-    TimePoint computing_since_{};       ///< since when trainers compute for the round of the head
-    std::deque<TimePoint> head_times_;  ///< when the last heads came, newest first
-    TimePoint called_at_{};             ///< when the round was called
-    bool has_lost_any_ = false;         ///< a peer was lost since turns were chosen
-    /// Members lost since the head; a probe, a pause and a cancelled attempt count as kMaxMembers.
-    std::size_t disturbances_ = 0;
-    std::optional<TimePoint> paused_at_{};  ///< since when the run is paused
-    Samples stored_;               ///< most samples that a trainer can have held at head_since_
-    Samples carried_;              ///< most samples of the round from before computing_since_
-    TimePoint retry_at_ = kNever;  ///< when a cancelled round is called again
-    std::set<PeerKey> expected_members_;  ///< members of the last decided round
-    TimePoint members_since_ = kNever;    ///< since when any eligible peer has been linked
-    TimePoint frozen_since_ = kNever;     ///< since when most trainers have been frozen
+    TimePoint retry_at_ = kNever;                    ///< when a cancelled round is called again
     TimePoint next_estimate_at_ = TimePoint::min();  ///< next estimate of the target batch
-    Duration expected_{};                            ///< planned duration of the last planned round
-    TimePoint published_at_{};     ///< when the plan was sent; if in parts, the last one so far
-    std::vector<PeerKey> untold_;  ///< peers that it is still to be sent to, the next one last
-    /// When these get it; if there are none, when the plan may be amended.
-    TimePoint tell_at_{};
-    TimePoint heed_at_{};                          ///< complaints before that are ignored
-    std::set<PeerKey> plan_holders_;               ///< peers that have said they hold the plan
-    std::map<PeerKey, TimePoint> plan_resent_at_;  ///< when a peer was last sent the plan again
+    Duration expected_{};       ///< planned duration of the last round that was planned
+    TimePoint published_at_{};  ///< when the last plan was sent; if in parts, the last one so far
+    Veterans veterans_;         ///< members of the last decided round planned here
 
-    LinkProbe probe_;
-    Latecomers latecomers_;
-    Exclusions exclusions_;
-    Complaints complaints_;
-    Veterans veterans_;  ///< members of the last decided round planned here
-    std::optional<wire::Plan> plan_;
-    std::set<PeerKey> reduced_;        ///< reducers that have averaged their chunks, this attempt
-    std::map<PeerKey, Digest> ready_;  ///< average digests of ready members, this attempt
-    std::map<PeerKey, TimePoint> ready_at_;  ///< when they were ready
-    /// Members to remove, and reducers to relieve, with the next amendment.
-    std::set<PeerKey> gone_, demoted_;
-    bool is_amend_due_ = false;
-    std::map<PeerKey, wire::Stalled> stalls_;  ///< complaints in this attempt
-    TimePoint judge_at_ = kNever;              ///< when the complaints are judged
-
-    wire::Propose proposal_;
-    TimePoint proposed_at_{};
-    std::optional<CommitRecord> record_;
-    std::map<PeerKey, Signature> votes_;
+    /// What the last check of the invariants has seen.
+    struct Seen {
+        Term term;
+        std::uint32_t attempt = 0;
+        std::size_t phase = 0;
+        std::size_t ready = 0;
+        std::size_t votes = 0;
+        Digest record;
+        TimePoint head_since{};
+    };
+    mutable Seen seen_;
 };
 
 }  // namespace dedloc::round

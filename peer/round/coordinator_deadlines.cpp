@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "peer/round/claims.hpp"
 #include "peer/round/coordinator.hpp"
 
 namespace dedloc::round {
@@ -27,79 +28,78 @@ constexpr Duration kGrace = std::chrono::seconds{2};
 
 /// A member that is doubted, or slow by its own claim, may never say that it is ready. Its
 /// contribution is in the averages of the others.
-bool Coordinator::is_awaited(const PeerKey& peer, const Seat& seat) const {
+bool Coordinator::is_awaited(const PlannedRound& round, const PeerKey& peer,
+                             const Seat& seat) const {
     if (seat.is_lost || seat.is_slow) return false;
-    return peer == self_ || !complaints_.is_doubted(account_of(peer)) || reduces(peer);
+    return !judge_.is_doubted(peer) || round.reduces(peer);
 }
 
 /// True once the member of this peer, whose average is proposed, most voters and all awaited
 /// members are ready.
-bool Coordinator::is_ready_at_all_but_lost() const {
-    return do_voters_agree() && std::ranges::all_of(seats_, [&](const auto& entry) {
-               return ready_.contains(entry.first) || !is_awaited(entry.first, entry.second);
-           });
-}
-
-/// Peers without a seat that could be called to a round of this step.
-std::size_t Coordinator::count_outside() const {
-    const auto waits = [&](const auto& entry) {
-        return !seats_.contains(entry.first) && is_called(entry.first, entry.second);
+bool Coordinator::is_ready_at_all_but_lost(const PlannedRound& round) const {
+    const auto is_settled = [&](const auto& entry) {
+        return round.attempt.ready.contains(entry.first) ||
+               !is_awaited(round, entry.first, entry.second);
     };
-    return static_cast<std::size_t>(std::ranges::count_if(links_.known(), waits));
+    return round.do_voters_agree(self_, voter_.head()) &&
+           std::ranges::all_of(round.seats, is_settled);
 }
 
 /// Once most voters and three quarters of the receivers have the average, the others get half as
 /// long again, and at least half as long again as the planner expects, if it knows any link. Before
 /// that, if as many peers wait outside the round as receivers lack the average, what the planner
 /// expects does not count: it may follow from the claim of a receiver.
-void Coordinator::hurry(TimePoint now) {
-    if (expected_ == Duration{} || !untold_.empty() || !do_voters_agree()) return;
+void Coordinator::hurry(TimePoint now, PlannedRound& round) {
+    if (expected_ == Duration{} || !round.delivery.untold.empty()) return;
+    if (!round.do_voters_agree(self_, voter_.head())) return;
     std::size_t receivers = 0;
     std::size_t ready = 0;
-    for (const auto& [peer, seat] : seats_) {
+    for (const auto& [peer, seat] : round.seats) {
         if (seat.is_lost || !seat.join->receives) continue;
         ++receivers;
-        ready += ready_.contains(peer) ? 1 : 0;
+        ready += round.attempt.ready.contains(peer) ? 1 : 0;
     }
     if (4 * ready < 3 * receivers) {
-        const TimePoint given = std::max(published_at_ + kAlwaysGiven, now + kGrace);
-        if (given < deadline_ && receivers - ready <= count_outside()) deadline_ = given;
+        const TimePoint given = std::max(published_at_ + kNeverSlow, now + kGrace);
+        if (given >= round.deadline) return;
+        const std::size_t outside = participation_.count_outside(now, step_, round.seats);
+        if (receivers - ready <= outside) round.deadline = given;
         return;
     }
     const Duration taken = std::max(now - published_at_, expected_);
     const TimePoint last = published_at_ + taken + std::max(kGrace, taken / 2);
-    deadline_ = std::min(deadline_, std::max(last, now + kGrace));
+    round.deadline = std::min(round.deadline, std::max(last, now + kGrace));
 }
 
 /// All awaited members are ready. A member whose link was lost for the third time in a short while
 /// is excluded, unless its contribution is in the average or the links of most members were lost:
 /// then the link that fails is ours. Each key counts by itself, since of many devices of one user
 /// some are always switched off.
-void Coordinator::judge_hung_up(Outbox& out) {
-    const bool is_ours = hung_up_.size() >= seats_.size();
-    for (const HungUp& lost : std::exchange(hung_up_, {})) {
-        if (is_ours || wire::index_of(*plan_, lost.peer) < plan_->members.size()) continue;
-        const auto delay = complaints_.was_late(Exclusions::account_of(lost.peer, 0), lost.waited);
-        if (delay) {
-            exclude(lost.peer, lost.account, "hangs up during rounds again and again", out, *delay);
+void Coordinator::judge_hung_up(TimePoint now, PlannedRound& round, Outbox& out) {
+    const bool is_ours = round.hung_up.size() >= round.seats.size();
+    for (const HungUp& lost : std::exchange(round.hung_up, {})) {
+        const bool is_in = wire::index_of(round.plan, lost.peer) < round.plan.members.size();
+        if (is_ours || is_in) continue;
+        const auto sum =
+            judge_.complaints().on_late(Exclusions::account_of(lost.peer, 0), lost.waited);
+        if (sum) {
+            judge_.exclude(now, lost.peer, lost.account, "hangs up during rounds again and again",
+                           out, delay(round, *sum));
         }
     }
 }
 
-void Coordinator::time_out(TimePoint now, Outbox& out) {
-    deadline_ = kNever;
-    if (phase_ == Phase::kCalled) return join_overdue(now, out);
-    if (phase_ != Phase::kPlanned) return;
-    if (ready_.contains(self_)) {
-        for (auto& [peer, seat] : seats_) {
-            if (ready_.contains(peer) || !is_awaited(peer, seat)) continue;
+void Coordinator::time_out(TimePoint now, PlannedRound& round, Outbox& out) {
+    if (round.attempt.ready.contains(self_)) {
+        for (auto& [peer, seat] : round.seats) {
+            if (round.attempt.ready.contains(peer) || !is_awaited(round, peer, seat)) continue;
             out.note(peer.brief() + " is late: not waited for");
-            ++disturbances_;
-            if (complaints_.was_late(account_of(peer))) {
+            participation_.disturb(1);
+            if (judge_.complaints().on_late(judge_.account_of(peer))) {
                 out.accuse(peer, peer.brief() + " is late again and again");
-                charge(peer, Complaints::kBelieved);
+                hearing(now, round, out).charge(peer, Complaints::kBelieved);
             }
-            seat.is_lost = is_amend_due_ = true;
+            seat.is_lost = round.is_amend_due = true;
         }
     } else {
         // Others may have finished it, or say so. What counts is what is missing here. If that is
@@ -107,17 +107,20 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
         // the reason why averages are; a reducer that has not averaged its part misses others too.
         auto [late, reducers] = own_.missing();
         const std::size_t all = late.empty() ? reducers.size() : late.size();
-        const bool is_ours = 2 * all >= seats_.size() || expected_ == Duration{};
+        const bool is_ours = 2 * all >= round.seats.size() || expected_ == Duration{};
         if (late.empty()) {
-            std::erase_if(reducers, [&](const PeerKey& peer) { return !reduced_.contains(peer); });
+            std::erase_if(reducers, [&](const PeerKey& peer) {
+                return !round.attempt.reduced.contains(peer);
+            });
             late = std::move(reducers);
         }
-        if (late.empty() || is_ours) return cancel("it was not finished here in time", out);
-        disturbances_ += late.size();
-        for (const PeerKey& peer : late) drop(peer, "has not sent in time", out);
-        is_amend_due_ = true;
+        if (late.empty() || is_ours) return cancel(now, "it was not finished here in time", out);
+        participation_.disturb(late.size());
+        for (const PeerKey& peer : late)
+            hearing(now, round, out).drop(peer, "has not sent in time");
+        round.is_amend_due = true;
     }
-    deadline_ = now + config_.rules.round_timeout;
+    round.deadline = now + config_.rules.round_timeout;
 }
 
 }  // namespace dedloc::round

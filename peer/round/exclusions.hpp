@@ -56,7 +56,7 @@ class Exclusions {
         return found != records_.end() && now < found->second.ends;
     }
     /// The account took part in a round that is decided.
-    void served(const Account& account) {
+    void on_decision(const Account& account) {
         const auto found = records_.find(account);
         if (found == records_.end() || ++found->second.good_rounds < kGoodRounds) return;
         found->second.good_rounds = 0;

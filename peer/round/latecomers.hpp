@@ -37,10 +37,10 @@ class Latecomers {
     static constexpr StepIndex kMaxPause{64};
 
     /// The round whose members computed on this state is decided.
-    void decided(const Digest& state) { former_ = {state, former_[0]}; }
+    void on_decision(const Digest& state) { former_ = {state, former_[0]}; }
     /// True while the Call should wait for a peer that holds one of the last two states given to
-    /// decided(): at most `timeout` for each step that it is behind, from the first call of this
-    /// function with this head on. Requires that the target batch is reached.
+    /// on_decision(): at most `timeout` for each step that it is behind, from the first call of
+    /// this function with this head on. Requires that the target batch is reached.
     /// `ignored`: peers that are not waited for.      Cost  O(links)
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const membership::Links& links,
                                Duration timeout, const std::set<PeerKey>& ignored = {});

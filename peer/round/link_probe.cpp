@@ -27,7 +27,7 @@ bool is_a_twentieth_more(Bandwidth now, Bandwidth before) {
 
 }  // namespace
 
-std::optional<ProbedLink> LinkProbe::next(const std::map<PeerKey, Seat>& seats) {
+std::optional<ProbedLink> LinkProbe::next(const Seats& seats) {
     settle(seats);
     if (pause_ > 0) return {};
     if (tried_.size() >= kMaxTried) tried_.clear();
@@ -55,20 +55,20 @@ std::optional<ProbedLink> LinkProbe::next(const std::map<PeerKey, Seat>& seats) 
     return ProbedLink{*probe_, is_likely ? kLikelyPercent : kUnlikelyPercent};
 }
 
-void LinkProbe::planned(bool is_probed) {
+void LinkProbe::on_plan(bool is_probed) {
     is_probed_ = is_probed && probe_;
     is_decided_ = false;
     if (probe_ && !is_probed) tried_.insert(*probe_);
 }
 
-void LinkProbe::decided(Duration took) {
+void LinkProbe::on_decision(Duration took) {
     if (pause_ > 0) --pause_;
     is_decided_ = true;
     took_ = took;
 }
 
 /// What has the last probe found?
-void LinkProbe::settle(const std::map<PeerKey, Seat>& seats) {
+void LinkProbe::settle(const Seats& seats) {
     const auto probe = std::exchange(probe_, {});
     found_.reset();
     if (!std::exchange(is_probed_, false)) return;

@@ -22,12 +22,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "peer/planning/request.hpp"
 #include "peer/round/plan_maker.hpp"
+#include "peer/round/seat.hpp"
 
 namespace dedloc::round {
 
@@ -40,16 +40,16 @@ class LinkProbe {
     static constexpr std::uint32_t kMaxPause = 512;
 
     /// The link to probe in a round of these seats, all of which have joined; nothing: none.
-    std::optional<ProbedLink> next(const std::map<PeerKey, Seat>& seats);
+    std::optional<ProbedLink> next(const Seats& seats);
     /// The round is planned: with the probe, or without it as it would not shorten the round.
-    void planned(bool is_probed);
+    void on_plan(bool is_probed);
     /// A round is decided. `took`: time since its plan was sent.
-    void decided(Duration took);
+    void on_decision(Duration took);
 
   private:
     static constexpr std::size_t kMaxTried = 4'096;
 
-    void settle(const std::map<PeerKey, Seat>& seats);
+    void settle(const Seats& seats);
 
     std::optional<PeerKey> probe_;  ///< the last one that next() has returned
     planning::LinkSpeed before_;    ///< what the peer claimed then

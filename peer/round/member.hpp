@@ -21,7 +21,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -35,8 +34,10 @@
 #include "peer/config.hpp"
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
-#include "peer/round/codec.hpp"
+#include "peer/round/held_contribution.hpp"
+#include "peer/round/member_phases.hpp"
 #include "peer/round/reduction.hpp"
+#include "peer/round/sum.hpp"
 
 namespace dedloc::round {
 
@@ -61,52 +62,54 @@ class Member {
           self_(self),
           voter_(voter),
           workers_(workers),
-          contribution_id_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())),
-          feedback_(config.rules.codec) {}
+          held_(config.rules.codec,
+                static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())) {}
 
     /// False for a report that tells nothing: of the state that is held already, or of one before
     /// the update that is under way. A trainer that begins with a state reports it whenever it is
     /// ready, and may have been given the same one by then.
     bool awaits(const event::StateReached& event) const {
-        if (phase_ == Phase::kApplying) return event.step == step_.next();
+        if (phase() == Phase::kApplying) return event.step == step_.next();
         return !holds_state_ || event.step != step_ || event.digest != digest_;
     }
     /// The trainer has a new state: applied, loaded or fetched. Requires awaits().
-    void state_reached(const event::StateReached& event, Outbox& out);
+    void on_state(const event::StateReached& event, Outbox& out);
     /// The trainer's samples and speed.
-    void progressed(const event::Progressed& event, Outbox& out);
+    void on_progress(const event::Progressed& event, Outbox& out);
     /// The trainer has frozen its contribution: joins if there is a call.
-    void frozen(const event::ContributionFrozen& event, Outbox& out);
+    void on_frozen(const event::ContributionFrozen& event, Outbox& out);
 
     /// Handlers of the coordinator's messages. The caller has checked that the sender coordinates
     /// the term. A Call: freezes, or joins again with the contribution that is frozen already.
-    void called(StepIndex step, const wire::Call& call, Outbox& out);
+    void on_call(StepIndex step, const wire::Call& call, Outbox& out);
     /// An Assignment: how to take part in the rounds of its term.
-    void assigned(const wire::Assignment& assignment, Outbox& out);
+    void on_assignment(const wire::Assignment& assignment, Outbox& out);
     /// This term is the newest one known: an assignment of an earlier one is void.
     void follow_term(const Term& term, Outbox& out) {
         const bool is_void = assignment_.term != term;
-        if (is_void && assignment_.attendance != Attendance::kEveryRound) assigned({term}, out);
+        if (is_void && assignment_.attendance != Attendance::kEveryRound)
+            on_assignment({term}, out);
     }
     /// True if it is not called for now, so that it need not follow the rounds.
     bool is_resting() const { return assignment_.attendance == Attendance::kRest; }
     /// There is no coordinator, and the swarm has computed the target batch: freezes.
     void hold(Outbox& out);
     /// A Plan: follows it, unless it is old or does not count our contribution.
-    void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
-    /// A PlanChange: the plan that it makes of the newest one here, for planned(). Nothing if it is
+    void on_plan(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
+    /// A PlanChange: the plan that it makes of the newest one here, for on_plan(). Nothing if it is
     /// old, or if its base is not here: then the whole plan is asked for, once.
-    std::optional<wire::Plan> changed(StepIndex step, const wire::PlanChange& change, Outbox& out);
+    std::optional<wire::Plan> on_plan_change(StepIndex step, const wire::PlanChange& change,
+                                             Outbox& out);
     /// A reducer's query for slices that it has freed.
-    void send_again(const PeerKey& from, StepIndex step, const wire::SliceQuery& query);
+    void on_slice_query(const PeerKey& from, StepIndex step, const wire::SliceQuery& query);
     /// True for a plan of this round that is newer than any seen before.
     bool is_news(StepIndex step, const wire::Plan& plan) const;
     /// A Cancel: keeps the contribution for the next Call, or works on if it has no samples.
-    void cancelled(StepIndex step, Outbox& out);
+    void on_cancel(StepIndex step, Outbox& out);
     /// A Propose, at a voter: votes for the record if it is valid and the average is known here.
     /// `has_others`: a majority of the voters is here without the sender.
-    void proposed(TimePoint now, StepIndex step, const wire::Propose& propose, bool has_others,
-                  Outbox& out);
+    void on_propose(TimePoint now, StepIndex step, const wire::Propose& propose, bool has_others,
+                    Outbox& out);
     /// The coordinator whose proposal this voter does not vote for, because it does not know its
     /// average.
     struct Refusal {
@@ -120,10 +123,10 @@ class Member {
     const std::optional<Refusal>& refusal() const { return refusal_; }
 
     /// A chunk from another member; kept if its plan has not arrived yet.
-    void chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
-               Outbox& out);
+    void on_chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
+                  Outbox& out);
     /// The link to a peer has closed: all chunks are due to it again.
-    void link_lost(const PeerKey& peer);
+    void on_link_lost(const PeerKey& peer);
     /// Measured bandwidths for the next Join; nullopt: unknown.
     void set_bandwidth(std::optional<Bandwidth> upload, std::optional<Bandwidth> download) {
         upload_ = upload;
@@ -135,13 +138,13 @@ class Member {
     std::optional<CommitRecord> record_of(const wire::Commit& commit) const;
     /// The head's round is decided: applies the average if it is here, else goes idle until the
     /// state is fetched. Requires that the record extends the head.
-    void decided(const CommitRecord& record, const Certificate& certificate, Outbox& out);
+    void on_decision(const CommitRecord& record, const Certificate& certificate, Outbox& out);
     /// Applies the fetched average of a round that was decided without us. False if it does not
     /// follow the state here.
-    bool caught_up(const CommitRecord& record, SharedFloats average, Outbox& out);
+    bool on_average(const CommitRecord& record, SharedFloats average, Outbox& out);
 
     /// The state is not, or no longer, the swarm's, or this peer leaves: stops working on it.
-    void outdated(Outbox& out);
+    void give_up(Outbox& out);
     /// Goes back to work if the state is still the head's.
     void resume(Outbox& out);
     /// The run is paused, or goes on: the trainer stops after its micro-batch and keeps its sum,
@@ -160,9 +163,15 @@ class Member {
     }
     /// Computes some digests of average leaves that are already here, to shorten the round's end.
     /// False: none is left for now.
-    bool work_ahead() { return reduction_ && reduction_->work_ahead(); }
+    bool work_ahead() {
+        Reduction* const reduction = this->reduction();
+        return reduction != nullptr && reduction->work_ahead();
+    }
     /// Elements of the present round's average that are digested.
-    std::uint64_t digested() const { return reduction_ ? reduction_->digested() : 0; }
+    std::uint64_t digested() const {
+        const Reduction* const reduction = this->reduction();
+        return reduction != nullptr ? reduction->digested() : 0;
+    }
     /// The run is over: no more work.
     void finish(Outbox& out);
 
@@ -176,48 +185,49 @@ class Member {
     /// empty frame if none is due.
     template <class Seal>
     Frame next_frame(TimePoint now, const PeerKey& to, wire::LinkKind link, Seal&& seal) {
-        if (!reduction_) return {};
-        const auto due = reduction_->next(to);
+        Reduction* const reduction = this->reduction();
+        if (reduction == nullptr) return {};
+        const auto due = reduction->next(to);
         if (!due) return {};
         last_sent_ = now;
-        if (due->phase == wire::Phase::kScatter) return seal(step_, reduction_->body(*due));
+        if (due->phase == wire::Phase::kScatter) return seal(step_, reduction->body(*due));
         // All receivers get the same averages: each is encoded once for each kind of link.
-        const std::tuple name{reduction_->sum_id(), due->chunk, link};
-        const auto known = sealed_.find(name);
-        if (known != sealed_.end()) return known->second;
-        if (sealed_.size() >= kSealedFrames) sealed_.erase(sealed_.begin());
-        return sealed_.emplace(name, seal(step_, reduction_->body(*due))).first->second;
+        auto& sealed = round_->sealed;
+        const std::tuple name{reduction->sum_id(), due->chunk, link};
+        const auto known = sealed.find(name);
+        if (known != sealed.end()) return known->second;
+        if (sealed.size() >= kSealedFrames) sealed.erase(sealed.begin());
+        return sealed.emplace(name, seal(step_, reduction->body(*due))).first->second;
     }
     /// True if there are chunks to send to this peer, now or when pacing allows it.
-    bool has_next(const PeerKey& to) const { return reduction_ && reduction_->has_next(to); }
+    bool has_next(const PeerKey& to) const {
+        const Reduction* const reduction = this->reduction();
+        return reduction != nullptr && reduction->has_next(to);
+    }
     /// Reducers whose next chunk pacing held back and now allows, once each.
-    std::vector<PeerKey> take_released() {
-        return reduction_ ? reduction_->take_released() : std::vector<PeerKey>{};
-    }
+    std::vector<PeerKey> take_released();
     /// Ends pacing until the next plan.
-    void release_all() {
-        if (reduction_) reduction_->release_all();
-        has_more_ = true;
-    }
+    void release_all();
     /// Limit, in bytes, of chunks in the queue of one link.
     std::uint64_t window_bytes() const;
     /// True if any chunk of this round is still to be sent.
-    bool has_due_chunks() const { return reduction_ && reduction_->has_due_chunks(); }
+    bool has_due_chunks() const {
+        const Reduction* const reduction = this->reduction();
+        return reduction != nullptr && reduction->has_due_chunks();
+    }
     /// True once after new chunks have become due, possibly for every peer.
     bool take_has_more() { return std::exchange(has_more_, false); }
     /// Peers whose windows have opened, once each.
-    std::vector<PeerKey> take_opened() {
-        return reduction_ ? reduction_->take_opened() : std::vector<PeerKey>{};
-    }
+    std::vector<PeerKey> take_opened();
 
     std::optional<Bandwidth> upload() const { return upload_; }
     std::optional<Bandwidth> download() const { return download_; }
 
     /// The phase that the member is in.
-    Phase phase() const { return phase_; }
+    Phase phase() const { return static_cast<Phase>(phase_.index()); }
     /// True if the trainer has the head's state and is not about to change it.
     bool has_state() const {
-        return config_.receives && phase_ != Phase::kIdle && phase_ != Phase::kApplying;
+        return config_.receives && phase() != Phase::kIdle && phase() != Phase::kApplying;
     }
     /// What the round waits for here; both are empty if it waits for nothing.
     struct Missing {
@@ -229,14 +239,15 @@ class Member {
     bool is_sent_by(TimePoint now, const PeerKey& peer) const;
     /// When the slices of this peer's contribution for this member's part had come, or would have
     /// if its window had not kept it from sending them; nothing: none has come in this round.
-    std::optional<TimePoint> heard_contribution(const PeerKey& peer) const;
+    std::optional<TimePoint> heard_contribution(const PeerKey& peer) const {
+        return round_ ? round_->arrivals.contribution(peer, reduction()) : std::nullopt;
+    }
     /// When this peer's last chunk of an average came in this round; nothing: none has come.
     std::optional<TimePoint> heard_average(const PeerKey& peer) const {
-        const auto found = last_average_.find(peer);
-        return found == last_average_.end() ? std::nullopt : std::optional{found->second};
+        return round_ ? round_->arrivals.average(peer) : std::nullopt;
     }
     /// True from the Call, or hold(), until the decision or the Cancel.
-    bool is_in_round() const { return phase_ >= Phase::kFreezing && phase_ <= Phase::kReady; }
+    bool is_in_round() const { return phase() >= Phase::kFreezing && phase() <= Phase::kReady; }
     /// True while the trainer finishes a micro-batch whose samples would be lost if another state
     /// were loaded now.
     bool is_handing_over() const { return is_handing_over_; }
@@ -250,15 +261,18 @@ class Member {
     double samples_per_second() const { return is_paused_ ? 0 : samples_per_second_; }
     /// The plan that is followed; null: none.
     const wire::Plan* plan() const {
-        return reduction_ && reduction_->is_following() ? &reduction_->plan() : nullptr;
+        const Reduction* const reduction = this->reduction();
+        return reduction != nullptr && reduction->is_following() ? &reduction->plan() : nullptr;
     }
     /// The newest plan seen in this round, also one that this peer is not in; null: none.
-    const wire::Plan* last_plan() const { return has_plan_ ? &plan_ : nullptr; }
+    const wire::Plan* last_plan() const {
+        return round_ && round_->plan ? &*round_->plan : nullptr;
+    }
     /// Rounding error that the next contribution makes up for (Feedback); null: none.
-    SharedFloats residual() const { return feedback_.residual(); }
+    SharedFloats residual() const { return held_.residual(); }
     /// The average of this record, until its round is decided; null if it is not here.
     SharedFloats average_of(const CommitRecord& record) const;
-    /// Fails a DEDLOC_CHECK if the state contradicts itself.
+    /// Fails a DEDLOC_CHECK if the state contradicts itself, or what the last check has seen.
     void check_invariants() const;
 
   private:
@@ -267,31 +281,34 @@ class Member {
     void work(Outbox& out);
     void compute(Outbox& out);
     void overlap(Outbox& out);
-    void freeze(Outbox& out);
+    void freeze(const Term& term, Outbox& out);
     void drop_sum(Outbox& out);
     bool is_sum_too_old() const;
     bool keeps_samples() const {
         return assignment_.attendance == Attendance::kSomeRounds ||
                assignment_.attendance == Attendance::kWhenDone;
     }
-    bool holds_contribution() const { return frozen_.contribution().samples > Samples{0}; }
     std::string turn() const;
     void hold_when_done(Outbox& out);
     void keep_samples(Outbox& out);
     bool wait_with_contribution(Outbox& out);
-    void drop_contribution();
     void forget_round();
-    void forget_attempts();
-    bool settle(const CommitRecord& record);
+    void forget_attempts() { round_.reset(); }
     bool knows_average_of(const CommitRecord& record, bool is_inherited, bool has_others) const;
     void fall_behind(Outbox& out);
-    void join(Outbox& out);
-    void begin_reduction();
+    void join(const Term& term, Outbox& out);
+    MemberRound& this_round() { return round_ ? *round_ : round_.emplace(); }
+    Reduction& begin_reduction();
+    const Reduction* reduction() const {
+        return round_ && round_->reduction ? &*round_->reduction : nullptr;
+    }
+    Reduction* reduction() { return round_ && round_->reduction ? &*round_->reduction : nullptr; }
+    bool has_plan(const Term& term, std::uint32_t attempt) const;
+    bool counts_us(const wire::Plan& plan) const;
     void check_progress(Outbox& out);
     TimePoint release_at() const;
     void report_refused(Outbox& out);
-    void note_slice(TimePoint now, const PeerKey& from);
-    void complain(TimePoint now, Outbox& out);
+    void complain(TimePoint now, Reducing& reducing, Outbox& out);
     Duration stall_timeout_of(std::uint32_t part) const;
     TimePoint latest_end() const;
 
@@ -299,7 +316,8 @@ class Member {
     const PeerKey self_;
     membership::Voter& voter_;
     const kernels::Workers& workers_;
-    Phase phase_ = Phase::kIdle;
+    MemberPhase phase_;
+    std::optional<MemberRound> round_;  ///< nothing: no plan or chunk of the round is here
     bool is_finished_ = false;
     bool is_paused_ = false;
     bool holds_state_ = false;  ///< the trainer has the state `step_`, current or not
@@ -307,53 +325,26 @@ class Member {
     Digest digest_;
     Samples samples_;  ///< in the sum while working, in a round in the frozen contribution
     double samples_per_second_ = 0;
-    bool has_sum_ = false;             ///< the trainer has a sum that is not frozen
-    StepIndex sum_began_at_;           ///< the state of that sum's first samples
-    Samples ahead_;                    ///< its samples, while the member is not working
-    wire::Assignment assignment_;      ///< the last one, or the default
-    bool is_handing_over_ = false;     ///< behind, and Freeze is not answered yet
-    bool is_offered_ = false;          ///< a Join has named the frozen contribution, and no
-                                       ///< decision of that round is known
-    StepIndex contribution_began_at_;  ///< the state of the frozen contribution's first samples
+    Sum sum_;
+    HeldContribution held_;
+    wire::Assignment assignment_;   ///< the last one, or the default
+    bool is_handing_over_ = false;  ///< behind, and Freeze is not answered yet
     std::optional<Bandwidth> upload_;
     std::optional<Bandwidth> download_;
 
-    Term term_;  ///< term of the last Call or Plan; zero: none, or held without a coordinator
-    /// Counts up from a random start, so that chunks sent before a restart do not match.
-    std::uint32_t contribution_id_;
-    Encoder frozen_;
-    Feedback feedback_;
-    std::optional<Reduction> reduction_;
     std::shared_ptr<FloatVector> spare_;  ///< buffer of an old average, for the next one
-    wire::Plan plan_;                     ///< newest plan of this round, also one without us
-    bool has_plan_ = false;
     std::optional<Refusal> refusal_;
     std::pair<Term, std::uint32_t> asked_for_;  ///< term and attempt of the last PlanQuery
-    bool has_told_reduced_ = false;
-    struct Average {
-        SharedFloats values;  ///< null: none
-        Digest digest;
-        std::uint64_t sum_id = 0;
-        Term term;  ///< term of the first plan under which it was complete
-    };
-    Average average_;  ///< the newest complete average
-    /// The average before it, of an earlier term. That term's coordinator may have voted for it
-    /// and told no peer yet. When it comes back it proposes that record, and members need it then.
-    Average former_;
-    /// The slices of a contributor's first window: later ones may have to wait for other peers.
-    struct FirstSlices {
-        std::uint32_t count = 0;
-        TimePoint last;  ///< when the last of them came
-    };
-    TimePoint planned_at_{};                       ///< when the present plan arrived
-    std::vector<std::uint32_t> told_refused_;      ///< refused senders reported in this attempt
-    std::map<PeerKey, TimePoint> last_placed_;     ///< when each peer last placed a chunk
-    std::map<PeerKey, FirstSlices> first_slices_;  ///< each contributor's
-    std::map<PeerKey, TimePoint> last_average_;    ///< when each last sent a chunk of an average
-    TimePoint stall_at_ = kNever;                  ///< next look for missing members
-    TimePoint last_sent_{};                        ///< when we last sent a chunk
+    TimePoint last_sent_{};                     ///< when we last sent a chunk
     bool has_more_ = false;
-    std::map<std::tuple<std::uint64_t, std::uint32_t, wire::LinkKind>, Frame> sealed_;
+
+    /// What the last check of the invariants has seen.
+    struct Seen {
+        bool has_contribution = false;
+        std::uint32_t contribution = 0;
+        Samples samples;
+    };
+    mutable Seen seen_;
 };
 
 /// The record of a round: its plan, its average and the state that the contributions were computed

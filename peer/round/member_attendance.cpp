@@ -53,7 +53,7 @@ std::string Member::turn() const {
     return {};
 }
 
-void Member::assigned(const wire::Assignment& assignment, Outbox& out) {
+void Member::on_assignment(const wire::Assignment& assignment, Outbox& out) {
     if (config_.role != Role::kTrainer || !config_.receives) return;
     const wire::Assignment former = std::exchange(assignment_, assignment);
     const bool is_same = former.attendance == assignment.attendance &&
@@ -63,24 +63,25 @@ void Member::assigned(const wire::Assignment& assignment, Outbox& out) {
     out.note(turn());
     if (is_sum_too_old()) {
         drop_sum(out);
-        if (phase_ == Phase::kWorking) samples_ = Samples{0};
+        if (phase() == Phase::kWorking) samples_ = Samples{0};
     }
     switch (assignment.attendance) {
         case Attendance::kEveryRound:
         case Attendance::kSomeRounds:
         case Attendance::kWhenDone:
-            if (phase_ == Phase::kWorking) compute(out);
+            if (phase() == Phase::kWorking) compute(out);
             return;
         case Attendance::kReduceOnly:
             // What has been computed counts for the next round.
-            if (has_sum_) out.act(action::Overlap{.step = step_, .most = Samples{0}});
+            if (sum_.is_begun()) out.act(action::Overlap{.step = step_, .most = Samples{0}});
             return;
         case Attendance::kRest:
-            if (has_sum_) drop_sum(out);
-            if (phase_ == Phase::kWorking) samples_ = Samples{0};
+            if (sum_.is_begun()) drop_sum(out);
+            if (phase() == Phase::kWorking) samples_ = Samples{0};
             // A contribution without a call would wait for nothing.
-            if (phase_ == Phase::kFrozen && term_ == Term{}) {
-                drop_contribution();
+            if (const auto* const frozen = std::get_if<Frozen>(&phase_);
+                frozen != nullptr && frozen->term == Term{}) {
+                held_.drop();
                 work(out);
             }
             return;
@@ -89,7 +90,7 @@ void Member::assigned(const wire::Assignment& assignment, Outbox& out) {
 
 /// The trainer stops by itself after one micro-batch, so that no Call ever waits for it.
 void Member::hold_when_done(Outbox& out) {
-    if (phase_ != Phase::kWorking) return;
+    if (phase() != Phase::kWorking) return;
     if (samples_ > Samples{0}) return hold(out);
     out.act(action::Overlap{.step = step_, .most = Samples{1}});
 }
@@ -97,44 +98,48 @@ void Member::hold_when_done(Outbox& out) {
 /// A round was decided without this peer. The trainer finishes its micro-batch, if there is one. If
 /// it computes a micro-batch at a time it freezes that, so that it outlives a state that is loaded.
 void Member::keep_samples(Outbox& out) {
-    const bool freezes = has_sum_ && assignment_.attendance == Attendance::kWhenDone &&
-                         !holds_contribution() && !is_handing_over_;
-    if (phase_ == Phase::kWorking) ahead_ = samples_;
-    if (phase_ == Phase::kFreezing) {
+    const bool freezes = sum_.is_begun() && assignment_.attendance == Attendance::kWhenDone &&
+                         !held_.is_held() && !is_handing_over_;
+    if (phase() == Phase::kWorking) sum_.keep(samples_);
+    if (phase() == Phase::kFreezing) {
         is_handing_over_ = true;
     } else if (freezes) {
-        freeze(out);
+        freeze({}, out);
         is_handing_over_ = true;
-        ahead_ = Samples{0};
-    } else if (has_sum_) {
+        sum_.keep(Samples{0});
+    } else if (sum_.is_begun()) {
         out.act(action::Overlap{.step = step_, .most = Samples{0}});
     }
     forget_round();
-    phase_ = Phase::kIdle;
+    phase_ = Idle{};
 }
 
 /// Waits for a Call with a contribution that was computed on an earlier state. False: there is
 /// none, or it is too old.
 bool Member::wait_with_contribution(Outbox& out) {
-    if (!holds_contribution()) return false;
-    if (step_.value() > contribution_began_at_.value() + wire::kMaxStaleSteps) {
-        out.note(std::to_string(frozen_.contribution().samples.value()) +
-                 " samples are more than " + std::to_string(wire::kMaxStaleSteps) +
-                 " steps old: they do not count");
-        drop_contribution();
+    if (!held_.is_held()) return false;
+    const Samples samples = held_.contribution().samples;
+    if (held_.is_older_than(wire::kMaxStaleSteps, step_)) {
+        out.note(std::to_string(samples.value()) + " samples are more than " +
+                 std::to_string(wire::kMaxStaleSteps) + " steps old: they do not count");
+        held_.drop();
         return false;
     }
-    samples_ = frozen_.contribution().samples;
-    term_ = {};
-    phase_ = Phase::kFrozen;
+    samples_ = samples;
+    phase_ = Frozen{};
     return true;
 }
 
-/// The contribution is not settled: the swarm may still decide to count it.
-void Member::drop_contribution() {
-    if (holds_contribution()) feedback_.forget();
-    frozen_ = {};
-    is_offered_ = false;
+/// In a paused run the trainer keeps its sum and its state; which of its calls goes on with the sum
+/// depends on the phase.
+void Member::set_paused(bool is_paused, Outbox& out) {
+    if (std::exchange(is_paused_, is_paused) == is_paused) return;
+    if (!is_paused) {
+        // In the other phases the next call of work() continues the sum.
+        if (phase() == Phase::kWorking) compute(out);
+    } else if (sum_.is_begun()) {
+        out.act(action::Overlap{.step = step_, .most = Samples{0}});
+    }
 }
 
 }  // namespace dedloc::round

@@ -1,7 +1,6 @@
 // The records of rounds, which a voter votes for and members take from a Commit. A record follows
 // from the plan, so a peer that has the plan makes it itself and compares digests. A record that
 // was accepted in an earlier term comes with the message, because its plan may be unknown here.
-#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -40,21 +39,21 @@ bool Member::knows_average_of(const CommitRecord& record, bool is_inherited,
     return is_inherited && !has_others;
 }
 
-void Member::proposed(TimePoint now, StepIndex step, const wire::Propose& propose, bool has_others,
-                      Outbox& out) {
+void Member::on_propose(TimePoint now, StepIndex step, const wire::Propose& propose,
+                        bool has_others, Outbox& out) {
     if (step != voter_.head().step || !voter_.may_vote()) return;
-    const bool is_of_plan =
-        has_plan_ && plan_.term == propose.term && plan_.attempt == propose.attempt;
+    const bool is_of_plan = has_plan(propose.term, propose.attempt);
     // What members contributed and reduced follows from the plan. The coordinator's word is not
     // taken for it by a voter that has the plan.
     const bool is_inherited = propose.attempt == 0;
     auto record = propose.record;
     if (is_of_plan) {
-        record = round::record_of(plan_, propose.average, propose.previous_state, voter_.head());
+        record =
+            round::record_of(*last_plan(), propose.average, propose.previous_state, voter_.head());
     }
     if (!record || digest_of(*record) != propose.digest) return;
     // A coordinator that has inherited a record proposes it before it plans a round.
-    if (is_inherited && has_plan_ && plan_.term == propose.term) return;
+    if (is_inherited && last_plan() != nullptr && last_plan()->term == propose.term) return;
     // A voter votes for a new record only if it holds the state that the record names: a
     // coordinator with a damaged state gets no votes. A record accepted in an earlier term (attempt
     // 0) may be decided already, and its state is not judged again.
@@ -65,7 +64,7 @@ void Member::proposed(TimePoint now, StepIndex step, const wire::Propose& propos
         const bool is_known =
             refusal_ && refusal_->term == propose.term && refusal_->record == propose.digest;
         if (!is_known) refusal_ = {propose.term, step, propose.digest, now};
-        refusal_->is_other = is_of_plan && phase_ == Phase::kReady;
+        refusal_->is_other = is_of_plan && phase() == Phase::kReady;
         return;
     }
     refusal_.reset();
@@ -77,35 +76,12 @@ void Member::proposed(TimePoint now, StepIndex step, const wire::Propose& propos
 
 std::optional<CommitRecord> Member::record_of(const wire::Commit& commit) const {
     std::optional<CommitRecord> record = commit.record;
-    const bool is_of_plan =
-        has_plan_ && plan_.term == commit.certificate.term && plan_.attempt == commit.attempt;
-    if (!record && is_of_plan) {
-        record = round::record_of(plan_, commit.average, commit.previous_state, voter_.head());
+    if (!record && has_plan(commit.certificate.term, commit.attempt)) {
+        record =
+            round::record_of(*last_plan(), commit.average, commit.previous_state, voter_.head());
     }
     if (record && digest_of(*record) != commit.digest) record.reset();
     return record;
-}
-
-// --- when contributions come --------------------------------------------------
-
-void Member::note_slice(TimePoint now, const PeerKey& from) {
-    FirstSlices& slices = first_slices_[from];
-    const std::uint32_t first = reduction_->first_chunks();
-    if (first > 0 && slices.count >= first) return;
-    ++slices.count;
-    slices.last = now;
-}
-
-std::optional<TimePoint> Member::heard_contribution(const PeerKey& peer) const {
-    const auto found = first_slices_.find(peer);
-    if (found == first_slices_.end()) return std::nullopt;
-    const FirstSlices& slices = found->second;
-    const std::uint32_t first = reduction_ ? reduction_->first_chunks() : 0;
-    const bool is_whole = first == 0 || slices.count < first || slices.last < planned_at_;
-    if (is_whole) return slices.last;
-    const double parts = static_cast<double>(reduction_->part_chunks()) / first;
-    const std::chrono::duration<double> took = slices.last - planned_at_;
-    return planned_at_ + std::chrono::duration_cast<Duration>(took * parts);
 }
 
 }  // namespace dedloc::round

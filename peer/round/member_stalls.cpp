@@ -23,60 +23,64 @@ constexpr int kSlowness = 4;
 /// A part's chunks are spread over the whole round, so a small part has long pauses between them.
 /// How long they are is not known if the plan was made without knowing any link.
 Duration Member::stall_timeout_of(std::uint32_t part) const {
-    if (plan_.expected == Duration{}) return kSlowness * config_.rules.stall_timeout;
-    const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan_, part), 1);
-    return config_.rules.stall_timeout + kSlowness * plan_.expected / chunks;
+    const wire::Plan& plan = *round_->plan;
+    if (plan.expected == Duration{}) return kSlowness * config_.rules.stall_timeout;
+    const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan, part), 1);
+    return config_.rules.stall_timeout + kSlowness * plan.expected / chunks;
 }
 
 /// When the round is too long, if the planner knows any link.
 TimePoint Member::latest_end() const {
-    if (plan_.expected == Duration{}) return kNever;
-    return planned_at_ + config_.rules.longest_round(plan_.expected);
+    const Duration expected = round_->plan->expected;
+    if (expected == Duration{}) return kNever;
+    return round_->arrivals.planned_at() + config_.rules.longest_round(expected);
 }
 
-void Member::complain(TimePoint now, Outbox& out) {
-    stall_at_ = now + kBetweenComplaints;
+void Member::complain(TimePoint now, Reducing& reducing, Outbox& out) {
+    reducing.stall_at = now + kBetweenComplaints;
+    const wire::Plan& plan = *round_->plan;
+    const ArrivalTimes& arrivals = round_->arrivals;
     const bool is_too_long = now >= latest_end();
-    const std::uint32_t own = wire::index_of(plan_, self_);
+    const std::uint32_t own = wire::index_of(plan, self_);
     const auto late_of = [&](const std::vector<std::uint32_t>& missing, wire::Phase phase) {
         std::vector<std::uint32_t> late;
         for (const std::uint32_t k : missing) {
-            const auto placed = last_placed_.find(plan_.members[k].peer);
+            const auto placed = arrivals.last_placed(plan.members[k].peer);
             const TimePoint since =
-                placed == last_placed_.end() ? planned_at_ : std::max(planned_at_, placed->second);
+                std::max(arrivals.planned_at(), placed.value_or(arrivals.planned_at()));
             const std::uint32_t part = phase == wire::Phase::kScatter ? own : k;
             if (is_too_long || now >= since + stall_timeout_of(part)) late.push_back(k);
         }
         return late;
     };
     wire::Stalled stalled{
-        .term = plan_.term,
-        .attempt = plan_.attempt,
-        .senders =
-            late_of(is_too_long ? reduction_->slowest_senders() : reduction_->missing_senders(),
-                    wire::Phase::kScatter),
-        .reducers = late_of(reduction_->missing_reducers(), wire::Phase::kGather)};
+        .term = plan.term,
+        .attempt = plan.attempt,
+        .senders = late_of(is_too_long ? round_->reduction->slowest_senders()
+                                       : round_->reduction->missing_senders(),
+                           wire::Phase::kScatter),
+        .reducers = late_of(round_->reduction->missing_reducers(), wire::Phase::kGather)};
     if (stalled.senders.empty() && stalled.reducers.empty()) return;
-    out.send(term_.coordinator, step_, std::move(stalled));
+    out.send(reducing.term.coordinator, step_, std::move(stalled));
 }
 
 /// True as well for one from which nothing is due here.
 bool Member::is_sent_by(TimePoint now, const PeerKey& peer) const {
     if (!missing().senders.contains(peer)) return true;
-    const Duration stall = stall_timeout_of(wire::index_of(plan_, self_));
-    const auto placed = last_placed_.find(peer);
-    return placed != last_placed_.end() && placed->second >= planned_at_ &&
-           now < std::min(placed->second + stall, latest_end());
+    const Duration stall = stall_timeout_of(wire::index_of(*round_->plan, self_));
+    const auto placed = round_->arrivals.last_placed(peer);
+    return placed && *placed >= round_->arrivals.planned_at() &&
+           now < std::min(*placed + stall, latest_end());
 }
 
 Member::Missing Member::missing() const {
     Missing missing;
-    if (phase_ != Phase::kReducing) return missing;
-    for (const std::uint32_t k : reduction_->slowest_senders()) {
-        missing.senders.insert(plan_.members[k].peer);
+    if (phase() != Phase::kReducing) return missing;
+    for (const std::uint32_t k : round_->reduction->slowest_senders()) {
+        missing.senders.insert(round_->plan->members[k].peer);
     }
-    for (const std::uint32_t k : reduction_->missing_reducers()) {
-        missing.reducers.insert(plan_.members[k].peer);
+    for (const std::uint32_t k : round_->reduction->missing_reducers()) {
+        missing.reducers.insert(round_->plan->members[k].peer);
     }
     return missing;
 }

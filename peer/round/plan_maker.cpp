@@ -10,7 +10,6 @@
 
 #include "peer/base/check.hpp"
 #include "peer/planning/planner.hpp"
-#include "peer/round/relays.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::round {
@@ -32,7 +31,7 @@ bool is_v6(const Seat& seat) {
 
 /// Whether all seats have links over IPv6, or are the coordinator's. Only then may a peer that is
 /// known at an IPv6 address reduce, since the others may have IPv4 only.
-bool are_all_v6(const std::map<PeerKey, Seat>& seats) {
+bool are_all_v6(const Seats& seats) {
     return std::all_of(seats.begin(), seats.end(), [](const auto& entry) {
         return entry.second.endpoint.host.empty() || is_v6(entry.second);
     });
@@ -55,7 +54,7 @@ planning::PlanRequest request_for(const RoundRules& rules) {
             .latency = kLatency};
 }
 
-void name_reducers(wire::Plan& plan, const std::map<PeerKey, Seat>& seats) {
+void name_reducers(wire::Plan& plan, const Seats& seats) {
     plan.reducers.clear();
     std::set<std::uint32_t> named;
     for (const wire::ChunkRange& range : plan.ranges) named.insert(range.member.value());
@@ -144,11 +143,10 @@ Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer) {
             .received = (own->receives ? rest : 0) + contributors * bytes(part)};
 }
 
-std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
-                                      std::uint32_t attempt, const UpdateScalars& scalars,
-                                      const std::map<PeerKey, Seat>& seats,
-                                      const Veterans& veterans,
-                                      const std::optional<ProbedLink>& probed) {
+std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std::uint32_t attempt,
+                                 const UpdateScalars& scalars, const Seats& seats,
+                                 const Veterans& veterans,
+                                 const std::optional<ProbedLink>& probed) {
     wire::Plan plan{.term = term,
                     .attempt = attempt,
                     .elements = rules.elements,
@@ -190,14 +188,13 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
     const bool is_known =
         std::any_of(request.members.begin(), request.members.end(),
                     [](const planning::Member& m) { return m.upload || m.download; });
-    return PlannedRound{.plan = std::move(plan),
-                        .expected = is_known ? forecast.round : Duration{},
-                        .is_probed = ranges.has_value()};
+    return NewPlan{.plan = std::move(plan),
+                   .expected = is_known ? forecast.round : Duration{},
+                   .is_probed = ranges.has_value()};
 }
 
 std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,
-                                     const std::map<PeerKey, Seat>& seats,
-                                     const std::set<PeerKey>& gone,
+                                     const Seats& seats, const std::set<PeerKey>& gone,
                                      const std::set<PeerKey>& demoted, const Veterans& veterans) {
     wire::Plan amended = plan;
     ++amended.attempt;
@@ -220,7 +217,7 @@ std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& 
     amended.ranges = std::move(ranges).value();
     remove_members(amended, gone);
     if (!has_samples(amended)) return {};
-    std::map<PeerKey, Seat> rest = seats;
+    Seats rest = seats;
     for (const PeerKey& peer : gone) rest.erase(peer);
     name_reducers(amended, rest);
     amended.relays = choose_relays(amended, rest, veterans);

@@ -3,26 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "peer/config.hpp"
+#include "peer/round/relays.hpp"
+#include "peer/round/seat.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::round {
-
-/// A peer called to a round.
-struct Seat {
-    std::optional<wire::Join> join;  ///< its answer; none: not joined yet
-    Endpoint endpoint;               ///< port 0: cannot be dialled, so it reduces nothing
-    std::uint64_t user = 0;          ///< BOINC user of its ticket; 0: no ticket
-    bool is_lost = false;            ///< lost or too late since the plan was made
-    bool is_slow = false;            ///< its link is too slow to wait for, by its own claim
-    bool may_reduce = true;          ///< false: does not reach all other members, or is doubted
-};
-
-struct Veterans;
 
 /// A link that a plan asks for more than has been seen of it (round/link_probe.hpp).
 struct ProbedLink {
@@ -31,7 +20,7 @@ struct ProbedLink {
 };
 
 /// A new plan and how long it should take.
-struct PlannedRound {
+struct NewPlan {
     wire::Plan plan;         ///< ready to be sent
     Duration expected{};     ///< time of scatter and gather by the claims; 0: no speed is known
     bool is_probed = false;  ///< a peer is planned with more than it claims
@@ -49,18 +38,16 @@ Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
 /// The first plan of a round. Nothing if no member has samples or none can be dialled. The
 /// link of `probed` is planned with that bandwidth if a faster link would shorten the round.
 /// Requires that every seat has joined.
-std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
-                                      std::uint32_t attempt, const UpdateScalars& scalars,
-                                      const std::map<PeerKey, Seat>& seats,
-                                      const Veterans& veterans,
-                                      const std::optional<ProbedLink>& probed = {});
+std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std::uint32_t attempt,
+                                 const UpdateScalars& scalars, const Seats& seats,
+                                 const Veterans& veterans,
+                                 const std::optional<ProbedLink>& probed = {});
 
 /// The next attempt: the plan without the members `gone`, and without a part for reducers in
 /// `demoted`. Every chunk whose reducer remains stays where it is. Nothing if no reducer or no
 /// samples remain.
 std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,
-                                     const std::map<PeerKey, Seat>& seats,
-                                     const std::set<PeerKey>& gone,
+                                     const Seats& seats, const std::set<PeerKey>& gone,
                                      const std::set<PeerKey>& demoted, const Veterans& veterans);
 
 }  // namespace dedloc::round

@@ -24,7 +24,7 @@ constexpr Bandwidth kUnknownLink{1'000'000};
 constexpr std::size_t kEndpointBytes = 40;
 
 /// Possible relays, fastest upload first.
-std::vector<std::uint32_t> candidates(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
+std::vector<std::uint32_t> candidates(const wire::Plan& plan, const Seats& seats,
                                       const Veterans& veterans) {
     std::vector<std::uint32_t> fastest;
     for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
@@ -59,8 +59,7 @@ double upload_of(const Seat& seat) {
     return static_cast<double>(seat.join->upload.value_or(kUnknownLink).value());
 }
 
-std::vector<std::uint32_t> choose_relays(const wire::Plan& plan,
-                                         const std::map<PeerKey, Seat>& seats,
+std::vector<std::uint32_t> choose_relays(const wire::Plan& plan, const Seats& seats,
                                          const Veterans& veterans) {
     const std::size_t members = plan.members.size();
     const auto coordinator = seats.find(plan.term.coordinator);
@@ -97,8 +96,8 @@ std::vector<PeerKey> charges_of(const wire::Plan& plan, const PeerKey& relay) {
     return charges;
 }
 
-std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all,
-                                const std::map<PeerKey, Seat>& seats, const Veterans& veterans) {
+std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all, const Seats& seats,
+                                const Veterans& veterans) {
     for (const std::uint32_t k : plan.relays) {
         const PeerKey& relay = plan.members[k].peer;
         const auto seat = seats.find(relay);

@@ -8,11 +8,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <vector>
 
-#include "peer/round/plan_maker.hpp"
+#include "peer/round/seat.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::round {
@@ -36,8 +35,7 @@ double upload_of(const Seat& seat);
 ///
 /// Requires  every member has a seat that has joined
 /// Cost      O(members)
-std::vector<std::uint32_t> choose_relays(const wire::Plan& plan,
-                                         const std::map<PeerKey, Seat>& seats,
+std::vector<std::uint32_t> choose_relays(const wire::Plan& plan, const Seats& seats,
                                          const Veterans& veterans);
 
 /// The members that this relay of the plan serves; none if the peer is no relay. Every member but
@@ -46,7 +44,7 @@ std::vector<PeerKey> charges_of(const wire::Plan& plan, const PeerKey& relay);
 
 /// The peers among `all` that the coordinator sends to itself: relays, peers that are not in the
 /// plan or were not in the last one, and members whose relay is lost.
-std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all,
-                                const std::map<PeerKey, Seat>& seats, const Veterans& veterans);
+std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all, const Seats& seats,
+                                const Veterans& veterans);
 
 }  // namespace dedloc::round

@@ -25,11 +25,11 @@ std::optional<Bandwidth> lower(std::optional<Bandwidth> claim, double seen) {
 
 }  // namespace
 
-void SeenLinks::was_slow_to_send(const PeerKey& peer, std::uint64_t bytes, Duration time) {
+void SeenLinks::on_slow_send(const PeerKey& peer, std::uint64_t bytes, Duration time) {
     if (Seen* seen = doubt(peer)) seen->upload = rate_of(bytes, time);
 }
 
-void SeenLinks::was_slow_to_receive(const PeerKey& peer, std::uint64_t bytes, Duration time) {
+void SeenLinks::on_slow_receive(const PeerKey& peer, std::uint64_t bytes, Duration time) {
     if (Seen* seen = doubt(peer)) seen->download = rate_of(bytes, time);
 }
 
@@ -45,7 +45,7 @@ std::optional<Bandwidth> SeenLinks::download_of(const PeerKey& peer,
     return found == seen_.end() ? claim : lower(claim, found->second.download);
 }
 
-void SeenLinks::decided() {
+void SeenLinks::on_decision() {
     for (auto& [peer, seen] : seen_) {
         if (--seen.left > 0) continue;
         seen.left = seen.length;

@@ -5,8 +5,8 @@
 // counts twice, then four times, and so on, so that a link that has become faster is used again. If
 // the peer is seen to be slow again, the rounds between are doubled.
 //
-// Liars     What is seen is what the coordinator itself has received, and when (see
-//           Coordinator::judge_links). A reducer that withholds averages from another member, or
+// Liars     What is seen is what the coordinator itself has received, and when
+//           (late_links.hpp). A reducer that withholds averages from another member, or
 //           takes its chunks slowly, can make that one look slow. So only one peer at a time may be
 //           moved out of rounds for what was seen, and plans only give such a peer a smaller part.
 #pragma once
@@ -27,16 +27,16 @@ class SeenLinks {
     static constexpr std::uint32_t kRounds = 8;
 
     /// The peer has sent `bytes` in `time` and delayed the round.
-    void was_slow_to_send(const PeerKey& peer, std::uint64_t bytes, Duration time);
+    void on_slow_send(const PeerKey& peer, std::uint64_t bytes, Duration time);
     /// The peer has received `bytes` in `time` and delayed the round.
-    void was_slow_to_receive(const PeerKey& peer, std::uint64_t bytes, Duration time);
+    void on_slow_receive(const PeerKey& peer, std::uint64_t bytes, Duration time);
     /// What a peer claims, or what was seen if that is less.
     std::optional<Bandwidth> upload_of(const PeerKey& peer, std::optional<Bandwidth> claim) const;
     std::optional<Bandwidth> download_of(const PeerKey& peer, std::optional<Bandwidth> claim) const;
     /// Whether the peer may be moved out of rounds for what was seen: one at a time.
     bool may_leave(const PeerKey& peer) const { return judged_ == peer; }
     /// A round is decided.
-    void decided();
+    void on_decision();
     /// The peer is measured anew: what it claims counts.
     void forget(const PeerKey& peer);
 

@@ -7,7 +7,7 @@
 
 namespace dedloc::round {
 
-void Settlement::decided(TimePoint now, const CommitRecord& record, Outbox& out) {
+void Settlement::on_decision(TimePoint now, const CommitRecord& record, Outbox& out) {
     if (step_) settle(out);
     generation_ = record.generation;
     step_ = record.step.next();
@@ -17,7 +17,7 @@ void Settlement::decided(TimePoint now, const CommitRecord& record, Outbox& out)
     deadline_ = now + config_.rules.join_timeout;
 }
 
-void Settlement::reported(const PeerKey& from, StepIndex step, const Digest& state) {
+void Settlement::on_report(const PeerKey& from, StepIndex step, const Digest& state) {
     if (!step_ || step != *step_) return;
     // Our own state counts even if we were not a member of the round.
     if (waiting_.erase(from) != 0 || from == self_) states_.emplace(from, state);

@@ -20,11 +20,11 @@ class Settlement {
 
     /// A round is decided: settles the round before, if it has not settled yet, and starts to count
     /// for this one.
-    void decided(TimePoint now, const CommitRecord& record, Outbox& out);
+    void on_decision(TimePoint now, const CommitRecord& record, Outbox& out);
     /// A member's heartbeat, or our own state.
-    void reported(const PeerKey& from, StepIndex step, const Digest& state);
+    void on_report(const PeerKey& from, StepIndex step, const Digest& state);
     /// The peer is not linked any more: its report is not waited for.
-    void lost(const PeerKey& peer) { waiting_.erase(peer); }
+    void on_link_lost(const PeerKey& peer) { waiting_.erase(peer); }
     /// Settles when all members have reported, or join_timeout after the decision, but not before
     /// our own state is known.
     void advance(TimePoint now, Outbox& out);

@@ -15,7 +15,7 @@ void SpeedTrial::reset() {
     predicted_ = 0;
 }
 
-void SpeedTrial::decided(double samples, double seconds, bool is_disturbed) {
+void SpeedTrial::on_decision(double samples, double seconds, bool is_disturbed) {
     if (is_disturbed) {
         quiet_ = 0;
         disturbed_ += is_under_way_ ? 1 : 0;

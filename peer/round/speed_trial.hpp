@@ -50,7 +50,7 @@ class SpeedTrial {
     /// The model's samples per second for the present turns; 0: none. Counts for the next rounds.
     void expect(double samples_per_second) { predicted_ = samples_per_second; }
     /// A round was decided that counts `samples` and took `seconds` from the round before.
-    void decided(double samples, double seconds, bool is_disturbed);
+    void on_decision(double samples, double seconds, bool is_disturbed);
     /// Whether trainers may lose the turn of every round at this step.
     bool may_choose(StepIndex step) const;
     /// Whether a choice is on trial.

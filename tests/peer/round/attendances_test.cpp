@@ -45,13 +45,13 @@ struct AttendanceBench {
         for (std::uint8_t n = 0; n <= kLast; ++n) {
             const bool is_last = n == kLast;
             if (is_last && !is_last_in) continue;
-            attendances.joined(key(n), step, now, is_last ? last_waits : 100ms, Samples{30}, 3s);
+            attendances.on_join(key(n), step, now, is_last ? last_waits : 100ms, Samples{30}, 3s);
         }
         step = step.next();
         now += 1s;
-        attendances.decided(Samples{is_last_in ? 270u : 240u},
-                            4s + (is_last_in ? last_waits + last_costs : without_costs),
-                            is_disturbed);
+        attendances.on_decision(Samples{is_last_in ? 270u : 240u},
+                                4s + (is_last_in ? last_waits + last_costs : without_costs),
+                                is_disturbed);
         for (const auto& change : attendances.choose(now, step, fleet)) changes.push_back(change);
     }
 
@@ -135,12 +135,12 @@ TEST_CASE("a trainer that claims a fast link and delays a round rests, until it 
     bench.settle(100ms);
     CHECK(bench.turn() == Attendance::kEveryRound);
     SECTION("by sending") {
-        bench.attendances.links().was_slow_to_send(AttendanceBench::key(AttendanceBench::kLast),
-                                                   2'360'000, 4s);
+        bench.attendances.links().on_slow_send(AttendanceBench::key(AttendanceBench::kLast),
+                                               2'360'000, 4s);
     }
     SECTION("by receiving") {
-        bench.attendances.links().was_slow_to_receive(AttendanceBench::key(AttendanceBench::kLast),
-                                                      2'360'000, 4s);
+        bench.attendances.links().on_slow_receive(AttendanceBench::key(AttendanceBench::kLast),
+                                                  2'360'000, 4s);
     }
     bench.play(100ms);
     CHECK(bench.turn() != Attendance::kEveryRound);
@@ -216,8 +216,8 @@ TEST_CASE("a choice is taken back when links fail during its trial", "[round]") 
 TEST_CASE("a trainer whose trouble has ended is in every round a few rounds later", "[round]") {
     AttendanceBench bench;
     bench.settle(100ms);
-    bench.attendances.links().was_slow_to_send(AttendanceBench::key(AttendanceBench::kLast),
-                                               2'360'000, 4s);
+    bench.attendances.links().on_slow_send(AttendanceBench::key(AttendanceBench::kLast), 2'360'000,
+                                           4s);
     bench.play(100ms);
     REQUIRE(bench.turn() == Attendance::kRest);
     std::uint64_t rounds = 0;
@@ -252,8 +252,8 @@ TEST_CASE("a reducer that is slow to some members keeps one of them out of round
     std::size_t most = 0;
     for (int k = 0; k < 60; ++k) {
         const auto victim = static_cast<std::uint8_t>(k % 8);
-        bench.attendances.links().was_slow_to_receive(AttendanceBench::key(victim), 2'360'000, 4s);
-        bench.attendances.links().was_slow_to_send(AttendanceBench::key(victim), 2'360'000, 4s);
+        bench.attendances.links().on_slow_receive(AttendanceBench::key(victim), 2'360'000, 4s);
+        bench.attendances.links().on_slow_send(AttendanceBench::key(victim), 2'360'000, 4s);
         bench.play(100ms);
         std::size_t out = 0;
         for (const FleetMember& one : bench.fleet) {
@@ -279,26 +279,26 @@ TEST_CASE("a Call waits as long as the trainer's own micro-batches need, and not
     CHECK(bench.attendances.join_limit(peer, 1s) == 10s);
     CHECK(bench.attendances.join_limit(peer, 40s) == 40s);
     CHECK(bench.attendances.join_limit(peer, 400s) == bench.rules.join_timeout);
-    bench.attendances.joined(peer, bench.step, bench.now, 20s, Samples{5}, 40s);
-    bench.attendances.decided(Samples{5}, 60s, false);
+    bench.attendances.on_join(peer, bench.step, bench.now, 20s, Samples{5}, 40s);
+    bench.attendances.on_decision(Samples{5}, 60s, false);
     CHECK(bench.attendances.join_limit(peer, 1s) == 40s);
-    bench.attendances.joined(AttendanceBench::key(1), bench.step, bench.now, 100ms, Samples{5},
-                             40s);
-    bench.attendances.decided(Samples{5}, 60s, false);
+    bench.attendances.on_join(AttendanceBench::key(1), bench.step, bench.now, 100ms, Samples{5},
+                              40s);
+    bench.attendances.on_decision(Samples{5}, 60s, false);
     CHECK(bench.attendances.join_limit(AttendanceBench::key(1), 400s) == 10s);
 }
 
 TEST_CASE("a trainer that never joins makes the others wait once", "[round]") {
     AttendanceBench bench;
     const PeerKey liar = AttendanceBench::key(AttendanceBench::kLast);
-    CHECK(bench.attendances.missed(liar, bench.step, bench.now, 60s));
+    CHECK(bench.attendances.on_no_join(liar, bench.step, bench.now, 60s));
     CHECK(bench.turn() == Attendance::kWhenDone);
     CHECK_FALSE(
         bench.attendances.is_called(liar, AttendanceBench::heartbeat(false, 50), bench.step));
     // It claims to hold a contribution, is called and does not join: it has ignored the Call.
     CHECK(bench.attendances.is_called(liar, AttendanceBench::heartbeat(true, 50), bench.step));
     CHECK(bench.attendances.join_limit(liar, 400s) == 750ms);
-    CHECK_FALSE(bench.attendances.missed(liar, bench.step, bench.now, 750ms));
+    CHECK_FALSE(bench.attendances.on_no_join(liar, bench.step, bench.now, 750ms));
 }
 
 TEST_CASE(
@@ -314,8 +314,8 @@ TEST_CASE(
         is_measured = false;
     }
     const TimePoint since = bench.now;
-    REQUIRE(bench.attendances.missed(AttendanceBench::key(AttendanceBench::kLast), bench.step,
-                                     bench.now, 10s));
+    REQUIRE(bench.attendances.on_no_join(AttendanceBench::key(AttendanceBench::kLast), bench.step,
+                                         bench.now, 10s));
     std::uint64_t rounds = 0;
     for (; bench.turn() == Attendance::kWhenDone && rounds < Attendances::kAsk; ++rounds) {
         bench.now += 20s;  // six times as long as with it
@@ -330,5 +330,5 @@ TEST_CASE("without the choice every trainer is in every round", "[round]") {
     bench.rules.chooses_trainers = false;
     for (int k = 0; k < 10; ++k) bench.play(20s);
     CHECK(bench.changes.empty());
-    CHECK_FALSE(bench.attendances.missed(AttendanceBench::key(0), bench.step, bench.now, 60s));
+    CHECK_FALSE(bench.attendances.on_no_join(AttendanceBench::key(0), bench.step, bench.now, 60s));
 }

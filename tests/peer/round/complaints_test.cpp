@@ -17,7 +17,7 @@ Account account(std::uint64_t user) {
 }
 
 void decide(Complaints& complaints, std::uint32_t rounds) {
-    for (std::uint32_t i = 0; i < rounds; ++i) complaints.decided();
+    for (std::uint32_t i = 0; i < rounds; ++i) complaints.on_decision();
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ TEST_CASE("an account is doubted after two charges, and each is forgiven later t
     for (int i = 0; i < 5; ++i) {
         decide(complaints, rounds - 1);
         CHECK(complaints.is_doubted(account(1)));
-        complaints.decided();
+        complaints.on_decision();
         CHECK_FALSE(complaints.is_doubted(account(1)));
         complaints.charge(account(1));
         CHECK(complaints.is_doubted(account(1)));
@@ -48,16 +48,16 @@ TEST_CASE("an account is doubted after two charges, and each is forgiven later t
 TEST_CASE("an account that is late now and then is no liar", "[round]") {
     Complaints complaints;
     for (int i = 0; i < 5; ++i) {
-        CHECK_FALSE(complaints.was_late(account(1)));
-        CHECK_FALSE(complaints.was_late(account(1)));
-        CHECK_FALSE(complaints.was_late(account(2)));
+        CHECK_FALSE(complaints.on_late(account(1)));
+        CHECK_FALSE(complaints.on_late(account(1)));
+        CHECK_FALSE(complaints.on_late(account(2)));
         decide(complaints, Complaints::kLateRounds + 1);
     }
     for (int i = 0; i < 3; ++i) {
-        CHECK(complaints.was_late(account(1)).has_value() == (i == 2));
+        CHECK(complaints.on_late(account(1)).has_value() == (i == 2));
         decide(complaints, Complaints::kLateRounds);
     }
-    CHECK_FALSE(complaints.was_late(account(1)));
+    CHECK_FALSE(complaints.on_late(account(1)));
 }
 
 TEST_CASE("a pair is tried again after some rounds, and after twice as many the next time",
@@ -70,7 +70,7 @@ TEST_CASE("a pair is tried again after some rounds, and after twice as many the 
         CHECK(complaints.are_apart(account(1), account(2)));
         CHECK(complaints.are_apart(account(2), account(1)));
         CHECK_FALSE(complaints.are_apart(account(1), account(3)));
-        complaints.decided();
+        complaints.on_decision();
         CHECK_FALSE(complaints.are_apart(account(1), account(2)));
         rounds *= 2;
     }
@@ -81,7 +81,7 @@ TEST_CASE("what is remembered of complaints is bounded, and the newest is kept",
     for (std::uint64_t user = 1; user <= 10'000; ++user) {
         complaints.charge(account(user));
         complaints.part(account(user), account(user + 1));
-        complaints.decided();
+        complaints.on_decision();
     }
     complaints.charge(account(10'000));
     CHECK(complaints.is_doubted(account(10'000)));

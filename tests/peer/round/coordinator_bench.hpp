@@ -42,8 +42,8 @@ class CoordinatorBench {
           election(config, key.public_key(), links, voter, Random{7}),
           member(config, key.public_key(), voter, workers),
           coordinator(config, key.public_key(), links, voter, election, member) {
-        member.state_reached({.step = step(), .digest = {}}, out);
-        coordinator.head_changed(now, true, nullptr);
+        member.on_state({.step = step(), .digest = {}}, out);
+        coordinator.on_head(now, true, nullptr);
         for (std::uint8_t n = 2; n <= voters; ++n) {
             hear(introduce(n), 0);
         }
@@ -115,7 +115,7 @@ class CoordinatorBench {
         heartbeat.may_vote = voter.is_voter(end.peer());
         Actions actions;
         (void)links.receive(now, end.says(1, step(), heartbeat), actions);
-        coordinator.reported(now, end.peer(), step(), heartbeat.samples, 0);
+        coordinator.on_report(now, end.peer(), step(), heartbeat.samples, 0);
     }
     OtherEnd& end(std::uint8_t n) { return *ends_.at(n); }
     /// Its last link closes.
@@ -124,7 +124,7 @@ class CoordinatorBench {
         const auto lost = links.closed(now, {.link = end(n).link}, actions);
         REQUIRE(lost);
         election.count_again();
-        coordinator.lost(now, *lost, out);
+        coordinator.on_link_lost(now, *lost, out);
     }
     void join(const PeerKey& peer, std::uint64_t samples) {
         wire::Join join;
@@ -133,19 +133,19 @@ class CoordinatorBench {
         join.samples = Samples{samples};
         join.upload = upload;
         join.download = kBandwidth;
-        coordinator.joined(now, peer, step(), join, out);
+        coordinator.on_join(now, peer, step(), join, out);
         advance();
     }
     void be_ready(const PeerKey& peer, const Digest& average = {}) {
-        coordinator.ready(now, peer, step(),
-                          {.term = term(), .attempt = attempt(), .average = average});
+        coordinator.on_ready(now, peer, step(),
+                             {.term = term(), .attempt = attempt(), .average = average});
         advance();
     }
     void stall(const PeerKey& witness, const wire::Stalled& stalled) {
         wire::Stalled complaint = stalled;
         complaint.term = term();
         complaint.attempt = attempt();
-        coordinator.stalled(now, witness, step(), complaint, out);
+        coordinator.on_complaint(now, witness, step(), complaint, out);
         advance();
     }
     std::optional<Decision> accept(std::uint8_t n, const Digest& record) {
@@ -154,8 +154,8 @@ class CoordinatorBench {
     }
     std::optional<Decision> accept(const PeerKey& peer, const Digest& record,
                                    const Signature& signature) {
-        return coordinator.accepted(peer, step(),
-                                    {.term = term(), .digest = record, .signature = signature});
+        return coordinator.on_accept(peer, step(),
+                                     {.term = term(), .digest = record, .signature = signature});
     }
 
     // --- time ------------------------------------------------------------------
@@ -171,7 +171,7 @@ class CoordinatorBench {
     }
     /// Calls, has all join with so many samples each, and returns the plan.
     wire::Plan plan(std::uint64_t samples) {
-        coordinator.reported(now, self(), step(), Samples{96}, 0);
+        coordinator.on_report(now, self(), step(), Samples{96}, 0);
         advance(1s);
         const auto calls = sent<wire::Call>();
         REQUIRE(calls.size() == 1);
@@ -230,7 +230,7 @@ class CoordinatorBench {
             }
         }
         REQUIRE(election.is_leading());
-        coordinator.head_changed(now, true, nullptr);
+        coordinator.on_head(now, true, nullptr);
         advance();
         out = {};
     }

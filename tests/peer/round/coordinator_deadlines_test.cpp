@@ -16,14 +16,14 @@ const Duration kTimeout = RoundRules{}.coordinator_timeout(1ms);
 /// A bench whose members claim what bandwidth they like.
 struct LinksBench : CoordinatorBench {
     void join(const PeerKey& peer, std::optional<Bandwidth> link) {
-        coordinator.joined(now, peer, step(),
-                           {.term = term(),
-                            .contribution_id = 1,
-                            .samples = Samples{8},
-                            .state = {},
-                            .upload = link,
-                            .download = link},
-                           out);
+        coordinator.on_join(now, peer, step(),
+                            {.term = term(),
+                             .contribution_id = 1,
+                             .samples = Samples{8},
+                             .state = {},
+                             .upload = link,
+                             .download = link},
+                            out);
         advance();
     }
 };

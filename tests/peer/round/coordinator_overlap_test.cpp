@@ -16,8 +16,8 @@ struct OverlapBench : CoordinatorBench {
     void decide() {
         const CommitRecord record = record_of(last_plan, {}, {}, voter.head());
         voter.append(record);
-        member.state_reached({.step = step(), .digest = {}}, out);
-        coordinator.head_changed(now, true, &record);
+        member.on_state({.step = step(), .digest = {}}, out);
+        coordinator.on_head(now, true, &record);
         out = {};
     }
 };
@@ -62,7 +62,7 @@ TEST_CASE("with overlap samples count that can have been computed since the stat
     bench.advance(9s);
     bench.decide();
     for (std::uint8_t n = 11; n <= 12; ++n) bench.hear(bench.end(n), 0);
-    bench.coordinator.reported(bench.now, bench.self(), bench.step(), Samples{9'600}, 0);
+    bench.coordinator.on_report(bench.now, bench.self(), bench.step(), Samples{9'600}, 0);
     bench.advance(1s);
     REQUIRE(bench.said<wire::Call>().size() == 1);
     bench.join(bench.self(), 8);

@@ -117,7 +117,7 @@ TEST_CASE("a peer that is called and does not join in time is left out, and not 
     CHECK(bench.said<wire::Plan>().size() == 1);
     bench.lose(11);  // without samples the round is off, and the next call is without the late one
     bench.hear(bench.introduce(11), 96);
-    bench.coordinator.reported(bench.now, bench.self(), bench.step(), Samples{96}, 0);
+    bench.coordinator.on_report(bench.now, bench.self(), bench.step(), Samples{96}, 0);
     bench.out = {};
     for (int second = 0; second < 3; ++second) bench.advance(1s);
     for (const auto& call : bench.sent<wire::Call>()) {
@@ -295,7 +295,7 @@ TEST_CASE("what was said of an earlier attempt counts for nothing", "[round]") {
     round.advance();
     REQUIRE(round.amended());
     for (const std::uint8_t n : Numbers{1, 11, 12}) {
-        round.coordinator.ready(
+        round.coordinator.on_ready(
             round.now, key_of(n), round.step(),
             {.term = round.term(), .attempt = round.first.attempt, .average = {}});
     }
@@ -312,8 +312,8 @@ TEST_CASE("a member that reduces nothing and has sent all of its pieces stays in
     const PeerKey outbound = bench.add(12, 0, {.port = 0});
     const wire::Plan plan = bench.plan(48);
     for (const PeerKey& peer : members_of(plan)) {
-        bench.coordinator.reduced(peer, bench.step(),
-                                  {.term = bench.term(), .attempt = plan.attempt});
+        bench.coordinator.on_reduced(peer, bench.step(),
+                                     {.term = bench.term(), .attempt = plan.attempt});
     }
     bench.lose(12);
     bench.advance();
@@ -399,7 +399,7 @@ TEST_CASE("claim 2: what a majority has accepted in a lower term is proposed bef
                               round.out);
     REQUIRE(round.election.is_leading());
     round.out = {};
-    round.coordinator.reported(round.now, round.self(), round.step(), Samples{500}, 0);
+    round.coordinator.on_report(round.now, round.self(), round.step(), Samples{500}, 0);
     round.advance(1ms);
     CHECK(round.said<wire::Call>().empty());
     REQUIRE(round.said<wire::Propose>().size() == 1);
@@ -422,7 +422,7 @@ TEST_CASE("a coordinator that is displaced amends and proposes nothing more", "[
     round.lose(12);
     round.advance();
     for (const PeerKey& peer : members_of(round.first)) {
-        round.coordinator.ready(
+        round.coordinator.on_ready(
             round.now, peer, round.step(),
             {.term = round.first.term, .attempt = round.first.attempt, .average = {}});
     }

@@ -37,7 +37,7 @@ const Digest kOther{{std::byte{7}}};
 TEST_CASE("a round is called with most voters, and planned if they have joined", "[round]") {
     VotersBench bench;
     const auto call = [&] {
-        bench.coordinator.reported(bench.now, bench.self(), bench.step(), Samples{96}, 0);
+        bench.coordinator.on_report(bench.now, bench.self(), bench.step(), Samples{96}, 0);
         bench.advance(1s);
         return bench.said<wire::Call>().size() == 1;
     };

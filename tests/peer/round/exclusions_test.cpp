@@ -60,7 +60,7 @@ TEST_CASE("decided rounds shorten the next exclusion, and an offence resets thei
           "[round]") {
     Exclusions exclusions;
     const auto serve = [&](std::uint32_t rounds) {
-        for (std::uint32_t k = 0; k < rounds; ++k) exclusions.served(key_account(1));
+        for (std::uint32_t k = 0; k < rounds; ++k) exclusions.on_decision(key_account(1));
     };
     const auto cost = [&] { return exclusions.exclude(key_account(1), kStart, kTurn) / kTurn; };
     CHECK(cost() == 1);
@@ -77,7 +77,7 @@ TEST_CASE("decided rounds shorten the next exclusion, and an offence resets thei
     serve(10 * Exclusions::kGoodRounds);
     CHECK_FALSE(exclusions.is_out(key_account(1), kStart + 10s));
     CHECK(cost() == 1);
-    exclusions.served(key_account(2));  // was never excluded
+    exclusions.on_decision(key_account(2));  // was never excluded
     CHECK(exclusions.exclude(key_account(2), kStart, kTurn) == kTurn);
 }
 
@@ -85,8 +85,8 @@ TEST_CASE("a decided round does not end a running exclusion", "[round]") {
     Exclusions exclusions;
     exclusions.exclude(key_account(1), kStart, kTurn);
     exclusions.exclude(key_account(1), kStart, kTurn);
-    exclusions.served(key_account(1));
-    exclusions.served(key_account(1));
+    exclusions.on_decision(key_account(1));
+    exclusions.on_decision(key_account(1));
     CHECK(exclusions.is_out(key_account(1), kStart + 2 * kTurn - 1ns));
 }
 

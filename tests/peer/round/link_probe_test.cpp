@@ -38,7 +38,7 @@ std::map<PeerKey, Seat> swarm() {
 /// A probe that has seen a round of 9 seconds.
 LinkProbe probe_after_a_round() {
     LinkProbe probe;
-    probe.decided(9s);
+    probe.on_decision(9s);
     return probe;
 }
 
@@ -46,8 +46,8 @@ LinkProbe probe_after_a_round() {
 std::optional<PeerKey> play(LinkProbe& probe, const std::map<PeerKey, Seat>& seats,
                             bool is_worth_it = true, Duration took = 9s) {
     const auto probed = probe.next(seats);
-    probe.planned(probed && is_worth_it);
-    probe.decided(took);
+    probe.on_plan(probed && is_worth_it);
+    probe.on_decision(took);
     return probed && is_worth_it ? std::optional{probed->peer} : std::nullopt;
 }
 
@@ -120,9 +120,9 @@ TEST_CASE("a home's link is asked for a fifth more, and for twice as much once t
     const auto percent_of_next = [&](LinkProbe& probe, const PeerKey& peer) {
         const auto probed = probe.next(seats);
         REQUIRE((probed && probed->peer == peer));
-        probe.planned(true);
+        probe.on_plan(true);
         took -= 1s;
-        probe.decided(took);
+        probe.on_decision(took);
         return probed->percent;
     };
     LinkProbe of_server = probe_after_a_round();
@@ -140,7 +140,7 @@ TEST_CASE("a probe in a cancelled round has found nothing", "[averaging]") {
     LinkProbe probe = probe_after_a_round();
     auto seats = swarm();
     REQUIRE(probe.next(seats)->peer == prober_key(9));
-    probe.planned(true);  // never decided
+    probe.on_plan(true);  // never decided
     seats[prober_key(9)] = seat_of(0, 3'000'000);
     CHECK(rounds_without(probe, seats) == LinkProbe::kFirstPause);
     // So has one whose peer has left.

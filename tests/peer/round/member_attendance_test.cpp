@@ -17,7 +17,7 @@ struct AttendingBench : TrainerBench {
         assign(attendance, every);
     }
     void assign(Attendance attendance, std::uint32_t every = 1) {
-        member.assigned({.term = term, .attendance = attendance, .every = every}, out);
+        member.on_assignment({.term = term, .attendance = attendance, .every = every}, out);
     }
     /// A round is decided without the member.
     void miss() { decide(plan(std::nullopt)); }
@@ -151,8 +151,8 @@ TEST_CASE("an assignment says why, once, and ends with its term", "[averaging]")
                                 .attendance = Attendance::kRest,
                                 .speed_with = 25.71,
                                 .speed_now = 70.8};
-    bench.member.assigned(rest, bench.out);
-    bench.member.assigned(rest, bench.out);
+    bench.member.on_assignment(rest, bench.out);
+    bench.member.on_assignment(rest, bench.out);
     const auto changes = bench.acted<action::TurnChanged>();
     REQUIRE(changes.size() == 1);
     CHECK(changes[0].why ==

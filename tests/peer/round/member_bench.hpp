@@ -24,10 +24,10 @@ struct MemberBench {
     }
     /// Brings the member to the head's state with a frozen sum of this number.
     void begin(float number) {
-        member.state_reached({.step = step(), .digest = {}}, out);
-        member.called(step(), {.term = term(1)}, out);
+        member.on_state({.step = step(), .digest = {}}, out);
+        member.on_call(step(), {.term = term(1)}, out);
         auto sum = std::make_shared<FloatVector>(kElements, number);
-        member.frozen(
+        member.on_frozen(
             {.step = step(), .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
             out);
         out.messages.clear();
@@ -50,7 +50,7 @@ struct MemberBench {
     }
     /// Its answer to a call.
     wire::Join join() {
-        member.called(step(), {.term = term(1)}, out);
+        member.on_call(step(), {.term = term(1)}, out);
         return std::get<wire::Join>(out.messages.back().body);
     }
     std::uint32_t contribution_id() { return join().contribution_id; }
@@ -80,15 +80,15 @@ struct MemberBench {
             {.member = PeerIndex{is_first ? 0U : 1U}, .first_chunk = 0, .last_chunk = 1}};
         return plan;
     }
-    void follow(const wire::Plan& plan) { member.planned(TimePoint{}, step(), plan, out); }
+    void follow(const wire::Plan& plan) { member.on_plan(TimePoint{}, step(), plan, out); }
     void receive_from_other(float number = 9.0F) {
-        member.chunk(TimePoint{}, other, step(),
-                     {.phase = wire::Phase::kScatter,
-                      .sum_id = 9,
-                      .chunk = 0,
-                      .chunk_elements = kElements,
-                      .elements = FloatVector(kElements, number)},
-                     out);
+        member.on_chunk(TimePoint{}, other, step(),
+                        {.phase = wire::Phase::kScatter,
+                         .sum_id = 9,
+                         .chunk = 0,
+                         .chunk_elements = kElements,
+                         .elements = FloatVector(kElements, number)},
+                        out);
     }
     /// All messages of one kind since the last call of this function; drops the others.
     template <class Body>
@@ -135,7 +135,7 @@ struct MemberBench {
     /// Decides the record of this plan. Returns the average that is applied, if any.
     SharedFloats decide(const wire::Plan& plan, const Digest& average) {
         out.actions.clear();
-        member.decided(record_of(plan, average, {}, voter.head()), {}, out);
+        member.on_decision(record_of(plan, average, {}, voter.head()), {}, out);
         for (const Action& action : out.actions) {
             if (const auto* apply = std::get_if<action::Apply>(&action)) return apply->average;
         }

@@ -163,12 +163,12 @@ TEST_CASE("with overlap a sum is dropped with the state that is replaced", "[ave
     SECTION("as damaged") {
         bench.call();
         bench.hand_over(20);
-        bench.member.outdated(bench.out);
+        bench.member.give_up(bench.out);
         CHECK(bench.acted<action::Pause>().size() == 1);
     }
     SECTION("by a suspension during an update") {
         bench.pass_round(20);
-        bench.member.outdated(bench.out);
+        bench.member.give_up(bench.out);
         CHECK(bench.acted<action::Pause>().size() == 1);
         bench.reach(1);
         CHECK(bench.member.samples() == Samples{0});

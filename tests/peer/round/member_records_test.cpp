@@ -11,7 +11,7 @@ namespace {
 
 struct VoterBench : MemberBench {
     void propose(const wire::Propose& propose, bool has_others = true) {
-        member.proposed({}, step(), propose, has_others, out);
+        member.on_propose({}, step(), propose, has_others, out);
     }
 };
 
@@ -56,7 +56,7 @@ TEST_CASE("a voter votes for the record of its plan and its own state", "[averag
     }
     SECTION("not on another step") {
         bench.out.messages.clear();
-        bench.member.proposed({}, bench.step().next(), propose, true, bench.out);
+        bench.member.on_propose({}, bench.step().next(), propose, true, bench.out);
         CHECK(bench.out.messages.empty());
     }
     SECTION("a record that may be decided already is signed with any state") {

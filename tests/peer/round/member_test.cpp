@@ -88,7 +88,7 @@ TEST_CASE("only a contribution that was averaged changes the residual", "[averag
         REQUIRE(*bench.member.residual() == FloatVector(kElements, rest));
     }
     SECTION("cancelled, and averaged by the next attempt") {
-        bench.member.cancelled(bench.step(), bench.out);
+        bench.member.on_cancel(bench.step(), bench.out);
         REQUIRE(*bench.member.residual() == owed);
         wire::Plan again = bench.plan(1, false);
         again.attempt = 2;
@@ -111,7 +111,7 @@ TEST_CASE("only a contribution that was averaged changes the residual", "[averag
         REQUIRE(bench.member.residual() == nullptr);
     }
     SECTION("left before a decision") {
-        bench.member.outdated(bench.out);
+        bench.member.give_up(bench.out);
         REQUIRE(bench.member.residual() == nullptr);
     }
 }
@@ -129,14 +129,14 @@ TEST_CASE("the loss sum of a diverged model is cut to what others accept", "[ave
                                   std::numeric_limits<double>::quiet_NaN()}) {
         MemberBench bench;
         bench.decide(bench.plan(1, false), {});
-        bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+        bench.member.on_state({.step = bench.step(), .digest = {}}, bench.out);
         bench.out = {};
-        bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+        bench.member.on_call(bench.step(), {.term = bench.term(1)}, bench.out);
         Contribution contribution{.samples = Samples{2},
                                   .loss_sum = loss_sum,
                                   .is_finite = true,
                                   .sum = std::make_shared<FloatVector>(kElements, 6.0F)};
-        bench.member.frozen({.step = bench.step(), .contribution = contribution}, bench.out);
+        bench.member.on_frozen({.step = bench.step(), .contribution = contribution}, bench.out);
         const auto joins = bench.said<wire::Join>();
         REQUIRE(joins.size() == 1);
         CHECK(joins[0].loss_sum == 2 * wire::kMaxMeanLoss);
@@ -146,30 +146,30 @@ TEST_CASE("the loss sum of a diverged model is cut to what others accept", "[ave
 TEST_CASE("a cancelled round leaves the contribution to the next call", "[averaging]") {
     MemberBench bench;
     bench.decide(bench.plan(1, false), {});
-    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    bench.member.on_state({.step = bench.step(), .digest = {}}, bench.out);
     bench.out = {};
-    bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+    bench.member.on_call(bench.step(), {.term = bench.term(1)}, bench.out);
     const auto freeze_with = [&](const Contribution& contribution) {
-        bench.member.frozen({.step = bench.step(), .contribution = contribution}, bench.out);
+        bench.member.on_frozen({.step = bench.step(), .contribution = contribution}, bench.out);
     };
     const auto sum = std::make_shared<FloatVector>(kElements, 6.0F);
     const Contribution some{.samples = Samples{2}, .loss_sum = 1, .is_finite = true, .sum = sum};
     SECTION("while the trainer finishes its micro-batch") {
-        bench.member.cancelled(bench.step(), bench.out);
+        bench.member.on_cancel(bench.step(), bench.out);
         freeze_with(some);
         CHECK(bench.said<wire::Join>().empty());
-        bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+        bench.member.on_call(bench.step(), {.term = bench.term(1)}, bench.out);
         REQUIRE(bench.said<wire::Join>().size() == 1);
         CHECK(bench.acted<action::Freeze>() == 1);
     }
     SECTION("once it is frozen") {
         freeze_with(some);
         const auto before = bench.said<wire::Join>();
-        bench.member.cancelled(bench.step(), bench.out);
+        bench.member.on_cancel(bench.step(), bench.out);
         CHECK(bench.member.phase() == Member::Phase::kFrozen);
         CHECK(bench.member.samples() == Samples{2});
         CHECK(bench.member.plan() == nullptr);
-        bench.member.called(bench.step(), {.term = bench.term(2)}, bench.out);
+        bench.member.on_call(bench.step(), {.term = bench.term(2)}, bench.out);
         const auto after = bench.said<wire::Join>();
         REQUIRE(before.size() == 1);
         REQUIRE(after.size() == 1);
@@ -180,9 +180,9 @@ TEST_CASE("a cancelled round leaves the contribution to the next call", "[averag
     }
     SECTION("and a member without samples works on") {
         freeze_with(nothing());
-        bench.member.cancelled(bench.step(), bench.out);
+        bench.member.on_cancel(bench.step(), bench.out);
         CHECK(bench.member.phase() == Member::Phase::kWorking);
-        bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+        bench.member.on_call(bench.step(), {.term = bench.term(1)}, bench.out);
         CHECK(bench.acted<action::Freeze>() == 2);
     }
 }
@@ -191,20 +191,20 @@ TEST_CASE("without a coordinator a member holds its contribution for the first c
           "[averaging]") {
     MemberBench bench;
     bench.decide(bench.plan(1, false), {});
-    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    bench.member.on_state({.step = bench.step(), .digest = {}}, bench.out);
     REQUIRE(bench.member.phase() == Member::Phase::kWorking);
     bench.out = {};
     bench.member.hold(bench.out);
     bench.member.hold(bench.out);
     CHECK(bench.acted<action::Freeze>() == 1);
     const auto sum = std::make_shared<FloatVector>(kElements, 6.0F);
-    bench.member.frozen(
+    bench.member.on_frozen(
         {.step = bench.step(), .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
         bench.out);
     CHECK(bench.out.messages.empty());  // there is no coordinator to join
     CHECK(bench.member.is_in_round());
     CHECK(bench.member.samples() == Samples{2});
-    bench.member.called(bench.step(), {.term = bench.term(4)}, bench.out);
+    bench.member.on_call(bench.step(), {.term = bench.term(4)}, bench.out);
     const auto joins = bench.said<wire::Join>();
     REQUIRE(joins.size() == 1);
     CHECK(joins[0].samples == Samples{2});
@@ -217,12 +217,12 @@ TEST_CASE("a call that arrives during a hold is answered once the contribution i
           "[averaging]") {
     MemberBench bench;
     bench.decide(bench.plan(1, false), {});
-    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    bench.member.on_state({.step = bench.step(), .digest = {}}, bench.out);
     bench.out = {};
     bench.member.hold(bench.out);
-    bench.member.called(bench.step(), {.term = bench.term(4)}, bench.out);
+    bench.member.on_call(bench.step(), {.term = bench.term(4)}, bench.out);
     CHECK(bench.out.messages.empty());
-    bench.member.frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
+    bench.member.on_frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
     REQUIRE(bench.said<wire::Join>().size() == 1);
     CHECK(bench.acted<action::Freeze>() == 1);
 }
@@ -234,9 +234,9 @@ TEST_CASE("a join carries the exponent of its contribution", "[averaging]") {
     MemberBench bench{Codec::kFp16};
     CHECK(bench.exponent() != 0);
     bench.decide(bench.plan(1, false), {});
-    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
-    bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
-    bench.member.frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
+    bench.member.on_state({.step = bench.step(), .digest = {}}, bench.out);
+    bench.member.on_call(bench.step(), {.term = bench.term(1)}, bench.out);
+    bench.member.on_frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
     CHECK(bench.exponent() == 0);  // an empty contribution
 }
 
@@ -284,13 +284,13 @@ TEST_CASE("chunks that are of no use do not put off a complaint", "[averaging]")
     TimePoint now{};
     while (bench.said<wire::Stalled>().empty()) {
         now += 1s;
-        bench.member.chunk(now, bench.other, bench.step(),
-                           {.phase = wire::Phase::kScatter,
-                            .sum_id = 1,
-                            .chunk = 0,
-                            .chunk_elements = kElements,
-                            .elements = FloatVector(kElements, 1.0F)},
-                           bench.out);
+        bench.member.on_chunk(now, bench.other, bench.step(),
+                              {.phase = wire::Phase::kScatter,
+                               .sum_id = 1,
+                               .chunk = 0,
+                               .chunk_elements = kElements,
+                               .elements = FloatVector(kElements, 1.0F)},
+                              bench.out);
         bench.member.advance(now, bench.out);
         REQUIRE(now <= TimePoint{} + 4 * bench.config.rules.stall_timeout);
     }

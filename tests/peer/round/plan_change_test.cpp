@@ -25,7 +25,7 @@ struct Large : CoordinatorBench {
         wire::Heartbeat heartbeat;
         heartbeat.term = term();
         heartbeat.attempt = attempt_held;
-        coordinator.heard(now, key_of(n), heartbeat, out);
+        coordinator.on_heartbeat(now, key_of(n), heartbeat, out);
     }
     /// The receivers of the only message of this kind.
     template <class Body>
@@ -42,7 +42,7 @@ struct SlowUplink : CoordinatorBench {
     explicit SlowUplink(Bandwidth uplink = Bandwidth{200'000}) {
         upload = uplink;
         for (std::uint8_t n = 11; n < 90; ++n) add(n, 0);
-        coordinator.reported(now, self(), step(), Samples{96}, 0);
+        coordinator.on_report(now, self(), step(), Samples{96}, 0);
         advance(1s);
         const auto calls = sent<wire::Call>();
         REQUIRE(calls.size() == 1);
@@ -143,7 +143,7 @@ TEST_CASE("a plan is amended once members have had time to tell that they hold i
         wire::Heartbeat heartbeat;
         heartbeat.term = round.term();
         heartbeat.attempt = first.attempt;
-        round.coordinator.heard(round.now, key_of(n), heartbeat, round.out);
+        round.coordinator.on_heartbeat(round.now, key_of(n), heartbeat, round.out);
     }
     round.out = {};
     round.advance(2s);
@@ -175,7 +175,7 @@ TEST_CASE("no member is blamed for what a plan that is still under way asks for"
 
 TEST_CASE("a cancelled plan is sent to no further peer", "[round]") {
     SlowUplink round;
-    round.coordinator.generation_begun();
+    round.coordinator.on_generation();
     CHECK_FALSE(round.coordinator.is_telling());
     round.out = {};
     round.advance(10s);
@@ -189,7 +189,7 @@ TEST_CASE("a peer that lacks the base of a change gets the whole plan once", "[r
     round.advance();
     const auto ask = [&](const PeerKey& peer, const wire::PlanQuery& query) {
         round.out = {};
-        round.coordinator.plan_queried(round.now, peer, round.step(), query, round.out);
+        round.coordinator.on_plan_query(round.now, peer, round.step(), query, round.out);
         return round.said<wire::Plan>();
     };
     const wire::PlanQuery query{.term = round.term(), .attempt = round.attempt()};
@@ -219,21 +219,21 @@ TEST_CASE("a member follows a change of its plan, and asks for a plan whose base
         }
         return count;
     };
-    CHECK_FALSE(bench.member.changed(bench.step(), change, bench.out));
+    CHECK_FALSE(bench.member.on_plan_change(bench.step(), change, bench.out));
     CHECK(queries() == 1);
-    CHECK_FALSE(bench.member.changed(bench.step(), change, bench.out));
+    CHECK_FALSE(bench.member.on_plan_change(bench.step(), change, bench.out));
     CHECK(queries() == 1);
     bench.follow(first);
-    CHECK_FALSE(bench.member.changed(bench.step().next(), change, bench.out));
-    REQUIRE(bench.member.changed(bench.step(), change, bench.out) == second);
+    CHECK_FALSE(bench.member.on_plan_change(bench.step().next(), change, bench.out));
+    REQUIRE(bench.member.on_plan_change(bench.step(), change, bench.out) == second);
     wire::PlanChange false_change = change;
     false_change.digest.bytes[0] ^= std::byte{1};
     ++false_change.attempt;
     bench.out = {};
-    CHECK_FALSE(bench.member.changed(bench.step(), false_change, bench.out));
+    CHECK_FALSE(bench.member.on_plan_change(bench.step(), false_change, bench.out));
     CHECK(bench.out.messages.size() == 1);
     bench.follow(second);
     bench.out = {};
-    CHECK_FALSE(bench.member.changed(bench.step(), change, bench.out));
+    CHECK_FALSE(bench.member.on_plan_change(bench.step(), change, bench.out));
     CHECK(queries() == 0);
 }

@@ -39,23 +39,23 @@ struct TrainerBench {
 
     // --- the trainer -----------------------------------------------------------
     void reach(std::uint64_t step) {
-        member.state_reached({.step = StepIndex{step}, .digest = digest_at(step)}, out);
+        member.on_state({.step = StepIndex{step}, .digest = digest_at(step)}, out);
     }
     void progress(std::uint64_t samples) {
-        member.progressed({.step = member.step(), .samples = Samples{samples}}, out);
+        member.on_progress({.step = member.step(), .samples = Samples{samples}}, out);
     }
     void hand_over(std::uint64_t samples) {
         const auto sum = std::make_shared<FloatVector>(kElements, 1.0F);
-        member.frozen({.step = member.step(),
-                       .contribution = {.samples = Samples{samples},
-                                        .loss_sum = static_cast<double>(samples),
-                                        .sum = samples > 0 ? sum : nullptr}},
-                      out);
+        member.on_frozen({.step = member.step(),
+                          .contribution = {.samples = Samples{samples},
+                                           .loss_sum = static_cast<double>(samples),
+                                           .sum = samples > 0 ? sum : nullptr}},
+                         out);
     }
 
     // --- the coordinator -------------------------------------------------------
-    void call() { member.called(voter.head().step, {.term = term}, out); }
-    void cancel() { member.cancelled(voter.head().step, out); }
+    void call() { member.on_call(voter.head().step, {.term = term}, out); }
+    void cancel() { member.on_cancel(voter.head().step, out); }
     /// A plan with the member's last Join, and after it the member's average; or one without it.
     wire::Plan plan(const std::optional<wire::Join>& join) {
         wire::Plan plan{.term = term,
@@ -82,11 +82,11 @@ struct TrainerBench {
     }
     /// The round of the head is decided with this plan, and with the average that the member has.
     void decide(const wire::Plan& plan) {
-        member.planned({}, voter.head().step, plan, out);
+        member.on_plan({}, voter.head().step, plan, out);
         Digest average;
         for (const wire::Ready& ready : said<wire::Ready>()) average = ready.average;
         const Digest state = digest_at(voter.head().step.value());
-        member.decided(record_of(plan, average, state, voter.head()), {}, out);
+        member.on_decision(record_of(plan, average, state, voter.head()), {}, out);
         member.check_invariants();
     }
     /// Called, frozen with so many samples, decided and applied.
@@ -100,7 +100,7 @@ struct TrainerBench {
         CommitRecord record;
         record.step = StepIndex{step};
         record.previous_state = digest_at(step);
-        REQUIRE(member.caught_up(record, std::make_shared<FloatVector>(kElements), out));
+        REQUIRE(member.on_average(record, std::make_shared<FloatVector>(kElements), out));
     }
     /// The newest Join since the last call of this function.
     std::optional<wire::Join> joined() {

@@ -1,0 +1,104 @@
+// The plan counts with what was seen of a link, where that is less than the claim. A member that
+// was not in the last round counts with at most kOfMedian times the median of those that were: its
+// first claim cannot take the whole vector. A link that is unknown counts as fast: else the only
+// claim of a round would be the median.
+#include "peer/round/claims.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "peer/planning/request.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::round {
+namespace {
+
+constexpr std::uint64_t kOfMedian = 4;
+
+using Claim = std::optional<Bandwidth> wire::Join::*;
+
+void bound_newcomers(const PeerKey& self, const std::set<PeerKey>& expected, Claim claim,
+                     Seats& seats) {
+    std::vector<Bandwidth> known;
+    for (const auto& [peer, seat] : seats) {
+        if (!expected.contains(peer) || !seat.join) continue;
+        if (const auto value = (*seat.join).*claim) known.push_back(*value);
+    }
+    if (known.size() < 3) return;
+    const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+    std::ranges::nth_element(known, middle);
+    const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / kOfMedian;
+    const Bandwidth most{kOfMedian * std::min(middle->value(), limit)};
+    for (auto& [peer, seat] : seats) {
+        if (peer == self || expected.contains(peer) || !seat.join) continue;
+        auto& value = (*seat.join).*claim;
+        if (value) value = std::min(*value, most);
+    }
+}
+
+/// No round waits for a member that needs, by its own claim, kTimes times as long for one vector as
+/// the median member. Of an even number the slower one of the middle counts, so an honest pair
+/// waits for each other. Such a member and one that is doubted count for the plan as if their links
+/// were unknown.
+void ignore_slow_claims(const RoundRules& rules, const PeerKey& self, const Judge& judge,
+                        Seats& seats) {
+    constexpr double kTimes = 16;
+    constexpr double kLeast = std::chrono::duration<double>{kNeverSlow}.count();
+    const auto bytes =
+        static_cast<double>(planning::on_the_wire(rules.codec).bytes_of(rules.elements));
+    const auto seconds_of = [&](const Seat& seat) {
+        double most = 0;
+        for (const auto& speed : {seat.join->upload, seat.join->download}) {
+            if (speed) most = std::max(most, bytes / static_cast<double>(speed->value()));
+        }
+        return most;
+    };
+    std::vector<double> times;
+    for (const auto& [peer, seat] : seats) times.push_back(seconds_of(seat));
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::ranges::nth_element(times, middle);
+    const double most = std::max(kLeast, kTimes * *middle);
+    for (auto& [peer, seat] : seats) {
+        if (peer == self) continue;
+        seat.is_slow = seconds_of(seat) > most;
+        if (seat.is_slow) seat.may_reduce = false;
+        const bool is_doubted = judge.is_doubted(peer) && !seat.may_reduce;
+        if (seat.is_slow || is_doubted) seat.join->upload = seat.join->download = std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::optional<std::string> fault_of(const wire::Join& join, Codec codec, Samples allowance) {
+    if (join.samples > allowance) {
+        return "claims " + std::to_string(join.samples.value()) + " samples, but only " +
+               std::to_string(allowance.value()) + " are possible";
+    }
+    const bool is_of_codec =
+        join.samples > Samples{0} ? wire::is_exponent_of(codec, join.exponent) : join.exponent == 0;
+    if (!is_of_codec) return "joins with numbers of another codec than the run's";
+    return std::nullopt;
+}
+
+const PeerKey* largest_overflow(const Seats& seats) {
+    const auto claimed = [](const auto& entry) { return entry.second.join->samples; };
+    Samples all;
+    for (const auto& entry : seats) all += claimed(entry);
+    if (all <= Samples{wire::kMaxSamples}) return nullptr;
+    return &std::ranges::max_element(seats, {}, claimed)->first;
+}
+
+void correct_claims(const RoundRules& rules, const PeerKey& self, const std::set<PeerKey>& expected,
+                    const SeenLinks& links, const Judge& judge, Seats& seats) {
+    bound_newcomers(self, expected, &wire::Join::upload, seats);
+    bound_newcomers(self, expected, &wire::Join::download, seats);
+    for (auto& [peer, seat] : seats) {
+        if (peer == self || !seat.join) continue;
+        seat.join->upload = links.upload_of(peer, seat.join->upload);
+        seat.join->download = links.download_of(peer, seat.join->download);
+    }
+    ignore_slow_claims(rules, self, judge, seats);
+}
+
+}  // namespace dedloc::round
