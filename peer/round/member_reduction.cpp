@@ -130,10 +130,10 @@ void Member::report_refused(Outbox& out) {
     }
     if (refused == reducing->told_refused) return;
     reducing->told_refused = refused;
-    const wire::Plan& plan = *round_->plan;
+    const wire::Plan& followed = *plan();
     out.send(reducing->term.coordinator, step_,
-             wire::Stalled{.term = plan.term,
-                           .attempt = plan.attempt,
+             wire::Stalled{.term = followed.term,
+                           .attempt = followed.attempt,
                            .senders = {},
                            .reducers = {},
                            .refused = std::move(refused)});
@@ -147,26 +147,26 @@ void Member::check_progress(Outbox& out) {
     auto* const reducing = std::get_if<Reducing>(&phase_);
     if (reducing == nullptr) return;
     const Term term = reducing->term;
-    const wire::Plan& plan = *round_->plan;
+    const wire::Plan& followed = *plan();
     Reduction& reduction = *round_->reduction;
     if (reduction.is_reduced() && !reducing->has_told_reduced) {
         reducing->has_told_reduced = true;
         out.send(term.coordinator, step_,
-                 wire::Reduced{.term = plan.term, .attempt = plan.attempt});
+                 wire::Reduced{.term = followed.term, .attempt = followed.attempt});
     }
     if (!reduction.is_complete()) return;
     phase_ = Ready{};
     HeldAverage& average = round_->average;
     if (config_.receives && (!average.values || average.sum_id != reduction.sum_id())) {
-        if (average.values && average.term != plan.term) round_->former = std::move(average);
+        if (average.values && average.term != followed.term) round_->former = std::move(average);
         average = {.values = reduction.average(),
                    .digest = reduction.digest(workers_),
                    .sum_id = reduction.sum_id(),
-                   .term = plan.term};
+                   .term = followed.term};
     }
     out.send(term.coordinator, step_,
-             wire::Ready{.term = plan.term,
-                         .attempt = plan.attempt,
+             wire::Ready{.term = followed.term,
+                         .attempt = followed.attempt,
                          .average = config_.receives ? average.digest : Digest{}});
 }
 

@@ -23,29 +23,29 @@ constexpr int kSlowness = 4;
 /// A part's chunks are spread over the whole round, so a small part has long pauses between them.
 /// How long they are is not known if the plan was made without knowing any link.
 Duration Member::stall_timeout_of(std::uint32_t part) const {
-    const wire::Plan& plan = *round_->plan;
-    if (plan.expected == Duration{}) return kSlowness * config_.rules.stall_timeout;
-    const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan, part), 1);
-    return config_.rules.stall_timeout + kSlowness * plan.expected / chunks;
+    const wire::Plan& followed = *plan();
+    if (followed.expected == Duration{}) return kSlowness * config_.rules.stall_timeout;
+    const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(followed, part), 1);
+    return config_.rules.stall_timeout + kSlowness * followed.expected / chunks;
 }
 
 /// When the round is too long, if the planner knows any link.
 TimePoint Member::latest_end() const {
-    const Duration expected = round_->plan->expected;
+    const Duration expected = plan()->expected;
     if (expected == Duration{}) return kNever;
     return round_->arrivals.planned_at() + config_.rules.longest_round(expected);
 }
 
 void Member::complain(TimePoint now, Reducing& reducing, Outbox& out) {
     reducing.stall_at = now + kBetweenComplaints;
-    const wire::Plan& plan = *round_->plan;
+    const wire::Plan& followed = *plan();
     const ArrivalTimes& arrivals = round_->arrivals;
     const bool is_too_long = now >= latest_end();
-    const std::uint32_t own = wire::index_of(plan, self_);
+    const std::uint32_t own = wire::index_of(followed, self_);
     const auto late_of = [&](const std::vector<std::uint32_t>& missing, wire::Phase phase) {
         std::vector<std::uint32_t> late;
         for (const std::uint32_t k : missing) {
-            const auto placed = arrivals.last_placed(plan.members[k].peer);
+            const auto placed = arrivals.last_placed(followed.members[k].peer);
             const TimePoint since =
                 std::max(arrivals.planned_at(), placed.value_or(arrivals.planned_at()));
             const std::uint32_t part = phase == wire::Phase::kScatter ? own : k;
@@ -54,8 +54,8 @@ void Member::complain(TimePoint now, Reducing& reducing, Outbox& out) {
         return late;
     };
     wire::Stalled stalled{
-        .term = plan.term,
-        .attempt = plan.attempt,
+        .term = followed.term,
+        .attempt = followed.attempt,
         .senders = late_of(is_too_long ? round_->reduction->slowest_senders()
                                        : round_->reduction->missing_senders(),
                            wire::Phase::kScatter),
@@ -67,7 +67,7 @@ void Member::complain(TimePoint now, Reducing& reducing, Outbox& out) {
 /// True as well for one from which nothing is due here.
 bool Member::is_sent_by(TimePoint now, const PeerKey& peer) const {
     if (!missing().senders.contains(peer)) return true;
-    const Duration stall = stall_timeout_of(wire::index_of(*round_->plan, self_));
+    const Duration stall = stall_timeout_of(wire::index_of(*plan(), self_));
     const auto placed = round_->arrivals.last_placed(peer);
     return placed && *placed >= round_->arrivals.planned_at() &&
            now < std::min(*placed + stall, latest_end());
@@ -77,10 +77,10 @@ Member::Missing Member::missing() const {
     Missing missing;
     if (phase() != Phase::kReducing) return missing;
     for (const std::uint32_t k : round_->reduction->slowest_senders()) {
-        missing.senders.insert(round_->plan->members[k].peer);
+        missing.senders.insert(plan()->members[k].peer);
     }
     for (const std::uint32_t k : round_->reduction->missing_reducers()) {
-        missing.reducers.insert(round_->plan->members[k].peer);
+        missing.reducers.insert(plan()->members[k].peer);
     }
     return missing;
 }

@@ -297,3 +297,30 @@ TEST_CASE("chunks that are of no use do not put off a complaint", "[averaging]")
     CHECK(bench.member.missing().senders == std::set{bench.other});
     CHECK(bench.member.missing().reducers.empty());
 }
+
+TEST_CASE("a member that an amendment has left out complains of the plan that it follows",
+          "[averaging]") {
+    MemberBench bench;
+    const wire::Plan plan = bench.plan(1, true);
+    bench.follow(plan);
+    wire::Plan amended = plan;
+    amended.attempt = 2;
+    amended.members = {{.peer = KeyPair::generate().public_key(), .samples = Samples{1}}};
+    amended.ranges = {{.member = PeerIndex{0}, .first_chunk = 0, .last_chunk = 1}};
+    bench.follow(amended);
+    CHECK(bench.member.missing().senders == std::set{bench.other});
+    bench.out.messages.clear();
+    bench.member.advance(TimePoint{} + 4 * bench.config.rules.stall_timeout, bench.out);
+    const auto stalled = bench.said<wire::Stalled>();
+    REQUIRE(stalled.size() == 1);
+    CHECK(stalled[0].attempt == plan.attempt);
+    CHECK(stalled[0].senders == std::vector{wire::index_of(plan, bench.other)});
+    // A whole contribution makes it ready in the attempt that it follows, which is over.
+    bench.receive_from_other();
+    for (const OutgoingMessage& message : bench.out.messages) {
+        if (const auto* ready = std::get_if<wire::Ready>(&message.body)) {
+            CHECK(ready->attempt == plan.attempt);
+        }
+    }
+    CHECK(bench.ready());
+}
