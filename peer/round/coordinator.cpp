@@ -29,6 +29,7 @@ void Coordinator::on_head(TimePoint now, bool is_live, const CommitRecord* last)
 void Coordinator::on_generation() {
     end_round();
     term_ = {};
+    seen_.term = {};  // terms, and so attempts, begin anew
 }
 
 void Coordinator::set_paused(TimePoint now, bool is_paused) {
