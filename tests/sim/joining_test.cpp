@@ -237,8 +237,8 @@ TEST_CASE("time to the first round by link, state and length of rounds", "[.tabl
     for (const Codec codec : {Codec::kFp32, Codec::kFp16, Codec::kInt8}) {
         for (const double mbit : links) print_join({.mbit = mbit, .codec = codec});
     }
-    for (const std::uint64_t elements : {262'144, 2'097'152}) {
-        for (const std::uint64_t samples : {128, 640, 3'840}) {
+    for (const std::uint64_t elements : {262'144U, 2'097'152U}) {
+        for (const std::uint64_t samples : {128U, 640U, 3'840U}) {
             if (elements == 262'144 && samples == 128) continue;  // above
             for (const double mbit : links) {
                 print_join({.mbit = mbit,

@@ -282,7 +282,7 @@ TEST_CASE("a crash at any place neither loses nor doubles a verdict", "[validati
     bool reached_the_end = false;
     for (int place = 1; place <= kMaxPlaces && !reached_the_end; ++place) {
         std::vector<Volunteer> pair;
-        for (const std::uint64_t samples : {8, 16}) {
+        for (const std::uint64_t samples : {8U, 16U}) {
             pair.push_back(world.add_volunteer());
             world.contribute(pair.back(), 0, samples);
             world.contribute(pair.back(), 1, samples);

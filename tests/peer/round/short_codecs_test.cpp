@@ -163,14 +163,15 @@ TEST_CASE("no int8 average overflows, whatever the pieces hold", "[averaging]") 
 }
 
 TEST_CASE("numbers beyond the range of int8 are clipped and their rest is kept", "[averaging]") {
-    constexpr float kMost = std::numeric_limits<float>::max();
+    constexpr float kGreatest = std::numeric_limits<float>::max();
     Feedback feedback{Codec::kInt8};
-    const Encoder encoder = feedback.freeze(contribution_of(FloatVector{kMost, -kMost, 1.0F}));
+    const Encoder encoder =
+        feedback.freeze(contribution_of(FloatVector{kGreatest, -kGreatest, 1.0F}));
     CHECK(encoder.exponent() == wire::kMaxInt8Exponent);
     const float largest = 127 * 0x1p111F;
     CHECK(decoded(encoder.piece(0, 3)) == FloatVector{largest, -largest, 0});
     feedback.counted(encoder);
-    CHECK(*feedback.residual() == FloatVector{kMost - largest, largest - kMost, 1});
+    CHECK(*feedback.residual() == FloatVector{kGreatest - largest, largest - kGreatest, 1});
 }
 
 TEST_CASE("an int8 contribution announces the largest exponent of its blocks", "[averaging]") {

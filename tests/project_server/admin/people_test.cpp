@@ -267,7 +267,8 @@ TEST_CASE("suspicions are counted by kind, and a flood of them pushes out only i
                              R"("step":4,"times":2,"first_at":10,"last_at":12,"evidence":""})"));
     CHECK_THAT(world.text(admin::host_facts(database, 11)), Contains("claims # samples"));
     for (int i = 0; i < kMaxSuspicions + 50; ++i) {
-        accuse(1, "fault " + std::string(1 + i % 100, 'x') + std::string(i / 100, 'y'), 100 + i);
+        const auto n = static_cast<std::size_t>(i);
+        accuse(1, "fault " + std::string(1 + n % 100, 'x') + std::string(n / 100, 'y'), 100 + i);
     }
     const auto rows = [&](int user) {
         return database

@@ -16,7 +16,9 @@ constexpr const char* kLatin =
 /// Every byte as %XX.
 std::string encoded(const std::string& text) {
     std::string all;
-    for (const unsigned char byte : text) all += fmt::format("%{:02X}", byte);
+    for (const char byte : text) {
+        all += fmt::format("%{:02X}", static_cast<unsigned char>(byte));
+    }
     return all;
 }
 
