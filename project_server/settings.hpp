@@ -1,4 +1,4 @@
-// Where a project has its settings: in dedloc.json in its folder. The project of an official BOINC
+// Settings of a project. They are in dedloc.json in its folder; the project of an official BOINC
 // server has them in config.xml.
 #pragma once
 

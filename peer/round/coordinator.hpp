@@ -152,14 +152,14 @@ class Coordinator {
     bool could_voters_judge(TimePoint now) const;
     void call(TimePoint now, Gathering& gathering, Outbox& out);
 
-    // In a round that is called.
+    // Steps of a round that is called.
     TimePoint next_join_deadline(const CalledRound& round) const;
     void join_overdue(TimePoint now, CalledRound& round, Outbox& out);
     void drop_overflow(TimePoint now, Seats& seats, Outbox& out);
     bool can_voters_judge(const CalledRound& round) const;
     void plan(TimePoint now, CalledRound& round, Outbox& out);
 
-    // In a round that is planned. What may cancel the round ends the life of `round`.
+    // Steps of a round that is planned. `round` is dangling after a step that cancels or proposes.
     void go_on(TimePoint now, PlannedRound& round, Outbox& out);
     void publish(TimePoint now, PlannedRound& round, const std::optional<wire::Plan>& base,
                  Outbox& out);
@@ -179,7 +179,7 @@ class Coordinator {
     void resolve_disagreement(TimePoint now, PlannedRound& round, Outbox& out);
     void propose(TimePoint now, PlannedRound& round, Outbox& out);
 
-    // In a round that is proposed.
+    // Steps of a round that is proposed.
     void propose_again(TimePoint now, const CommitRecord& record, Outbox& out);
     void ask_again(TimePoint now, ProposedRound& round, Outbox& out);
 

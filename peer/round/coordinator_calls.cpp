@@ -56,8 +56,8 @@ void Coordinator::gather(TimePoint now, Gathering& gathering, Outbox& out) {
         return call(now, gathering, out);
     }
     const bool is_reached = batch_.estimate(now) >= config_.rules.target_batch;
-    // With overlap the next batch is computed during the round, so stragglers cannot catch up while
-    // the others compute it. They get twice the time instead.
+    // Overlapping trainers compute the next batch during the round, so stragglers cannot catch up
+    // meanwhile. They get twice the time instead.
     const Duration timeout =
         (config_.rules.overlaps ? 2 : 1) * std::max(expected_, config_.rules.heartbeat);
     const bool waits = is_reached && participation_.awaits_any(now, step_, timeout, out);

@@ -130,12 +130,12 @@ bool Member::wait_with_contribution(Outbox& out) {
     return true;
 }
 
-/// In a paused run the trainer keeps its sum and its state; which of its calls goes on with the sum
-/// depends on the phase.
+/// The trainer of a paused run keeps its sum and its state. The phase decides which call continues
+/// the sum.
 void Member::set_paused(bool is_paused, Outbox& out) {
     if (std::exchange(is_paused_, is_paused) == is_paused) return;
     if (!is_paused) {
-        // In the other phases the next call of work() continues the sum.
+        // The next call of work() continues the sum in all other phases.
         if (phase() == Phase::kWorking) compute(out);
     } else if (sum_.is_begun()) {
         out.act(action::Overlap{.step = step_, .most = Samples{0}});

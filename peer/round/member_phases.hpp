@@ -15,7 +15,7 @@
 
 namespace dedloc::round {
 
-/// Without the head's state: waits until it is fetched.
+/// The member lacks the head's state, and waits until it is fetched.
 struct Idle {};
 
 /// The trainer computes on the head's state.

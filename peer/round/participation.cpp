@@ -16,7 +16,7 @@ namespace dedloc::round {
 
 // --- what happens --------------------------------------------------------------
 
-/// In a large swarm some member is lost in nearly every round: a few of them do not change its
+/// A large swarm loses some member in nearly every round; the loss of a few does not change its
 /// speed.
 void Participation::on_decision(TimePoint now, const CommitRecord& record, Duration took) {
     constexpr std::size_t kFew = 16;
@@ -233,9 +233,9 @@ bool Participation::awaits_any(TimePoint now, StepIndex step, Duration timeout, 
            latecomers_.hold_up(now, voter_.head(), links_, timeout, without_every_round());
 }
 
-/// With overlap the batch may be full as soon as its state is decided, but members finish a
-/// micro-batch before they reach that state. So the Call waits for the members of the decided
-/// round, at most join_timeout: as long as it would wait for their Joins.
+/// The batch of overlapping trainers may be full as soon as its state is decided, but members
+/// finish a micro-batch before they reach that state. So the Call waits for the members of the
+/// decided round, at most join_timeout: as long as it would wait for their Joins.
 bool Participation::awaits_members(TimePoint now, StepIndex step, Outbox& out) {
     if (!config_.rules.overlaps || !head_.is_live()) return false;
     const Head& head = voter_.head();

@@ -87,7 +87,7 @@ class TableReader {
     }
     /// Whether a list or an enumerator has no value in C++, or fail() was called.
     bool has_failed() const { return has_failed_; }
-    /// From now on lists are verified and stay empty.
+    /// Lists that are read after this are verified and stay empty.
     void fail() { has_failed_ = true; }
 
   private:
@@ -214,7 +214,7 @@ class TableReader {
         return true;
     }
 
-    /// Where the list, string or table of a field is; null if an optional one is absent.
+    /// Finds the list, string or table of a field. `place` stays null if an optional one is absent.
     template <class T>
     bool find(Cursor& at, Need need, const T*& place) {
         const auto field = at.next();

@@ -50,8 +50,8 @@ struct CreatedRun {
 /// the database as running; dedloc-work then offers its files and jobs to volunteers. A failed
 /// creation leaves no run. `begins` is told what takes long.
 ///
-/// With `from` the model and its parameters come from that folder, and the settings of training
-/// from the preset of that name. The run file then names the digest of the first state, and the
+/// If `from` names a folder, the model and its parameters come from it, and the training settings
+/// from the preset `model`. The run file then names the digest of the first state, and the
 /// backbone finds that state as checkpoint 0.
 ///
 /// Errors  InputError (name taken or unusable, no corpus, an unusable model, …),
