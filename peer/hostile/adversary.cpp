@@ -169,17 +169,20 @@ Adversary::Verdict Adversary::change_heartbeat(wire::Message& message, wire::Hea
     return Verdict::kChanged;
 }
 
-/// The peer's own messages of a round are replaced: react() joins and is ready at once.
+/// The peer's own messages of a round are replaced: react() joins and is ready at once. Every
+/// second key says that it holds a contribution.
 Adversary::Verdict Adversary::squat(wire::Message& message) {
     if (auto* hello = std::get_if<wire::Hello>(&message.body)) {
         hello->role = Role::kTrainer;
-        hello->receives = false;
+        hello->receives = true;
         hello->listening_port = 0;
         return Verdict::kChanged;
     }
     if (auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
-        heartbeat->has_state = heartbeat->is_frozen = false;
-        heartbeat->samples = Samples{0};
+        heartbeat->has_state = swarm_step_ == message.step;
+        heartbeat->state = swarm_state_;
+        heartbeat->is_frozen = (self_.bytes.back() & std::byte{1}) == std::byte{0};
+        heartbeat->samples = Samples{heartbeat->is_frozen ? 1U : 0U};
         heartbeat->samples_per_second = 0;
         heartbeat->listening_port = std::uint16_t{0};
         return Verdict::kChanged;

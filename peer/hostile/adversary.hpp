@@ -130,6 +130,8 @@ class Adversary final {
     std::map<LinkId, Link> links_;
     std::uint64_t sequence_ = 0;
     Standing standing_;
+    Digest swarm_state_;                       ///< the last one that another peer has reported
+    StepIndex swarm_step_;                     ///< and its step
     TimePoint step_since_ = TimePoint::min();  ///< when standing_.step began
     std::uint64_t heartbeats_ = 0;             ///< number of the peer's heartbeats, not of copies
     std::uint64_t last_heartbeat_ = 0;         ///< the peer's sequence number of the last one

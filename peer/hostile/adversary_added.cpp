@@ -222,6 +222,10 @@ void Adversary::note_roots(LinkId link, const wire::Message& message) {
     Link& from = links_.at(link);
     if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
         from.state = heartbeat->state;
+        if (heartbeat->has_state) {
+            swarm_state_ = heartbeat->state;
+            swarm_step_ = message.step;
+        }
     } else if (const auto* offer = std::get_if<wire::RoundOffer>(&message.body)) {
         from.average = offer->record.average;
     }
@@ -268,7 +272,7 @@ void Adversary::react(LinkId link, const wire::Message& message, Actions& action
                actions);
     } else if (settings_.misbehaviour == Misbehaviour::kKeySquat) {
         if (const auto* call = std::get_if<wire::Call>(&message.body)) {
-            add(link, message.step, forger_.empty_join(call->term), actions);
+            add(link, message.step, forger_.empty_join(call->term, swarm_state_), actions);
         }
     } else if (settings_.misbehaviour == Misbehaviour::kForgedPromise) {
         if (const auto* call = std::get_if<wire::Call>(&message.body)) {

@@ -171,8 +171,8 @@ wire::Chunk Forger::early_chunk(const wire::Chunk& chunk) {
     return early;
 }
 
-wire::Join Forger::empty_join(const Term& term) const {
-    return {.term = term, .contribution_id = 1, .samples = {}, .receives = false, .state = {}};
+wire::Join Forger::empty_join(const Term& term, const Digest& state) const {
+    return {.term = term, .contribution_id = 1, .samples = {}, .receives = true, .state = state};
 }
 
 wire::Elements Forger::nudged(const wire::Elements& elements, std::uint64_t receiver) const {

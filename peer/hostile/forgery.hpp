@@ -74,8 +74,8 @@ class Forger {
     wire::Heartbeat heartbeat_of_other_term(const wire::Heartbeat& heartbeat);
     /// A chunk like this one, of a contribution or of an average that does not exist.
     wire::Chunk early_chunk(const wire::Chunk& chunk);
-    /// The Join of a member that has nothing and wants nothing.
-    wire::Join empty_join(const Term& term) const;
+    /// The Join of a member that holds this state, as it says, and has no samples.
+    wire::Join empty_join(const Term& term, const Digest& state) const;
 
     /// The same elements, except that the last bits of the first one differ for different
     /// `receiver`s.

@@ -128,24 +128,13 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     return link.peer;
 }
 
-/// A volunteer's log is uploaded and shown with its job, so it must not name the addresses of other
-/// volunteers. A backbone's log stays with its administrator.
-std::string Links::log_name(const Endpoint& remote) const {
-    return config_.role == Role::kBackbone ? remote.text() : "a peer";
-}
-
-std::string Links::log_name(const Link& link) const {
-    const bool is_known = config_.role != Role::kBackbone && link.peer;
-    return is_known ? link.peer->brief() : log_name(link.remote);
-}
-
-// --- closing links -------------------------------------------------------------
-
-void Links::close(LinkId id, Link& link, const std::string& why, Actions& actions) {
+void Links::close(LinkId id, Link& link, const std::string& why, Actions& actions,
+                  const std::optional<PeerKey>& suspect) {
     if (link.is_closing) return;
     link.is_closing = true;
     if (!why.empty()) {
-        actions.push_back(action::Note{"closing the link to " + log_name(link) + ": " + why});
+        actions.push_back(
+            action::Note{"closing the link to " + log_name(link) + ": " + why, suspect});
     }
     actions.push_back(action::Close{id});
 }
@@ -180,12 +169,12 @@ std::vector<PeerKey> Links::leave_all(Actions& actions) {
 // --- messages ----------------------------------------------------------------
 
 void Links::count_refusal(TimePoint now, LinkId id, const char* why, Actions& actions,
-                          const std::string& detail) {
+                          const std::string& detail, const std::optional<PeerKey>& suspect) {
     const auto count = refusals_.count(why, now);
     const auto it = links_.find(id);
     if (it == links_.end()) return;
     close(id, it->second, count ? why + detail + " (" + std::to_string(*count) + " so far)" : "",
-          actions);
+          actions, suspect);
 }
 
 void Links::refuse(TimePoint now, const PeerKey& peer, const char* why, Actions& actions) {
@@ -237,14 +226,19 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     }
     if (!is_bulk) link.last_sequence = message.sequence;
     if (!is_bulk && !messages_.take(now, *link.peer)) {
-        count_refusal(now, event.link, "it sends too many messages", actions);
+        count_refusal(now, event.link, "it sends too many messages", actions, {}, link.peer);
+        return {};
+    }
+    const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body);
+    if (heartbeat != nullptr && !heartbeats_.take(now, *link.peer)) {
+        count_refusal(now, event.link, "it sends too many heartbeats", actions, {}, link.peer);
         return {};
     }
     const auto sender = known_.find(*link.peer);
     if (sender == known_.end()) return {};
     Known& known = sender->second;
     link.last_heard = now;
-    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
+    if (heartbeat != nullptr) {
         known.has_reported = true;
         // Whether this pair exchanges heartbeats may depend on its term: look at the next tick.
         if (known.heartbeat.term != heartbeat->term) tick_at_ = TimePoint::min();
@@ -296,6 +290,11 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
                                      std::to_string(wire::kNewestProtocol);
         post(id, seal({}, wire::Refusal{what + versions}, link.kind()), actions);
         return count_refusal(now, id, what, actions, versions);
+    }
+    // It would be in all rounds without ever having to hold a state.
+    if (hello.role == Role::kTrainer && !hello.receives) {
+        return count_refusal(now, id, "it is a trainer that takes no averages", actions, {},
+                             message.sender);
     }
     link.peer = message.sender;
     link.last_sequence = message.sequence;

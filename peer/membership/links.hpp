@@ -48,6 +48,8 @@ inline constexpr std::size_t kMeshLimit = 64;
 /// Messages that a peer may send; bulk does not count, since windows bound it. The shortest rounds
 /// take 5 ms and need ten messages.
 inline constexpr TokenBuckets::Rate kMessages{.per_second = 4'000, .burst = 20'000};
+/// Heartbeats of a peer: twice as many as one with news at all times sends.
+inline constexpr TokenBuckets::Rate kHeartbeats{.per_second = 20, .burst = 200};
 
 /// A peer that has passed the handshake, and its last heartbeat.
 struct Known {
@@ -214,13 +216,15 @@ class Links {
     void redial_voters(TimePoint now, Actions& actions);
     void forget_worst_attempt();
     void post(LinkId id, Frame frame, Actions& actions);
-    void close(LinkId id, Link& link, const std::string& why, Actions& actions);
+    /// `suspect`: the peer that `why` accuses.
+    void close(LinkId id, Link& link, const std::string& why, Actions& actions,
+               const std::optional<PeerKey>& suspect = {});
     void try_later(TimePoint now, const Endpoint& remote);
     void forget_queue(Link& link);
     void forget_earlier_life(const PeerKey& peer, std::uint64_t session, LinkId newest,
                              Actions& actions);
     void count_refusal(TimePoint now, LinkId id, const char* why, Actions& actions,
-                       const std::string& detail = {});
+                       const std::string& detail = {}, const std::optional<PeerKey>& suspect = {});
     bool is_known_endpoint(const Endpoint& endpoint) const;
     std::string log_name(const Endpoint& remote) const;
     std::string log_name(const Link& link) const;
@@ -240,6 +244,7 @@ class Links {
     std::map<PeerKey, Endpoint> lost_voters_;
     std::size_t dials_ = 0;  ///< dials that have neither opened a link nor failed
     TokenBuckets messages_{kMessages};
+    TokenBuckets heartbeats_{kHeartbeats};
     LogLimit<TimePoint> refusals_;  ///< refused frames, failed dials and closed links, by reason
     std::unordered_map<LinkId, Link> links_;
     std::map<PeerKey, Known> known_;

@@ -110,4 +110,17 @@ void Links::redial_voters(TimePoint now, Actions& actions) {
     }
 }
 
+// --- the names of addresses in the log --------------------------------------------
+
+/// A volunteer's log is uploaded and shown with its job, so it must not name the addresses of other
+/// volunteers. A backbone's log stays with its administrator.
+std::string Links::log_name(const Endpoint& remote) const {
+    return config_.role == Role::kBackbone ? remote.text() : "a peer";
+}
+
+std::string Links::log_name(const Link& link) const {
+    const bool is_known = config_.role != Role::kBackbone && link.peer;
+    return is_known ? link.peer->brief() : log_name(link.remote);
+}
+
 }  // namespace dedloc::membership

@@ -150,7 +150,7 @@ TimePoint Attendances::unpaid_since(const PeerKey& peer, TimePoint since) const 
     return record != nullptr && record->is_paid ? std::max(record->paid_at, since) : since;
 }
 
-void Attendances::on_join(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
+bool Attendances::on_join(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
                           Samples samples, Duration computing) {
     Record& record = this->record(peer);
     const bool holds = record.turn.attendance == Attendance::kWhenDone;
@@ -166,11 +166,15 @@ void Attendances::on_join(const PeerKey& peer, StepIndex step, TimePoint called_
     }
     record.gap = step.value() - std::min(step, record.last_called).value();
     if (!is_every(record.turn)) record.joins = std::min(record.joins + 1, kMaxJoins);
+    const bool is_again = step == record.last_called && record.idle > 0;
+    if ((holds || is_every(record.turn)) && !is_again) ++record.idle;
     record.last_called = step;
     record.misses = 0;
-    if (samples == Samples{0}) return;
+    if (samples == Samples{0}) return !holds || record.idle < 2 * kMaxIdle;
+    record.idle = 0;
     record.paid_at = called_at;
     record.is_paid = true;
+    return true;
 }
 
 void Attendances::on_decision(Samples samples, Duration time, bool is_disturbed) {
@@ -217,7 +221,7 @@ void Attendances::shift(Duration pause) {
 /// Whether more must be known of a trainer that is not in every round. If it holds its
 /// micro-batches and joins fewer rounds than there are, they are long.
 bool Attendances::is_worth_asking(const Record& record) {
-    if (is_every(record.turn)) return false;
+    if (is_every(record.turn) || record.idle >= kMaxIdle) return false;
     return record.turn.attendance != Attendance::kWhenDone || record.gap <= 1;
 }
 
@@ -294,19 +298,6 @@ void Attendances::take_all_back(TimePoint now, StepIndex step, bool are_some_lef
     }
 }
 
-/// A trainer that holds its micro-batches and has not joined for longer than one was believed to
-/// take needs longer.
-void Attendances::note_late(TimePoint now, StepIndex step) {
-    for (auto& [peer, record] : records_) {
-        if (record.turn.attendance != Attendance::kWhenDone) continue;
-        const StepIndex last = std::max(record.since, record.last_called);
-        if (step.value() <= last.value() + wire::kMaxStaleSteps) continue;
-        const TimePoint from =
-            std::max(record.since_time, record.is_paid ? record.paid_at : record.since_time);
-        record.micro_batch = std::max(record.micro_batch, seconds(now - from));
-    }
-}
-
 planning::FleetRequest Attendances::request_for(const std::vector<FleetMember>& fleet) const {
     const planning::Codec codec = planning::on_the_wire(rules_.codec);
     planning::FleetRequest request{.round = {.members = {},
@@ -328,7 +319,8 @@ planning::FleetRequest Attendances::request_for(const std::vector<FleetMember>& 
         }
         const bool is_measured = record != nullptr && record->joins > 0 && !record->is_asked;
         const bool is_known = is_measured || (record != nullptr && !is_every(record->turn));
-        double rate = is_known ? one.samples_per_second : 0;
+        const bool is_idle = record != nullptr && record->idle >= kMaxIdle;
+        double rate = is_known && !is_idle ? one.samples_per_second : 0;
         if (is_known && record->measured_rate > 0) rate = std::min(rate, 2 * record->measured_rate);
         request.samples_per_second.push_back(rate);
         request.micro_batch_seconds.push_back(is_known ? record->micro_batch : 0);
@@ -448,7 +440,9 @@ std::vector<Attendances::Change> Attendances::choose(TimePoint now, StepIndex st
                                                      const std::vector<FleetMember>& fleet) {
     std::vector<Change> changes;
     const bool is_soon = step > chosen_at_ && step.value() < chosen_at_.value() + kRarely;
-    if (!rules_.chooses_trainers || (fleet.size() > kMesh && is_soon)) return changes;
+    if (!rules_.chooses_trainers) return changes;
+    send_idle_away(now, step, fleet, changes);
+    if (fleet.size() > kMesh && is_soon) return changes;
     chosen_at_ = step;
     judge(now, step, fleet, changes);
     const std::set<PeerKey> measured = ask_again(now, step, changes);
@@ -483,6 +477,7 @@ std::vector<Attendances::Change> Attendances::choose(TimePoint now, StepIndex st
         take_back(request, turns, *present);
     }
     retire_late(fleet, turns, present->step_seconds);
+    keep_idle_away(fleet, old, turns);
     if (turns == old) return changes;
     const auto after = planning::predict(request, turns);
     if (!after) return changes;

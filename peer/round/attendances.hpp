@@ -20,6 +20,9 @@
 //             is measured anew: at the latest after as long as so many rounds took before it left,
 //             since rounds without it may be much longer. One that only reduces is given another
 //             micro-batch, for which no round waits.
+// Idle        A trainer that has joined kMaxIdle rounds in a row without samples is called when it
+//             holds a micro-batch, so seats cost a sample. One that says so, and joins without
+//             samples kMaxIdle times in a row all the same, lies.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +57,8 @@ class Attendances {
     static constexpr std::uint64_t kMaxAsk = 512;
     /// Trainers of the smallest fleet in which some are moved out of rounds.
     static constexpr std::size_t kMinTrainers = 3;
+    /// Joins without samples, in as many rounds in a row, that are believed.
+    static constexpr std::uint32_t kMaxIdle = 3;
 
     /// Keeps a reference to `rules`, which must outlive it.
     explicit Attendances(const RoundRules& rules) : rules_(rules) {}
@@ -83,9 +88,10 @@ class Attendances {
     TimePoint unpaid_since(const PeerKey& peer, TimePoint since) const;
 
     /// A called peer has joined: `wait` after the Call at `called_at`, with the samples of
-    /// `computing`. Its speed counts once the round is decided.
-    void on_join(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
-                 Samples samples, Duration computing);
+    /// `computing`. Its speed counts once the round is decided. False: it has said too often that
+    /// it holds samples, and has joined without any.
+    [[nodiscard]] bool on_join(const PeerKey& peer, StepIndex step, TimePoint called_at,
+                               Duration wait, Samples samples, Duration computing);
     /// A called trainer has not joined within `wait`. True if that may be a long micro-batch: it is
     /// called when it holds one from now on, and must be told. False if it has ignored the Call.
     bool on_no_join(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait);
@@ -132,6 +138,7 @@ class Attendances {
         double micro_batch = 0;           ///< seconds
         double measured_rate = 0;  ///< samples per second that it has joined with; 0: unknown
         std::uint32_t joins = 0;   ///< since it was asked last
+        std::uint32_t idle = 0;    ///< steps in a row that it has joined without samples
         std::uint32_t misses = 0;
         std::uint64_t ask_after = kAsk;  ///< steps
         double former_round = 0;         ///< seconds of a round before it left, or of a Call
@@ -147,6 +154,11 @@ class Attendances {
                std::vector<Change>& changes);
     static bool is_worth_asking(const Record& record);
     static bool is_long_out(const Record& record, TimePoint now, StepIndex step);
+    void send_idle_away(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
+                        std::vector<Change>& changes);
+    void keep_idle_away(const std::vector<FleetMember>& fleet,
+                        const std::vector<planning::Turn>& old,
+                        std::vector<planning::Turn>& turns) const;
     std::set<PeerKey> ask_again(TimePoint now, StepIndex step, std::vector<Change>& changes);
     std::vector<planning::Turn> turns_back(const planning::FleetRequest& request,
                                            const std::vector<FleetMember>& fleet,

@@ -140,8 +140,15 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
     } else if (auto* const called = in<CalledRound>()) {
         if (called->have_all_joined()) plan(now, *called, out);
     } else if (auto* const planned = in<PlannedRound>()) {
+        for (const PeerKey& peer : own_.flooders()) exclude_flooder(now, peer, out);
         go_on(now, *planned, out);
     }
+}
+
+/// All plans of this term are ours, so a few chunks of others' plans may come, but no more.
+void Coordinator::exclude_flooder(TimePoint now, const PeerKey& peer, Outbox& out) {
+    if (judge_.is_out(now, peer) || judge_.is_trusted(peer)) return;
+    judge_.exclude(now, peer, "sends chunks of sums that are in no plan", out);
 }
 
 /// What is due may end the phase, so each step looks again which one it is.

@@ -160,6 +160,8 @@ class Coordinator {
     void plan(TimePoint now, CalledRound& round, Outbox& out);
 
     // Steps of a round that is planned. `round` is dangling after a step that cancels or proposes.
+    bool has_trusted_reducers(const PlannedRound& round, const PeerKey& peer) const;
+    void exclude_flooder(TimePoint now, const PeerKey& peer, Outbox& out);
     void go_on(TimePoint now, PlannedRound& round, Outbox& out);
     void publish(TimePoint now, PlannedRound& round, const std::optional<wire::Plan>& base,
                  Outbox& out);

@@ -47,8 +47,13 @@ void Coordinator::on_join(TimePoint now, const PeerKey& from, StepIndex step,
         return;
     }
     if (!join.is_finite) out.note(from.brief() + " joined with a gradient that is not finite");
+    if (!participation_.on_join(now, from, step, round->called_at, join.samples)) {
+        judge_.exclude(now, from, "says again and again that it holds samples, and joins without",
+                       out);
+        round->seats.erase(seat);
+        return;
+    }
     seat->second.join = join;
-    participation_.on_join(now, from, step, round->called_at, join.samples);
 }
 
 void Coordinator::drop_overflow(TimePoint now, Seats& seats, Outbox& out) {
@@ -68,6 +73,12 @@ void Coordinator::on_complaint(TimePoint now, const PeerKey& from, StepIndex ste
     if (stalled.attempt != attempt_ || !round->seats.contains(from)) return;
     if (judge_.is_doubted(from)) return;
     const bool misses_some = !stalled.senders.empty() || !stalled.reducers.empty();
+    if (misses_some && now < round->delivery.honest_at && !judge_.is_trusted(from)) {
+        judge_.charge(from, Complaints::kBelieved);
+        return out.accuse(from, from.brief() +
+                                    " complains before any member can be late: its "
+                                    "complaints are not heard");
+    }
     if (misses_some && now >= round->delivery.heed_at) {
         round->attempt.stalls[from] = stalled;
         round->attempt.judge_at = std::min(round->attempt.judge_at, now + kHearing);

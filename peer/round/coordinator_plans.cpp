@@ -114,6 +114,7 @@ void Coordinator::amend(TimePoint now, PlannedRound& round, Outbox& out) {
              std::to_string(gone.size()) + " members and " + std::to_string(round.demoted.size()) +
              " reducers");
     const wire::Plan base = std::exchange(round.plan, std::move(*amended));
+    round.is_amended = true;
     publish(now, round, base, out);
     gone.clear();
     round.demoted.clear();
@@ -142,6 +143,8 @@ void Coordinator::send_plan(TimePoint now, PlannedRound& round,
                    return plan.members[k].peer == peer;
                });
     };
+    // Clocks and latencies differ by less than a quarter of the time that every member waits.
+    delivery.honest_at = now + config_.rules.stall_timeout * 3 / 4;
     delivery.untold.assign(all.begin(), all.end());
     std::stable_partition(delivery.untold.begin(), delivery.untold.end(),
                           [&](const PeerKey& peer) { return !is_first(peer); });
@@ -149,8 +152,7 @@ void Coordinator::send_plan(TimePoint now, PlannedRound& round,
     if (!delivery.untold.empty()) return;
     // All copies left at once: there is no batch to wait for.
     delivery.tell_at = now;
-    // A complaint before that is a lie: clocks and latencies differ by less than a quarter.
-    delivery.heed_at = now + config_.rules.stall_timeout * 3 / 4;
+    delivery.heed_at = delivery.honest_at;
     round.deadline = now + config_.rules.coordinator_timeout(expected_);
 }
 

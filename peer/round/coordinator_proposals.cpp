@@ -35,13 +35,25 @@ void Coordinator::resolve_disagreement(TimePoint now, PlannedRound& round, Outbo
     participation_.disturb(1);
 }
 
+/// Whether all averages that this member can have come from the project's seats or from itself, so
+/// that none can differ from ours. In an amended round a contributor may have made them differ.
+bool Coordinator::has_trusted_reducers(const PlannedRound& round, const PeerKey& peer) const {
+    if (round.is_amended || judge_.is_trusted(peer)) return false;
+    return std::ranges::all_of(round.plan.members, [&](const wire::PlanMember& member) {
+        return member.peer == peer || judge_.is_trusted(member.peer) || !round.reduces(member.peer);
+    });
+}
+
 void Coordinator::propose(TimePoint now, PlannedRound& round, Outbox& out) {
     const auto& ready = round.attempt.ready;
     const Digest average = ready.at(self_);
     for (const wire::PlanMember& member : round.plan.members) {
         const auto other = ready.find(member.peer);
         if (other == ready.end() || !member.receives || other->second == average) continue;
-        out.note(member.peer.brief() + " holds a different average and must fetch the state");
+        const std::string line =
+            member.peer.brief() + " holds a different average and must fetch the state";
+        const bool is_false = has_trusted_reducers(round, member.peer);
+        is_false ? out.accuse(member.peer, line) : out.note(line);
     }
     CommitRecord record = record_of(round.plan, average, own_.digest(), voter_.head());
     const wire::Propose proposal{.term = term_,

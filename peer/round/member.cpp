@@ -75,6 +75,7 @@ void Member::on_state(const event::StateReached& event, Outbox& out) {
     step_ = event.step;
     digest_ = event.digest;
     holds_state_ = true;
+    dispute_.reset();
     forget_round();
     phase_ = Idle{};
     if (step_ == voter_.head().step) {
@@ -181,6 +182,7 @@ SharedFloats Member::average_of(const CommitRecord& record) const {
 void Member::on_decision(const CommitRecord& record, const Certificate& certificate, Outbox& out) {
     SharedFloats average = average_of(record);
     const bool is_whole = average != nullptr;
+    dispute_ = is_whole ? std::nullopt : dispute_about(record);
     out.act(action::Committed{.record = record, .certificate = certificate});
     voter_.append(record);
     // A former process may have joined with the samples that the sum has again.
@@ -213,6 +215,7 @@ bool Member::on_average(const CommitRecord& record, SharedFloats average, Outbox
     const bool fits = holds_state_ && phase() != Phase::kApplying && step_ == record.step &&
                       digest_ == record.previous_state;
     if (!fits) return false;
+    settle_dispute(record, *average, out);
     forget_round();
     phase_ = Applying{};
     out.act(action::Apply{.step = step_, .average = std::move(average), .scalars = record.scalars});

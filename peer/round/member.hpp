@@ -34,6 +34,7 @@
 #include "peer/config.hpp"
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
+#include "peer/round/dispute.hpp"
 #include "peer/round/held_contribution.hpp"
 #include "peer/round/member_phases.hpp"
 #include "peer/round/reduction.hpp"
@@ -264,6 +265,12 @@ class Member {
         const Reduction* const reduction = this->reduction();
         return reduction != nullptr && reduction->is_following() ? &reduction->plan() : nullptr;
     }
+    /// Peers that flood this one with chunks of sums that are in none of its plans
+    /// (Reduction::flooders()).
+    std::set<PeerKey> flooders() const {
+        const Reduction* const reduction = this->reduction();
+        return reduction != nullptr ? reduction->flooders() : std::set<PeerKey>{};
+    }
     /// The newest plan seen in this round, also one that this peer is not in; null: none.
     const wire::Plan* last_plan() const {
         return round_ && round_->plan ? &*round_->plan : nullptr;
@@ -295,6 +302,8 @@ class Member {
     void forget_round();
     void forget_attempts() { round_.reset(); }
     bool knows_average_of(const CommitRecord& record, bool is_inherited, bool has_others) const;
+    std::optional<Dispute> dispute_about(const CommitRecord& record) const;
+    void settle_dispute(const CommitRecord& record, const FloatVector& average, Outbox& out);
     void fall_behind(Outbox& out);
     void join(const Term& term, Outbox& out);
     MemberRound& this_round() { return round_ ? *round_ : round_.emplace(); }
@@ -318,6 +327,7 @@ class Member {
     const kernels::Workers& workers_;
     MemberPhase phase_;
     std::optional<MemberRound> round_;  ///< nothing: no plan or chunk of the round is here
+    std::optional<Dispute> dispute_;    ///< about the last decision, until its average is here
     bool is_finished_ = false;
     bool is_paused_ = false;
     bool holds_state_ = false;  ///< the trainer has the state `step_`, current or not

@@ -74,6 +74,26 @@ void Member::on_propose(TimePoint now, StepIndex step, const wire::Propose& prop
              wire::Accept{.term = propose.term, .digest = propose.digest, .signature = *signature});
 }
 
+/// Nothing if no average was complete here, or if the decided one is of another sum. Comes before
+/// the record is appended.
+std::optional<Dispute> Member::dispute_about(const CommitRecord& record) const {
+    if (!round_ || !round_->average.values || plan() == nullptr) return {};
+    const bool is_same_sum = round_->average.sum_id == round_->reduction->sum_id();
+    const CommitRecord here =
+        round::record_of(*plan(), record.average, record.previous_state, voter_.head());
+    if (!is_same_sum || !(here == record)) return {};
+    return Dispute{digest_of(record), round_->average.values, round_->reduction->parts_of_others()};
+}
+
+void Member::settle_dispute(const CommitRecord& record, const FloatVector& average, Outbox& out) {
+    const auto dispute = std::exchange(dispute_, std::nullopt);
+    if (!dispute || dispute->record() != digest_of(record)) return;
+    for (const PeerKey& liar : dispute->liars(average)) {
+        out.accuse(liar, liar.brief() + " has sent another average than the decided one of step " +
+                             std::to_string(record.step.value()));
+    }
+}
+
 std::optional<CommitRecord> Member::record_of(const wire::Commit& commit) const {
     std::optional<CommitRecord> record = commit.record;
     if (!record && has_plan(commit.certificate.term, commit.attempt)) {

@@ -39,10 +39,10 @@ void Participation::on_link_lost(const PeerKey& peer, bool is_seated) {
     disturbances_ += expected_.contains(peer) || is_seated ? 1 : 0;
 }
 
-void Participation::on_join(TimePoint now, const PeerKey& peer, StepIndex step, TimePoint called_at,
+bool Participation::on_join(TimePoint now, const PeerKey& peer, StepIndex step, TimePoint called_at,
                             Samples samples) {
-    attendances_.on_join(peer, step, called_at, now - called_at, samples,
-                         called_at - head_.computing_since());
+    return attendances_.on_join(peer, step, called_at, now - called_at, samples,
+                                called_at - head_.computing_since());
 }
 
 std::optional<ProbedLink> Participation::next_probe(const Seats& seats) {

@@ -57,9 +57,9 @@ class Participation {
     /// So many members were lost since the head. A probe, a pause and a cancelled attempt count as
     /// all of them.
     void disturb(std::size_t members = wire::kMaxMembers) { disturbances_ += members; }
-    /// A called peer has joined: `now` is the time of its Join.
-    void on_join(TimePoint now, const PeerKey& peer, StepIndex step, TimePoint called_at,
-                 Samples samples);
+    /// A called peer has joined: `now` is the time of its Join. False: as Attendances::on_join().
+    [[nodiscard]] bool on_join(TimePoint now, const PeerKey& peer, StepIndex step,
+                               TimePoint called_at, Samples samples);
 
     /// Whether the peer holds the head's state, or receives none, and may be called.
     bool is_eligible(TimePoint now, const PeerKey& peer, const membership::Known& known) const;

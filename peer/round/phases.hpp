@@ -61,6 +61,7 @@ struct Delivery {
     /// When these get it; if there are none, when the plan may be amended.
     TimePoint tell_at{};
     TimePoint heed_at{};          ///< complaints before that are ignored
+    TimePoint honest_at{};        ///< complaints before that are lies
     std::set<PeerKey> holders{};  ///< peers that have said they hold it
 };
 
@@ -75,6 +76,7 @@ struct PlannedRound {
     std::set<PeerKey> gone{};       ///< members to remove with the next amendment
     std::set<PeerKey> demoted{};    ///< reducers to relieve with it
     bool is_amend_due = false;      ///< an amendment may be needed
+    bool is_amended = false;        ///< the present plan is not the first one
 
     /// Whether the peer reduces chunks.
     bool reduces(const PeerKey& peer) const { return round::reduces(plan, peer); }

@@ -16,31 +16,11 @@
 namespace dedloc::round {
 namespace {
 
-/// Cost of keeping a chunk in addition to its elements, in elements: forged chunks may be tiny.
-constexpr std::uint64_t kChunkOverhead = 64;
-/// Upper bound of a plan's chunks for vectors so short that the overhead matters
-/// (planning/request.hpp).
-constexpr std::uint64_t kChunksOfPart = 16'384;
-
-std::uint64_t cost_of(const wire::Chunk& chunk) {
-    return count_of(chunk.elements) + kChunkOverhead;
-}
-
 /// True if no other owner holds the buffer. All accesses by former owners have happened before.
 bool is_ours_alone(const std::shared_ptr<FloatVector>& values) {
     if (values.use_count() != 1) return false;
     std::shared_ptr<FloatVector>{values}.reset();  // use_count() orders no memory, a release does
     return true;
-}
-
-/// Most memory, in elements, of one sender's chunks ahead of their plan.
-std::uint64_t max_early(std::uint64_t elements) {
-    return 2 * (elements + kChunksOfPart * kChunkOverhead);
-}
-
-/// The same of all senders. Honest ones are a window ahead, or their part of the average.
-std::uint64_t max_early_of_all(std::uint64_t elements) {
-    return 2 * max_early(elements);
 }
 
 }  // namespace
@@ -65,6 +45,10 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     sum_id_ = sum_id;
     plan_ = plan;
     assign(plan);
+    if (!is_same_sum) is_moved_.assign(chunk_count(), false);
+    for (std::uint32_t c = 0; is_same_sum && c < chunk_count(); ++c) {
+        if (plan.members[owner_[c]].peer != former[c]) is_moved_[c] = true;
+    }
     if (!is_same_cut) forget_chunks();
     if (!is_same_sum) {
         has_former_sum_ = !former.empty();
@@ -263,6 +247,21 @@ wire::Chunk Reduction::body(const Due& due) const {
                                             exponents_[due.chunk])};
 }
 
+std::vector<Reduction::Part> Reduction::parts_of_others() const {
+    std::vector<Part> parts;
+    for (std::uint32_t c = 0; c < chunk_count(); ++c) {
+        if (is_mine(c) || is_moved_[c]) continue;
+        const PeerKey& reducer = plan_->members[owner_[c]].peer;
+        const bool continues = !parts.empty() && parts.back().reducer == reducer &&
+                               parts.back().first + parts.back().elements == first_of(c);
+        if (!continues) {
+            parts.push_back({.reducer = reducer, .first = first_of(c), .elements = 0});
+        }
+        parts.back().elements += size_of(c);
+    }
+    return parts;
+}
+
 bool Reduction::has_due_chunks() const {
     if (!plan_) return false;
     return std::any_of(
@@ -336,50 +335,12 @@ Reduction::Taken Reduction::place_average(const PeerKey& from, const wire::Chunk
     return Taken::kPlaced;
 }
 
-/// Keeps a chunk whose sender may have a newer plan than we have. Beyond the limits it drops the
-/// oldest ones of the sender, or of the sender that holds most.
-void Reduction::keep_early(const PeerKey& from, wire::Chunk chunk) {
-    Early& early = early_[from];
-    if (!early.names.insert(name_of(chunk)).second) return;
-    early.cost += cost_of(chunk);
-    early_cost_ += cost_of(chunk);
-    early.chunks.push_back(std::move(chunk));
-    while (early.cost > max_early(elements_)) drop_oldest(early);
-    const auto cost = [](const auto& entry) { return entry.second.cost; };
-    while (early_cost_ > max_early_of_all(elements_)) {
-        drop_oldest(std::ranges::max_element(early_, {}, cost)->second);
-    }
-}
-
-void Reduction::drop_oldest(Early& early) {
-    const wire::Chunk& oldest = early.chunks.front();
-    early.cost -= cost_of(oldest);
-    early_cost_ -= cost_of(oldest);
-    early.names.erase(name_of(oldest));
-    early.chunks.pop_front();
-}
-
-void Reduction::replay_early() {
-    auto all = std::exchange(early_, {});
-    early_cost_ = 0;
-    for (auto& [from, early] : all) {
-        for (wire::Chunk& chunk : early.chunks) take(from, std::move(chunk));
-    }
-}
-
 void Reduction::link_lost(const PeerKey& peer) {
     gathered_.erase(peer);
-    if (const auto early = early_.find(peer); early != early_.end()) {
-        early_cost_ -= early->second.cost;
-        early_.erase(early);  // it sends them again
-    }
+    forget_early(peer);
     if (!plan_ || scattered_to_.empty()) return;
     std::replace(scattered_to_.begin(), scattered_to_.end(), peer, PeerKey{});
     schedule_scatter();
-}
-
-Reduction::Name Reduction::name_of(const wire::Chunk& chunk) {
-    return {chunk.phase, chunk.sum_id, chunk.chunk, chunk.chunk_elements};
 }
 
 /// Averages the chunk once all of its slices are here.
@@ -478,14 +439,7 @@ void Reduction::check_invariants() const {
     DEDLOC_CHECK(spent_bytes_ <= kept_bytes_, "slices of averaged chunks are bounded",
                  spent_bytes_);
     DEDLOC_CHECK(unreduced_ <= missing_, "chunks reduced here are part of the average", missing_);
-    std::uint64_t early_cost = 0;
-    for (const auto& [from, early] : early_) {
-        DEDLOC_CHECK(early.cost <= max_early(elements_), "chunks ahead of their plan are bounded",
-                     early.cost);
-        early_cost += early.cost;
-    }
-    DEDLOC_CHECK(early_cost == early_cost_ && early_cost <= max_early_of_all(elements_),
-                 "all chunks ahead of their plan are counted and bounded", early_cost, early_cost_);
+    check_early();
 }
 
 }  // namespace dedloc::round

@@ -62,6 +62,8 @@ class Reduction {
     /// Smallest window of a contributor, in bytes. A gigabyte for 1,000 contributors; below that,
     /// round trips would slow down fast links.
     static constexpr std::uint64_t kMinWindowBytes = std::uint64_t{1} << 20;
+    /// An honest member sends those of a contribution and a sum, and of a few plans before.
+    static constexpr std::size_t kMaxUnknownSums = 16;
 
     /// `elements`: N. `kept_bytes`: RoundRules::kept_slice_bytes. `spare`: buffer of an old
     /// average, used again if nothing else holds it by then; may be null. All members must have the
@@ -150,6 +152,18 @@ class Reduction {
     std::vector<std::uint32_t> refused_senders() const;
     /// Plan indices, ascending, of members whose averages of this sum were refused here.
     std::vector<std::uint32_t> refused_reducers() const;
+    /// Senders of chunks of more than kMaxUnknownSums sums and contributions that fit no plan here.
+    /// The peer that makes the plans gets a few such chunks, of plans that others have made.
+    const std::set<PeerKey>& flooders() const { return flooders_; }
+    /// A member's part that it alone has reduced in this sum.
+    struct Part {
+        PeerKey reducer;             ///< the member
+        std::uint64_t first = 0;     ///< its first element
+        std::uint64_t elements = 0;  ///< how many there are
+    };
+    /// Where all the averages of other members here come from, but those of chunks that have moved
+    /// from one reducer to another. Requires is_following().
+    std::vector<Part> parts_of_others() const;
     /// True if any chunk is still to be sent to another member.
     bool has_due_chunks() const;
     /// Number of averaged chunks that all receivers should get from here.
@@ -197,6 +211,9 @@ class Reduction {
     Taken place_slice(const PeerKey& from, wire::Chunk& chunk);
     Taken place_average(const PeerKey& from, const wire::Chunk& chunk);
     void keep_early(const PeerKey& from, wire::Chunk chunk);
+    void forget_early(const PeerKey& peer);
+    void check_early() const;
+    void note_unknown(const PeerKey& from, const wire::Chunk& chunk);
     void reduce(std::uint32_t chunk);
     void has_become_known(std::uint32_t chunk);
     void offer(std::uint32_t chunk);
@@ -222,6 +239,7 @@ class Reduction {
     std::vector<std::uint32_t> contributors_;  ///< indices into the plan, in member order
     std::vector<std::uint64_t> weights_;       ///< their samples
     std::vector<std::uint32_t> owner_;         ///< plan index of each chunk's reducer
+    std::vector<bool> is_moved_;               ///< chunks that had another reducer in this sum
 
     std::uint32_t window_ = 0;         ///< window_of() the plan
     std::vector<std::uint32_t> rank_;  ///< each chunk's place in its reducer's part
@@ -277,6 +295,9 @@ class Reduction {
     void drop_oldest(Early& early);
     std::map<PeerKey, Early> early_;
     std::uint64_t early_cost_ = 0;  ///< what all senders have here
+    /// The first ones of each sender's sums and contributions that were not known when they came.
+    std::map<PeerKey, std::set<std::uint64_t>> unknown_sums_;
+    std::set<PeerKey> flooders_;
 };
 
 }  // namespace dedloc::round

@@ -44,13 +44,11 @@ void require_defeated(const Attack& attack) {
 }  // namespace
 
 TEST_CASE("averages that many members name decide nothing", "[averaging][sim]") {
-    // The others fetch the average of each round, or more than one: no message proves yet who has
-    // sent a false one.
-    require_defeated({.misbehaviour = Misbehaviour::kSplitAverage, .part = 0.8, .is_named = false});
+    // The others fetch the average of each round, see who has sent them another one, and name it.
+    require_defeated({.misbehaviour = Misbehaviour::kSplitAverage});
 }
 TEST_CASE("averages that differ between voters cost a round", "[averaging][sim]") {
-    require_defeated(
-        {.misbehaviour = Misbehaviour::kSplitAverage, .voters = 3, .part = 0.8, .is_named = false});
+    require_defeated({.misbehaviour = Misbehaviour::kSplitAverage, .voters = 3});
 }
 TEST_CASE("a coordinator that proposes another average than the voters' decides nothing",
           "[averaging][sim]") {
@@ -84,11 +82,10 @@ TEST_CASE("averages that are not finite skip no update", "[averaging][sim]") {
 }
 TEST_CASE("complaints of two reducers exclude no member that the coordinator hears",
           "[averaging][sim]") {
-    // What they say at once is not heard, so it need not be judged.
-    require_defeated({.misbehaviour = Misbehaviour::kPurge, .is_named = false});
+    require_defeated({.misbehaviour = Misbehaviour::kPurge});
 }
 TEST_CASE("a member that introduces itself again and again is cut off", "[state][sim]") {
-    require_defeated({.misbehaviour = Misbehaviour::kHelloStorm, .is_named = false});
+    require_defeated({.misbehaviour = Misbehaviour::kHelloStorm});
 }
 TEST_CASE("certificates with false signatures are not looked at for long", "[state][sim]") {
     require_defeated({.misbehaviour = Misbehaviour::kFalseVotes});
@@ -101,13 +98,11 @@ TEST_CASE("members that are late together stop no round", "[averaging][sim]") {
     require_defeated({.misbehaviour = Misbehaviour::kLateReady});
 }
 TEST_CASE("chunks of sums that do not exist displace no others", "[averaging][sim]") {
-    // A peer with a newer plan sends such chunks too.
-    require_defeated({.misbehaviour = Misbehaviour::kEarlyFlood, .is_named = false});
+    require_defeated({.misbehaviour = Misbehaviour::kEarlyFlood});
 }
 TEST_CASE("heartbeats of many terms slow nothing down", "[membership][sim]") {
-    require_defeated({.misbehaviour = Misbehaviour::kHeartbeatStorm, .is_named = false});
+    require_defeated({.misbehaviour = Misbehaviour::kHeartbeatStorm});
 }
 TEST_CASE("many keys of two users take no seats of others", "[averaging][sim]") {
-    // Sending a plan of all seats takes half a second of each round.
-    require_defeated({.misbehaviour = Misbehaviour::kKeySquat, .part = 0.8, .is_named = false});
+    require_defeated({.misbehaviour = Misbehaviour::kKeySquat});
 }

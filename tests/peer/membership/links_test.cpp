@@ -279,21 +279,40 @@ TEST_CASE("a peer that sends too many messages loses its links until it has wait
     LinksBench bench;
     OtherEnd loud = bench.introduce(2);
     OtherEnd quiet = bench.introduce(3);
-    for (int sent = 0; sent < static_cast<int>(kMessages.burst); ++sent) {
-        REQUIRE(bench.hears(loud, wire::Heartbeat{}));
-    }
-    CHECK_FALSE(bench.hears(loud, wire::Heartbeat{}));
+    const bool are_heartbeats = GENERATE(true, false);
+    const double burst = are_heartbeats ? kHeartbeats.burst : kMessages.burst;
+    const auto says = [&] {
+        return are_heartbeats ? bench.hears(loud, wire::Heartbeat{})
+                              : bench.hears(loud, wire::Call{});
+    };
+    for (int sent = 0; sent < static_cast<int>(burst); ++sent) REQUIRE(says());
+    CHECK_FALSE(says());
     CHECK(bench.closes() == std::vector{loud.link});
+    CHECK(tests::all_of<action::Note>(bench.actions).back().suspect == loud.peer());
     CHECK(bench.hears(quiet, wire::Heartbeat{}));
     SECTION("a new link does not help") {
         (void)bench.links.closed(bench.now, {.link = loud.link}, bench.actions);
         loud = bench.introduce(2);
-        CHECK_FALSE(bench.hears(loud, wire::Heartbeat{}));
+        CHECK_FALSE(says());
     }
     SECTION("time does") {
         (void)bench.links.closed(bench.now, {.link = loud.link}, bench.actions);
         bench.now += 1s;
         loud = bench.introduce(2);
-        CHECK(bench.hears(loud, wire::Heartbeat{}));
+        CHECK(says());
     }
+}
+
+TEST_CASE("a trainer that takes no averages is not let in", "[membership]") {
+    LinksBench bench;
+    OtherEnd end = bench.open(2);
+    wire::Hello hello = tests::answer_to_challenge(bench.actions, end.link);
+    hello.role = GENERATE(Role::kTrainer, Role::kAggregator);
+    hello.receives = false;
+    CHECK_FALSE(bench.hears(end, hello));
+    const bool is_trainer = hello.role == Role::kTrainer;
+    CHECK((bench.links.find(end.peer()) == nullptr) == is_trainer);
+    CHECK(bench.closes().size() == (is_trainer ? 1 : 0));
+    if (!is_trainer) return;
+    CHECK(tests::all_of<action::Note>(bench.actions).back().suspect == end.peer());
 }

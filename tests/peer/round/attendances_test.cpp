@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "tests/peer/wire/samples.hpp"
 
@@ -45,7 +46,9 @@ struct AttendanceBench {
         for (std::uint8_t n = 0; n <= kLast; ++n) {
             const bool is_last = n == kLast;
             if (is_last && !is_last_in) continue;
-            attendances.on_join(key(n), step, now, is_last ? last_waits : 100ms, Samples{30}, 3s);
+            const Samples samples{is_last ? last_samples : 30};
+            CHECK(
+                attendances.on_join(key(n), step, now, is_last ? last_waits : 100ms, samples, 3s));
         }
         step = step.next();
         now += 1s;
@@ -66,6 +69,7 @@ struct AttendanceBench {
     std::vector<Attendances::Change> changes;
     TimePoint now{};
     StepIndex step{1};
+    std::uint64_t last_samples = 30;
     Duration last_costs{};     ///< how much longer a round with the last trainer takes
     Duration without_costs{};  ///< how much longer a round without it takes
     bool is_disturbed = false;
@@ -279,11 +283,11 @@ TEST_CASE("a Call waits as long as the trainer's own micro-batches need, and not
     CHECK(bench.attendances.join_limit(peer, 1s) == 10s);
     CHECK(bench.attendances.join_limit(peer, 40s) == 40s);
     CHECK(bench.attendances.join_limit(peer, 400s) == bench.rules.join_timeout);
-    bench.attendances.on_join(peer, bench.step, bench.now, 20s, Samples{5}, 40s);
+    CHECK(bench.attendances.on_join(peer, bench.step, bench.now, 20s, Samples{5}, 40s));
     bench.attendances.on_decision(Samples{5}, 60s, false);
     CHECK(bench.attendances.join_limit(peer, 1s) == 40s);
-    bench.attendances.on_join(AttendanceBench::key(1), bench.step, bench.now, 100ms, Samples{5},
-                              40s);
+    CHECK(bench.attendances.on_join(AttendanceBench::key(1), bench.step, bench.now, 100ms,
+                                    Samples{5}, 40s));
     bench.attendances.on_decision(Samples{5}, 60s, false);
     CHECK(bench.attendances.join_limit(AttendanceBench::key(1), 400s) == 10s);
 }
@@ -331,4 +335,78 @@ TEST_CASE("without the choice every trainer is in every round", "[round]") {
     for (int k = 0; k < 10; ++k) bench.play(20s);
     CHECK(bench.changes.empty());
     CHECK_FALSE(bench.attendances.on_no_join(AttendanceBench::key(0), bench.step, bench.now, 60s));
+}
+
+TEST_CASE("a trainer that brings no samples is called when it holds some", "[round]") {
+    AttendanceBench bench;
+    const PeerKey idle = AttendanceBench::key(AttendanceBench::kLast);
+    bench.last_samples = 0;
+    for (std::uint32_t k = 1; k < Attendances::kMaxIdle; ++k) bench.play(100ms);
+    CHECK(bench.turn() == Attendance::kEveryRound);
+    SECTION("one round with samples is enough") {
+        bench.last_samples = 1;
+        bench.play(100ms);
+        bench.last_samples = 0;
+        for (std::uint32_t k = 1; k < Attendances::kMaxIdle; ++k) bench.play(100ms);
+        CHECK(bench.turn() == Attendance::kEveryRound);
+    }
+    SECTION("joins of one step count once") {
+        for (std::uint32_t k = 0; k < 10; ++k) {
+            CHECK(bench.attendances.on_join(idle, StepIndex{2}, bench.now, 100ms, Samples{0}, 3s));
+        }
+        CHECK(bench.attendances.choose(bench.now, bench.step, bench.fleet).empty());
+    }
+    SECTION("an aggregator has none") {
+        bench.fleet.back().member.contributes = false;
+        for (int k = 0; k < 100; ++k) bench.play(100ms);
+        CHECK(bench.turn() == Attendance::kEveryRound);
+    }
+    SECTION("the last one in a row") {
+        bench.play(100ms);
+        REQUIRE(bench.turn() == Attendance::kWhenDone);
+        CHECK(bench.changes.back().why.find("3 rounds in a row without samples") !=
+              std::string::npos);
+        CHECK_FALSE(
+            bench.attendances.is_called(idle, AttendanceBench::heartbeat(true, 0), bench.step));
+        // It is not asked to come back, however long that takes.
+        for (int k = 0; k < 200; ++k) bench.play(100ms);
+        CHECK(bench.turn() == Attendance::kWhenDone);
+        SECTION("and one that brings them is in every round soon") {
+            for (std::uint32_t k = 0; k <= 2 * Attendances::kAsk; ++k) {
+                REQUIRE(bench.attendances.is_called(idle, AttendanceBench::heartbeat(true, 30),
+                                                    bench.step));
+                if (bench.turn() != Attendance::kEveryRound) {
+                    CHECK(bench.attendances.on_join(idle, bench.step, bench.now, 100ms, Samples{30},
+                                                    3s));
+                }
+                bench.last_samples = 30;
+                bench.play(100ms);
+            }
+            CHECK(bench.turn() == Attendance::kEveryRound);
+        }
+        SECTION("and one that only says that it holds some has lied three times then") {
+            std::uint32_t believed = 0;
+            while (bench.attendances.on_join(idle, bench.step, bench.now, 100ms, Samples{0}, 3s)) {
+                REQUIRE(++believed < 10);
+                bench.play(100ms);
+            }
+            CHECK(believed + 1 == Attendances::kMaxIdle);
+        }
+    }
+}
+
+TEST_CASE("a trainer that only reduces is not idle", "[round]") {
+    AttendanceBench bench;
+    const PeerKey reducer = AttendanceBench::key(AttendanceBench::kLast);
+    CHECK(bench.attendances.on_no_join(reducer, bench.step, bench.now, 60s));
+    // Its micro-batches take longer than samples count.
+    for (int k = 0; k < 30 && bench.turn() != Attendance::kReduceOnly; ++k) bench.play(100ms);
+    REQUIRE(bench.turn() == Attendance::kReduceOnly);
+    for (std::uint32_t k = 0; k < Attendances::kAsk; ++k) {
+        CHECK(bench.attendances.on_join(reducer, bench.step, bench.now, 100ms, Samples{0}, 3s));
+        bench.play(100ms);
+    }
+    // It is given another micro-batch.
+    for (int k = 0; k < 200 && bench.turn() == Attendance::kReduceOnly; ++k) bench.play(100ms);
+    CHECK(bench.turn() != Attendance::kReduceOnly);
 }

@@ -162,6 +162,9 @@ TEST_CASE("no member is blamed for what a plan that is still under way asks for"
         round.advance(1s);
     };
     const wire::Plan first = round.last_plan;
+    // The members that got it first have waited long enough.
+    round.advance(round.config.rules.stall_timeout * 3 / 4);
+    CHECK(round.coordinator.is_telling());
     complain();
     CHECK(round.last_plan == first);
     round.tell_all();

@@ -142,6 +142,29 @@ TEST_CASE("invalid chunks never become part of an average", "[averaging]") {
     exchange.require_reference();
 }
 
+TEST_CASE("a sender of chunks of more sums than there can be plans is a flooder", "[averaging]") {
+    Exchange exchange{7, 3'000, 4};
+    const wire::Plan plan = exchange.plan();
+    Reduction& member = exchange.reduction(peer_key(0));
+    wire::Chunk chunk{.phase = wire::Phase::kGather,
+                      .sum_id = 0,
+                      .chunk = 0,
+                      .chunk_elements = plan.chunk_elements,
+                      .elements = FloatVector(plan.chunk_elements)};
+    for (std::uint64_t n = 0; n < Reduction::kMaxUnknownSums; ++n) {
+        ++chunk.sum_id;
+        for (int repeated = 0; repeated < 3; ++repeated) member.take(peer_key(1), chunk);
+    }
+    CHECK(member.flooders().empty());
+    exchange.follow(plan);  // they are looked at again, and are still as many
+    CHECK(member.flooders().empty());
+    ++chunk.sum_id;
+    member.take(peer_key(1), chunk);
+    CHECK(member.flooders() == std::set{peer_key(1)});
+    exchange.finish();
+    exchange.require_reference();
+}
+
 TEST_CASE("an average that is assembled piece by piece has the digest of the whole vector",
           "[averaging]") {
     Random random{3};
