@@ -37,7 +37,7 @@ PeerKey key_of(const std::string& digits) {
 }
 
 double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return seconds_of(Clock::now() - begin);
 }
 
 void print_step(StepIndex step, const training::LocalStep& done, double seconds) {

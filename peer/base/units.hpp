@@ -60,6 +60,11 @@ constexpr std::optional<Bandwidth> known_bandwidth(std::uint64_t bytes_per_secon
 
 /// A time span of the protocol.
 using Duration = std::chrono::nanoseconds;
+/// A time span in seconds, with its fraction.
+template <class Rep, class Period>
+constexpr double seconds_of(std::chrono::duration<Rep, Period> time) {
+    return std::chrono::duration<double>(time).count();
+}
 
 /// The clock of the protocol core. It cannot be read: the driver passes the time with every event.
 /// It never goes backwards.

@@ -84,10 +84,6 @@ const char* name_of(Attendance attendance) {
     return "every-round";
 }
 
-double seconds_of(Duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 const std::string& server_of(const Fleet& fleet, const Report& report) {
     return fleet.names[report.server.ranges.front().member.value()];
 }

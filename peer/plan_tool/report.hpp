@@ -59,8 +59,6 @@ std::string json_of(const Fleet& fleet, const Report& report);
 const char* name_of(planning::Limit limit);
 /// "every-round", "some-rounds", "when-done", "reduce-only" or "rest".
 const char* name_of(Attendance attendance);
-/// Converts to seconds.
-double seconds_of(Duration time);
 /// Name of the member that averages the whole vector in the parameter server's plan.
 const std::string& server_of(const Fleet& fleet, const Report& report);
 

@@ -11,10 +11,6 @@
 namespace dedloc::planning {
 namespace {
 
-double seconds(Duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 double speed_of(const TrainingRequest& request) {
     double speed = 0;
     for (std::size_t k = 0; k < request.round.members.size(); ++k) {
@@ -124,7 +120,7 @@ std::optional<Pace> pace_of(const TrainingRequest& request) {
     if (!plan) return std::nullopt;
     const Duration ways = plan->optimum.count() > 0 ? 2 * request.round.latency : Duration{0};
     return Pace{.computing_seconds = static_cast<double>(request.target_batch) / speed,
-                .round_seconds = seconds(plan->optimum + ways)};
+                .round_seconds = seconds_of(plan->optimum + ways)};
 }
 
 std::optional<TrainerChoice> choose_trainers(const TrainingRequest& request) {

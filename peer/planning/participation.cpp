@@ -14,10 +14,6 @@
 namespace dedloc::planning {
 namespace {
 
-double seconds_of(Duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 constexpr std::uint32_t kMaxSteps = wire::kMaxStaleSteps;
 
 /// Samples of earlier states are worth less: a choice with some must be faster by that factor.

@@ -11,10 +11,6 @@
 namespace dedloc::progress {
 namespace {
 
-double seconds(Duration duration) {
-    return std::chrono::duration<double>(duration).count();
-}
-
 double as_number(Samples samples) {
     return static_cast<double>(samples.value());
 }
@@ -71,7 +67,7 @@ void TargetBatch::gathered(Samples joined) {
     }
     if (!(rate > 0)) return;
     const double error = (as_number(joined) - as_number(expected_) - surplus) / rate;
-    const double most = seconds(rules_.heartbeat);
+    const double most = seconds_of(rules_.heartbeat);
     lead_ = std::clamp(lead_ + kShare * std::clamp(error, -most, most), -most, most);
 }
 
@@ -107,14 +103,15 @@ Samples TargetBatch::trusted(const PeerKey& peer, const Report& report) const {
 double TargetBatch::at_report(const Report& report) const {
     const double rate = report.samples_per_second;
     const auto whole = static_cast<double>(report.micro_batch);
-    const double unseen = rate * seconds(report.risen_at - report.not_yet_at);
-    const double begun = rate * seconds(report.at - report.risen_at) + std::min(unseen, whole) / 2;
+    const double unseen = rate * seconds_of(report.risen_at - report.not_yet_at);
+    const double begun =
+        rate * seconds_of(report.at - report.risen_at) + std::min(unseen, whole) / 2;
     return as_number(report.samples) + std::min(begun, whole);
 }
 
 double TargetBatch::extrapolated(const Report& report, TimePoint now) const {
     const TimePoint until = std::clamp(now, report.at, rate_ends_at(report));
-    return at_report(report) + report.samples_per_second * (seconds(until - report.at) + lead_);
+    return at_report(report) + report.samples_per_second * (seconds_of(until - report.at) + lead_);
 }
 
 Samples TargetBatch::estimate(TimePoint now) const {
@@ -156,7 +153,7 @@ TimePoint TargetBatch::reached_at(TimePoint now) const {
     std::ranges::sort(ends, {}, &End::at);
     TimePoint time = now;
     for (const End& end : ends) {
-        const double until_end = rate * seconds(end.at - time);
+        const double until_end = rate * seconds_of(end.at - time);
         if (sum + until_end >= target) {
             const double wait = (target - sum) / rate;
             return time + std::chrono::ceil<Duration>(std::chrono::duration<double>(wait));

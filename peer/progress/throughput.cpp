@@ -6,7 +6,7 @@
 
 namespace dedloc::progress {
 
-Throughput::Throughput(Duration memory) : memory_(std::chrono::duration<double>(memory).count()) {
+Throughput::Throughput(Duration memory) : memory_(seconds_of(memory)) {
     DEDLOC_CHECK(memory_ > 0, "the memory of an average is positive");
 }
 
@@ -18,7 +18,7 @@ void Throughput::resume(TimePoint now) {
 void Throughput::add(TimePoint now, Samples done) {
     if (!is_running_) return resume(now);
     constexpr double kMaxTime = 4;
-    double took = std::chrono::duration<double>(now - since_).count();
+    double took = seconds_of(now - since_);
     since_ = now;
     if (busy_ > 0) took = std::min(took, kMaxTime * busy_ / intervals_);
     // 1 / (1 + x) instead of exp(-x): close enough, and independent of the machine's libm.

@@ -25,10 +25,6 @@ constexpr std::uint32_t kMaxJoins = 1'000;
 /// Trainers that one choice tries to take back.
 constexpr std::size_t kMaxTakenBack = 8;
 
-double seconds(Duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 double bounded(double samples_per_second) {
     return std::clamp(samples_per_second, 0.0, static_cast<double>(wire::kMaxSamplesPerSecond));
 }
@@ -157,12 +153,12 @@ bool Attendances::on_join(const PeerKey& peer, StepIndex step, TimePoint called_
     const bool is_paid_again = holds && record.is_paid && record.paid_at >= record.since_time;
     if (is_paid_again) {
         // From one Join to the next it has computed one micro-batch, and waited for the Call.
-        const double cycle = seconds(called_at - record.paid_at);
+        const double cycle = seconds_of(called_at - record.paid_at);
         record.micro_batch = std::min(record.micro_batch, cycle);
     } else if (is_every(record.turn)) {
-        const double time = seconds(computing + wait);
+        const double time = seconds_of(computing + wait);
         const double rate = time > 0 ? static_cast<double>(samples.value()) / time : 0;
-        record.last_join = Joined{.wait = seconds(wait), .rate = rate};
+        record.last_join = Joined{.wait = seconds_of(wait), .rate = rate};
     }
     record.gap = step.value() - std::min(step, record.last_called).value();
     if (!is_every(record.turn)) record.joins = std::min(record.joins + 1, kMaxJoins);
@@ -192,10 +188,10 @@ void Attendances::on_decision(Samples samples, Duration time, bool is_disturbed)
         const double before = record.measured_rate;
         record.measured_rate = before > 0 ? (3 * before + join->rate) / 4 : join->rate;
     }
-    trial_.on_decision(static_cast<double>(samples.value()), seconds(time), is_disturbed);
+    trial_.on_decision(static_cast<double>(samples.value()), seconds_of(time), is_disturbed);
     if (is_disturbed) return;
-    const double before = round_seconds_ > 0 ? round_seconds_ : seconds(time);
-    round_seconds_ = (3 * before + seconds(time)) / 4;
+    const double before = round_seconds_ > 0 ? round_seconds_ : seconds_of(time);
+    round_seconds_ = (3 * before + seconds_of(time)) / 4;
 }
 
 bool Attendances::on_no_join(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait) {
@@ -204,9 +200,9 @@ bool Attendances::on_no_join(const PeerKey& peer, StepIndex step, TimePoint now,
     if (!is_every(record.turn) || record.misses > 0) return false;
     ++record.misses;
     constexpr double kLonger = 1.25;
-    record.micro_batch = std::max(record.micro_batch, kLonger * seconds(wait));
+    record.micro_batch = std::max(record.micro_batch, kLonger * seconds_of(wait));
     move(record, {Attendance::kWhenDone, 1}, now, step);
-    if (record.former_round <= 0) record.former_round = seconds(wait);
+    if (record.former_round <= 0) record.former_round = seconds_of(wait);
     record.speed_with = record.speed_now = 0;
     return true;
 }
@@ -229,7 +225,7 @@ bool Attendances::is_worth_asking(const Record& record) {
 bool Attendances::is_long_out(const Record& record, TimePoint now, StepIndex step) {
     if (step.value() >= record.since.value() + record.ask_after) return true;
     const double most = static_cast<double>(record.ask_after) * record.former_round;
-    return most > 0 && seconds(now - record.since_time) >= most;
+    return most > 0 && seconds_of(now - record.since_time) >= most;
 }
 
 /// Trainers that only reduce compute a micro-batch again, for which no round waits. Others that

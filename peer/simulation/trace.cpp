@@ -167,7 +167,7 @@ void Trace::action(TimePoint when, std::uint32_t node, const Action& action) {
 }
 
 void Trace::note(TimePoint when, std::uint32_t node, std::string line) {
-    const double seconds = std::chrono::duration<double>(when.time_since_epoch()).count();
+    const double seconds = seconds_of(when.time_since_epoch());
     notes_.push_back(fmt::format("{:12.6f} s  {:3}  {}", seconds, node, line));
     if (notes_.size() > kNotes) notes_.pop_front();
     keep({.when = when,
@@ -182,7 +182,7 @@ std::vector<std::string> Trace::last_lines() const {
     std::deque<std::string> lines;
     for (auto line = lines_.rbegin(); line != lines_.rend() && lines.size() < max_printed_;
          ++line) {
-        const double seconds = std::chrono::duration<double>(line->when.time_since_epoch()).count();
+        const double seconds = seconds_of(line->when.time_since_epoch());
         std::string text = line->text;
         if (line->frame != nullptr) {
             const std::string what = describe(line->frame);

@@ -84,8 +84,8 @@ void VirtualTrainer::batch_done() {
         parts_.back().samples += settings_.micro_batch;
         samples_ += Samples{settings_.micro_batch};
         computed_ += settings_.micro_batch_time;
-        const double rate = static_cast<double>(settings_.micro_batch) /
-                            std::chrono::duration<double>(settings_.micro_batch_time).count();
+        const double rate =
+            static_cast<double>(settings_.micro_batch) / seconds_of(settings_.micro_batch_time);
         answer(event::Progressed{
             .step = state_.step(), .samples = samples_, .samples_per_second = rate});
     }

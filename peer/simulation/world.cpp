@@ -319,8 +319,7 @@ void World::run_for(Duration time) {
 std::string World::describe() const {
     std::string text =
         fmt::format("seed {}, {} links, {:.6f} s, {} records of generation {}\nreplay: {}\n", seed_,
-                    proves_links_ ? "proven" : "unproven",
-                    std::chrono::duration<double>(now().time_since_epoch()).count(),
+                    proves_links_ ? "proven" : "unproven", seconds_of(now().time_since_epoch()),
                     checkers_.record_count(), checkers_.generation(), options_.replay);
     for (Id id = 0; id < nodes_.size(); ++id) {
         const Node& host = node(id);

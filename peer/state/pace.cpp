@@ -19,10 +19,6 @@ struct Limit {
 constexpr Limit kLimits[] = {{std::chrono::seconds{2}, 1.6},
                              {std::chrono::milliseconds{3'500}, 1.25}};
 
-double seconds(Duration duration) {
-    return std::chrono::duration<double>(duration).count();
-}
-
 }  // namespace
 
 void Pace::decided(TimePoint now, StepIndex step) {
@@ -63,16 +59,16 @@ Duration Pace::round() const {
 }
 
 double Pace::round_seconds() const {
-    if (steps_.size() >= 3 || told_.empty()) return seconds(round());
+    if (steps_.size() >= 3 || told_.empty()) return seconds_of(round());
     std::vector<Duration> sorted;
     for (const auto& [voter, duration] : told_) sorted.push_back(duration);
     std::ranges::sort(sorted);
-    return seconds(sorted[sorted.size() / 2]);
+    return seconds_of(sorted[sorted.size() / 2]);
 }
 
 double Pace::bytes_per_second() const {
     if (first_leaf_ == kNever || last_leaf_ <= first_leaf_) return 0;
-    return static_cast<double>(timed_bytes_) / seconds(last_leaf_ - first_leaf_);
+    return static_cast<double>(timed_bytes_) / seconds_of(last_leaf_ - first_leaf_);
 }
 
 bool Pace::is_hopeless() const {

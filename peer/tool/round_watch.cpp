@@ -148,7 +148,7 @@ std::optional<double> RoundWatch::promise_of(const wire::Plan& plan) const {
     }
     if (!is_known) return std::nullopt;
     const auto forecast = planning::forecast(request, plan.ranges);
-    return std::chrono::duration<double>(forecast.transfer).count();
+    return seconds_of(forecast.transfer);
 }
 
 void RoundWatch::frozen(StepIndex step) {

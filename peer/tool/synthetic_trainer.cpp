@@ -224,9 +224,7 @@ bool SyntheticTrainer::begins_with_state(const formats::RunFile& run) {
 ComputingTime SyntheticTrainer::computing_time() const {
     const Clock::rep began = began_at_;
     if (began == 0) return {};
-    const auto seconds = [](Clock::rep ticks) {
-        return std::chrono::duration<double>(Clock::duration{ticks}).count();
-    };
+    const auto seconds = [](Clock::rep ticks) { return seconds_of(Clock::duration{ticks}); };
     return {.seconds = seconds(computed_),
             .of = seconds(Clock::now().time_since_epoch().count() - began)};
 }

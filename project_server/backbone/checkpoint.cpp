@@ -46,12 +46,11 @@ std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
     try {
         const CheckpointFile file{path, run};
         const auto written = std::chrono::file_clock::to_sys(fs::last_write_time(path));
-        return CheckpointEntry{
-            .head = file.head(),
-            .path = path,
-            .bytes = file.bytes(),
-            .created_at = std::chrono::duration<double>(written.time_since_epoch()).count(),
-            .source = source_of(path)};
+        return CheckpointEntry{.head = file.head(),
+                               .path = path,
+                               .bytes = file.bytes(),
+                               .created_at = seconds_of(written.time_since_epoch()),
+                               .source = source_of(path)};
     } catch (const InputError& error) {
         log_warning("{}: ignored", error.what());
     } catch (const std::exception&) {

@@ -99,7 +99,7 @@ void LiveRun::take_commit(const LedgerCommit& commit) {
         {.step = record.step.next().value(),
          .samples = samples.value(),
          .loss = samples == Samples{0} ? 0.0 : loss_sum / static_cast<double>(samples.value()),
-         .seconds = std::chrono::duration<double>(commit.took).count(),
+         .seconds = seconds_of(commit.took),
          .members = record.members.size(),
          .digest = {}}});
 }

@@ -30,7 +30,7 @@ std::string describe(const CommitRecord& record, std::chrono::milliseconds took)
         samples == Samples{0} ? 0.0 : loss_sum / static_cast<double>(samples.value());
     return fmt::format("step {}: loss {:.4f}, {} samples, {} members, {:.2f} s",
                        record.step.next().value(), loss, samples.value(), record.members.size(),
-                       std::chrono::duration<double>(took).count());
+                       seconds_of(took));
 }
 
 /// Updates in a row that have changed nothing, until the administrator is told, and until the run

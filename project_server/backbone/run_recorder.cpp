@@ -30,11 +30,6 @@ constexpr std::size_t kMaxRefusals = 100;
 /// Kinds of accusations that wait for the database. Others are in the log only.
 constexpr std::size_t kMaxAccusations = 1'000;
 
-/// Seconds with three decimals, from milliseconds.
-double seconds_of(std::chrono::milliseconds time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 /// Columns hold no NaN and no infinity, and the row counts without the figure.
 double storable(double figure) {
     return std::isfinite(figure) ? figure : 0;

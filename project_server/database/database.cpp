@@ -351,8 +351,7 @@ void Transaction::commit() {
 }
 
 double unix_now() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
+    return seconds_of(std::chrono::system_clock::now().time_since_epoch());
 }
 
 }  // namespace dedloc::server

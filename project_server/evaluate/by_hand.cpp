@@ -101,7 +101,7 @@ void evaluate_by_hand(const HandOptions& options) {
                             .state = state,
                             .standing = standing,
                             .figures = *figures,
-                            .seconds = std::chrono::duration<double>(Clock::now() - begin).count(),
+                            .seconds = seconds_of(Clock::now() - begin),
                             .threads = threads};
     fmt::print("{}", options.prints_json ? report_json(report) + "\n" : report_text(report));
 }

@@ -44,8 +44,7 @@ bool lacks_checkpoint(Database& database, std::int64_t run, std::int64_t now) {
         "(select coalesce(max(step), 0) from dedloc_step where runid = ?) as step",
         {run, run, run});
     const auto age = static_cast<double>(now) - row->real("at_");
-    return row->integer("step") > row->integer("saved") &&
-           age > std::chrono::duration<double>(kCheckpointPeriod).count();
+    return row->integer("step") > row->integer("saved") && age > seconds_of(kCheckpointPeriod);
 }
 
 /// The results that are chosen in a period.
@@ -53,8 +52,7 @@ std::vector<std::int64_t> chosen(Database& database, const KeyPair& secret, std:
                                  std::int64_t period, std::int64_t now) {
     const auto spec = database.query_one("select spec from dedloc_run where id = ?", {run});
     const auto bytes = formats::checkpoint_bytes(formats::parse_run_file(spec->text("spec")));
-    const double slowest =
-        static_cast<double>(bytes) / std::chrono::duration<double>(kUploadTime).count();
+    const double slowest = static_cast<double>(bytes) / seconds_of(kUploadTime);
     std::map<std::int64_t, std::int64_t> results;  // one of each account
     for (const auto& row : database.query(
              "select r.id, r.userid from dedloc_ticket t join result r on r.id = t.resultid join "

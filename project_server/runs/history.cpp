@@ -18,7 +18,7 @@ void RunHistory::update() {
 void RunHistory::take(const backbone::LedgerCommit& commit) {
     const CommitRecord& record = commit.decision.record;
     StepLine line{.step = record.step.next().value(),
-                  .seconds = std::chrono::duration<double>(commit.took).count(),
+                  .seconds = seconds_of(commit.took),
                   .members = static_cast<int>(record.members.size())};
     double loss_sum = 0;
     for (const CommitLine& member : record.members) {

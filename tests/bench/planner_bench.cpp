@@ -80,10 +80,6 @@ void print_times() {
     }
 }
 
-double seconds(Duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 struct NamedFleet {
     const char* name;
     PlanRequest request;
@@ -110,11 +106,11 @@ void print_plans() {
     std::printf("%-36s %9s %9s %9s %9s %9s\n", "fleet", "T*", "plan", "plan/T*", "equal", "server");
     for (const NamedFleet& fleet : fleets_of_the_literature()) {
         const auto plan = plan_shares(fleet.request);
-        std::printf("%-36s %9.3f %9.3f %9.4f %9.3f %9.3f\n", fleet.name, seconds(plan->optimum),
-                    seconds(plan->forecast.transfer),
-                    seconds(plan->forecast.transfer) / seconds(plan->optimum),
-                    seconds(equal_shares(fleet.request)->forecast.transfer),
-                    seconds(best_parameter_server(fleet.request)->forecast.transfer));
+        std::printf("%-36s %9.3f %9.3f %9.4f %9.3f %9.3f\n", fleet.name, seconds_of(plan->optimum),
+                    seconds_of(plan->forecast.transfer),
+                    seconds_of(plan->forecast.transfer) / seconds_of(plan->optimum),
+                    seconds_of(equal_shares(fleet.request)->forecast.transfer),
+                    seconds_of(best_parameter_server(fleet.request)->forecast.transfer));
     }
 }
 
@@ -132,16 +128,16 @@ std::string simulated_line(const NamedFleet& fleet) {
         return line;
     }
     const plan::SimulatedRound& round = played.rounds.front();
-    const double best = seconds(played.plan.optimum);
+    const double best = seconds_of(played.plan.optimum);
     std::snprintf(line, sizeof line,
                   "%-36s %8.3f %8.3f %8.3f %8.3f %8.3f %8.3f %8.3f %8.3f %9.3f %9.3f\n", fleet.name,
-                  best, seconds(round.moved), seconds(round.committed),
-                  seconds(round.moved - round.planned) / best, seconds(round.moved) / best,
-                  seconds(round.committed) / best,
-                  seconds(played.plan.optimum + kMessagesOfRound * kLatency) / best,
-                  seconds(played.plan.optimum + kMessagesOfStep * kLatency) / best,
-                  seconds(equal_shares(played.request)->forecast.transfer),
-                  seconds(best_parameter_server(played.request)->forecast.transfer));
+                  best, seconds_of(round.moved), seconds_of(round.committed),
+                  seconds_of(round.moved - round.planned) / best, seconds_of(round.moved) / best,
+                  seconds_of(round.committed) / best,
+                  seconds_of(played.plan.optimum + kMessagesOfRound * kLatency) / best,
+                  seconds_of(played.plan.optimum + kMessagesOfStep * kLatency) / best,
+                  seconds_of(equal_shares(played.request)->forecast.transfer),
+                  seconds_of(best_parameter_server(played.request)->forecast.transfer));
     return line;
 }
 
@@ -157,7 +153,7 @@ void print_simulated() {
         "  +3, +7 T* and so many messages, one after the other, while no link is busy: no round "
         "(+3) "
         "and no\n         step (+7) can be shorter\n",
-        1e3 * seconds(kLatency));
+        1e3 * seconds_of(kLatency));
     std::printf("%-36s %8s %8s %8s %8s %8s %8s %8s %8s %9s %9s\n", "fleet", "T*", "round", "step",
                 "data/T*", "round/T*", "step/T*", "+3/T*", "+7/T*", "equal", "server");
     const auto fleets = fleets_of_the_literature();
@@ -179,12 +175,13 @@ std::string far_line(double loss, std::uint32_t flows, Duration one_way) {
                         .latency = one_way,
                         .tcp = {.packet_bytes = kPacketBytes, .loss = loss, .flows = flows}});
     double sum = 0;
-    for (const auto& round : played.rounds) sum += seconds(round.moved);
+    for (const auto& round : played.rounds) sum += seconds_of(round.moved);
     char line[200];
-    std::snprintf(line, sizeof line, "%10.0f %9.2f %9u %9.2f %9.2f %9.2f\n", 2e3 * seconds(one_way),
-                  100 * loss, flows, seconds(played.plan.optimum),
-                  sum / static_cast<double>(played.rounds.size()),
-                  sum / static_cast<double>(played.rounds.size()) / seconds(played.plan.optimum));
+    std::snprintf(
+        line, sizeof line, "%10.0f %9.2f %9u %9.2f %9.2f %9.2f\n", 2e3 * seconds_of(one_way),
+        100 * loss, flows, seconds_of(played.plan.optimum),
+        sum / static_cast<double>(played.rounds.size()),
+        sum / static_cast<double>(played.rounds.size()) / seconds_of(played.plan.optimum));
     return played.rounds.size() == kRounds ? line : "a round did not end\n";
 }
 

@@ -230,10 +230,6 @@ Played play(std::size_t peers, const Choice& choice) {
     return played;
 }
 
-double seconds(Duration time) {
-    return duration<double>(time).count();
-}
-
 Tally total(const Played& played, NodeId node) {
     Tally tally;
     for (const Step& step : played.steps) {
@@ -283,15 +279,15 @@ void print(std::size_t peers, const Played& played, std::size_t steps) {
                 peers, played.steps.back().reducers, played.left, played.warm_up_seconds,
                 played.wall_seconds);
     for (const Step& step : played.steps) {
-        const double call = seconds(step.called - *step.call_sent);
-        const double round = seconds(step.reached - step.frozen - kApplying);
-        const double coordination = call + round - seconds(step.data);
+        const double call = seconds_of(step.called - *step.call_sent);
+        const double round = seconds_of(step.reached - step.frozen - kApplying);
+        const double coordination = call + round - seconds_of(step.data);
         std::printf(
             "  step %llu: %zu members; Call to all %.3f s, plan at all after %.3f s, "
             "last freeze to last commit %.3f s, data alone %.3f s; "
             "coordination %.3f s + CPU %.3f s\n",
             static_cast<unsigned long long>(step.step.value()), step.members, call,
-            seconds(step.planned - step.frozen), round, seconds(step.data), coordination,
+            seconds_of(step.planned - step.frozen), round, seconds_of(step.data), coordination,
             step.tallies.at(0).cpu_seconds);
     }
     print_tally("coordinator", total(played, 0), played.steps.size());

@@ -127,21 +127,17 @@ std::size_t fewest_honest(const World& world) {
     return fewest;
 }
 
-double seconds(Duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 /// Runs until step kKnown, for kTime at most, and then on to the attack's end.
 Outcome outcome_in(World& world, const Attack& attack) {
     (void)world.run_until([&] { return world.are_all_at(kKnown); }, kTime);
-    Outcome outcome{.known_after = seconds(world.now().time_since_epoch())};
+    Outcome outcome{.known_after = seconds_of(world.now().time_since_epoch())};
     const StepIndex known = world.checkers().newest_step();
     const Duration time = attack.end > Duration{} ? attack.end - world.now().time_since_epoch()
                           : attack.is_crowd()     ? kTimeOfCrowd
                                                   : kTime;
     world.run_for(time);
     const auto steps = static_cast<double>(world.checkers().newest_step().value() - known.value());
-    outcome.steps_a_minute = steps / seconds(time) * 60;
+    outcome.steps_a_minute = steps / seconds_of(time) * 60;
     outcome.loss = held_out_loss(world);
     outcome.liars_part = liars_part(world);
     for (World::Id id = 0; id < world.size(); ++id) {

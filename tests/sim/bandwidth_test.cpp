@@ -24,10 +24,6 @@ namespace {
 
 constexpr Duration kMicroBatch = 100ms;
 
-double seconds(Duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 /// When the coordinator, the first host, has begun to apply each round.
 class RoundTimes final : public Observer {
   public:
@@ -60,7 +56,7 @@ double optimum(const RoundRules& rules, const std::vector<planning::Member>& mem
     request.chunk_elements = planning::chunk_elements_for(request);
     const auto plan = planning::plan_shares(request);
     REQUIRE(plan);
-    return seconds(plan->optimum);
+    return seconds_of(plan->optimum);
 }
 
 planning::Member member_of(const Profile& profile, bool contributes) {
@@ -136,9 +132,9 @@ Played timed(std::uint64_t seed, std::uint64_t steps, TimedFleet fleet) {
     require_all_at(world, StepIndex{steps}, fleet.limit);
     Played played;
     REQUIRE(times.ends.size() == steps);
-    played.first = seconds(times.ends.front() - began);
+    played.first = seconds_of(times.ends.front() - began);
     for (std::size_t k = 1; k < times.ends.size(); ++k) {
-        played.rounds.push_back(seconds(times.ends[k] - times.ends[k - 1]) - 1);
+        played.rounds.push_back(seconds_of(times.ends[k] - times.ends[k - 1]) - 1);
     }
     return played;
 }

@@ -143,16 +143,12 @@ Outcome honest_outcome(std::uint64_t seed) {
     return run_quietly(world, seed, {}, 300s);
 }
 
-double seconds(Duration duration) {
-    return std::chrono::duration<double>(duration).count();
-}
-
 std::string summary(const char* name, const Outcome& outcome, const Outcome& honest) {
     const double steps = kSteps * 60;
     return fmt::format(
         "{}: {:.1f} steps a minute, {:.1f} without it; {} rounds cancelled, {} without it; {:.0f} "
         "samples a round, {:.0f} without it; {} times a member left out; garbage in {} rounds",
-        name, steps / seconds(outcome.time), steps / seconds(honest.time), outcome.cancelled,
+        name, steps / seconds_of(outcome.time), steps / seconds_of(honest.time), outcome.cancelled,
         honest.cancelled, outcome.samples_per_round(), honest.samples_per_round(), outcome.left_out,
         outcome.garbled);
 }
@@ -259,7 +255,7 @@ TEST_CASE("floods of such chunks displace no chunk that is ahead of its plan", "
         require_equal_to_one_machine(world);
         const std::string text =
             fmt::format("{} steps in {:.1f} s, {} parts lost, {} members left out", kSteps,
-                        seconds(world.now().time_since_epoch()),
+                        seconds_of(world.now().time_since_epoch()),
                         notes_with(world, "loses its part"), notes_with(world, ": left out"));
         INFO(text);
         if (std::getenv("DEDLOC_SHOW") != nullptr) WARN(text);
@@ -330,7 +326,7 @@ TEST_CASE("slander costs each liar two attempts at most", "[averaging][sim]") {
                     "last in step {}; of {} honest trainers {} or more in each of the last 10 "
                     "rounds",
                     name_of(misbehaviour), liars, lost, notes_with(world, ": left out"),
-                    seconds(world.now().time_since_epoch()), after.reduced_until, 16 - liars,
+                    seconds_of(world.now().time_since_epoch()), after.reduced_until, 16 - liars,
                     after.fewest);
                 INFO(text);
                 CHECK(lost <= 2 * liars);
@@ -385,7 +381,7 @@ TEST_CASE("two honest members that do not reach each other cost the others littl
             const Duration cut = duration(seed, cuts, attempts);
             const std::string text =
                 fmt::format("cut {} ways: {:.2f} s a round, {:.2f} s without; {} attempts lost",
-                            cuts, seconds(cut), seconds(whole), attempts);
+                            cuts, seconds_of(cut), seconds_of(whole), attempts);
             INFO(text);
             CHECK(cut < whole + 200ms);
             if (std::getenv("DEDLOC_SHOW") != nullptr) WARN(text);

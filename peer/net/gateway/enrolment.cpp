@@ -113,7 +113,7 @@ std::optional<formats::EnrolmentReply> enrol(const EnrolmentOptions& options,
                                       options.gateway, sentence));
         }
         log_warning("the gateway {} gives no ticket now: {}; asking again in {:.1f} s",
-                    options.gateway, sentence, std::chrono::duration<double>(pause).count());
+                    options.gateway, sentence, seconds_of(pause));
         if (!wait(pause, is_unwanted)) return std::nullopt;
     }
 }

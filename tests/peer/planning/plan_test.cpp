@@ -9,10 +9,6 @@ using namespace dedloc::planning;
 
 namespace {
 
-double seconds(Duration time) {
-    return std::chrono::duration<double>(time).count();
-}
-
 SharePlan planned(const PlanRequest& request) {
     const auto plan = plan_shares(request);
     REQUIRE(plan);
@@ -32,7 +28,7 @@ constexpr std::uint64_t kResNet = 25'625'000;  // 410 Mbit in fp16
 TEST_CASE("equal links give the all-reduce and its bound", "[planning]") {
     const PlanRequest request = fleet_of({{8, 1'000, 1'000}}, kResNet, kHalf);
     const SharePlan plan = planned(request);
-    CHECK(seconds(plan.optimum) == Approx(2 * 7.0 / 8 * 0.41).epsilon(1e-6));
+    CHECK(seconds_of(plan.optimum) == Approx(2 * 7.0 / 8 * 0.41).epsilon(1e-6));
     CHECK(plan.ranges == equal_shares(request)->ranges);
     for (const MemberLoad& load : plan.forecast.loads) CHECK(load.limit != Limit::kNone);
 }
@@ -41,7 +37,7 @@ TEST_CASE("one peer with a fast link becomes the parameter server", "[planning]"
     // 16 trainers at 100: a peer with at least 15 × 100 in both directions reduces everything.
     const PlanRequest request = fleet_of({{15, 100, 100}, {1, 1'500, 1'500}}, kResNet, kHalf);
     const SharePlan plan = planned(request);
-    CHECK(seconds(plan.optimum) == Approx(4.1).epsilon(1e-6));
+    CHECK(seconds_of(plan.optimum) == Approx(4.1).epsilon(1e-6));
     CHECK(plan.forecast.loads.back().chunks == size_of(request).chunks);
     const PlanRequest thinner = fleet_of({{15, 100, 100}, {1, 1'400, 1'400}}, kResNet, kHalf);
     CHECK(planned(thinner).forecast.loads.back().chunks < size_of(thinner).chunks);
@@ -52,19 +48,19 @@ TEST_CASE("aggregators take shares as in BytePS", "[planning]") {
     // 8 w_a = 1 + 6 w_t and 8 w_a + 8 w_t = 1, so w_t = 0 and w_a = 1/8: aggregators take all.
     const PlanRequest all = fleet_of({{8, 100, 100}, {8, 100, 100, false}}, kResNet, kHalf);
     const SharePlan plan = planned(all);
-    CHECK(seconds(plan.optimum) == Approx(4.1).epsilon(1e-6));
+    CHECK(seconds_of(plan.optimum) == Approx(4.1).epsilon(1e-6));
     for (std::size_t k = 0; k < 8; ++k) CHECK(plan.forecast.loads[k].chunks == 0);
     // Half as many: trainers keep the remainder; 8 w_a = 1 + 6 w_t, 4 w_a + 8 w_t = 1.
     const PlanRequest half = fleet_of({{8, 100, 100}, {4, 100, 100, false}}, kResNet, kHalf);
     const double trainers = (1 - 0.5) / (8 + 3);
-    CHECK(seconds(planned(half).optimum) == Approx(4.1 * (1 + 6 * trainers)).epsilon(1e-6));
+    CHECK(seconds_of(planned(half).optimum) == Approx(4.1 * (1 + 6 * trainers)).epsilon(1e-6));
 }
 
 TEST_CASE("outbound-only members reduce nothing and still bound the plan", "[planning]") {
     const PlanRequest request =
         fleet_of({{4, 100, 100}, {4, 20, 100, true, false}}, kResNet, kHalf);
     const SharePlan plan = planned(request);
-    CHECK(seconds(plan.optimum) == Approx(410.0 / 20).epsilon(1e-6));
+    CHECK(seconds_of(plan.optimum) == Approx(410.0 / 20).epsilon(1e-6));
     for (std::size_t k = 4; k < 8; ++k) {
         CHECK(plan.forecast.loads[k].chunks == 0);
         CHECK(plan.forecast.loads[k].limit == Limit::kUpload);
@@ -93,12 +89,12 @@ TEST_CASE("the planner finds the bounds of the literature's fleets", "[planning]
     };
     for (const Row& row : rows) {
         INFO(row.request.members.size() << " members, server " << row.server);
-        CHECK(seconds(planned(row.request).optimum) == Approx(row.best).epsilon(0.003));
-        CHECK(seconds(best_parameter_server(row.request)->optimum) ==
+        CHECK(seconds_of(planned(row.request).optimum) == Approx(row.best).epsilon(0.003));
+        CHECK(seconds_of(best_parameter_server(row.request)->optimum) ==
               Approx(row.server).epsilon(0.003));
         // Shares in whole chunks.
-        CHECK(seconds(equal_shares(row.request)->optimum) == Approx(row.equal).epsilon(0.02));
-        CHECK(seconds(planned(row.request).forecast.transfer) == Approx(row.best).epsilon(0.02));
+        CHECK(seconds_of(equal_shares(row.request)->optimum) == Approx(row.equal).epsilon(0.02));
+        CHECK(seconds_of(planned(row.request).forecast.transfer) == Approx(row.best).epsilon(0.02));
     }
 }
 
@@ -128,7 +124,7 @@ TEST_CASE("the only contributor and the only receiver reduce what they would sen
     request.average = kHalf;
     const SharePlan plan = planned(request);
     CHECK(plan.forecast.loads[0].chunks == size_of(request).chunks);
-    CHECK(seconds(plan.optimum) == Approx(16.0 / 10).epsilon(1e-6));
+    CHECK(seconds_of(plan.optimum) == Approx(16.0 / 10).epsilon(1e-6));
 }
 
 TEST_CASE("contributions and averages have their own codecs", "[planning]") {
@@ -136,7 +132,7 @@ TEST_CASE("contributions and averages have their own codecs", "[planning]") {
     request.average = kInt8;
     const double up = 320.0 / 100;  // Mbit of an encoded contribution over Mbit/s
     const double down = 320.0 / 4 * 65 / 64 / 100;
-    CHECK(seconds(planned(request).optimum) == Approx(0.75 * (up + down)).epsilon(1e-3));
+    CHECK(seconds_of(planned(request).optimum) == Approx(0.75 * (up + down)).epsilon(1e-3));
 }
 
 TEST_CASE("members with unknown bandwidth count as the mean of the others", "[planning]") {
@@ -160,7 +156,7 @@ TEST_CASE("the best members reduce when their number is limited", "[planning]") 
         CHECK((plan.forecast.loads[k].chunks > 0) == (k >= 4 && k < 8));
     }
     // Four at 200 with a quarter each: 1 + 14/4.
-    CHECK(seconds(plan.optimum) == Approx(288.0 / 200 * (1 + 14.0 / 4)).epsilon(1e-6));
+    CHECK(seconds_of(plan.optimum) == Approx(288.0 / 200 * (1 + 14.0 / 4)).epsilon(1e-6));
     request.max_reducers = 1;
     CHECK(planned(request).ranges.size() == 1);
 }
