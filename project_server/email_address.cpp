@@ -8,13 +8,13 @@
 #include <algorithm>
 
 #include "peer/base/markup.hpp"
+#include "peer/base/text.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr std::size_t kMaxLocalPart = 64;
 constexpr std::size_t kMaxLabel = 63;
-constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kSigns = "$'*+-.=^_{}~";
 
 constexpr const char* kNotAscii =
@@ -35,25 +35,20 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-bool is_letter_or_digit(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c);
-}
-
 /// Printable and not a blank.
 bool is_graphic(char c) {
     return c > 0x20 && c < 0x7F;
 }
 
 bool is_local_part(std::string_view text) {
-    return !text.empty() && text.size() <= kMaxLocalPart && text.front() != '-' &&
-           text.front() != '.' && text.back() != '.' && text.find("..") == text.npos &&
-           std::ranges::all_of(
-               text, [](char c) { return is_letter_or_digit(c) || kSigns.find(c) != kSigns.npos; });
+    return is_made_of_letters(text, kSigns) && text.size() <= kMaxLocalPart &&
+           text.front() != '-' && text.front() != '.' && text.back() != '.' &&
+           text.find("..") == text.npos;
 }
 
 bool is_label(std::string_view text) {
-    return !text.empty() && text.size() <= kMaxLabel && text.front() != '-' && text.back() != '-' &&
-           std::ranges::all_of(text, [](char c) { return is_letter_or_digit(c) || c == '-'; });
+    return is_made_of_letters(text, "-") && text.size() <= kMaxLabel && text.front() != '-' &&
+           text.back() != '-';
 }
 
 /// A domain has at least two labels, and its last label is no number: 192.0.2.1 is an address.
@@ -71,9 +66,7 @@ bool is_domain(std::string_view text) {
 }  // namespace
 
 std::string clean_email(std::string_view typed) {
-    const auto first = typed.find_first_not_of(kBlanks);
-    if (first == typed.npos) return {};
-    std::string text = valid_text(typed.substr(first, typed.find_last_not_of(kBlanks) - first + 1));
+    std::string text = valid_text(trimmed(typed));
     std::ranges::transform(text, text.begin(), [](char c) {
         return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });

@@ -5,13 +5,13 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/device_replica.hpp"
 #include "boinc_app/training/host_replica.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/memory.hpp"
 
 namespace dedloc {
@@ -120,12 +120,9 @@ std::optional<DeviceChoice> parse_device(std::string_view text) {
     if (!text.starts_with(kPrefix)) return std::nullopt;
     text.remove_prefix(kPrefix.size());
     constexpr unsigned kMaxIndex = 63;
-    unsigned index = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-    if (error != std::errc{} || end != text.data() + text.size() || index > kMaxIndex) {
-        return std::nullopt;
-    }
-    return DeviceChoice{Kind::kGpu, index};
+    const auto index = parse_number<unsigned>(text);
+    if (!index || *index > kMaxIndex) return std::nullopt;
+    return DeviceChoice{Kind::kGpu, *index};
 }
 
 std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibraries& libraries) {

@@ -1,5 +1,4 @@
 // The text of the status page. Texts of other peers (log lines) are untrusted.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "boinc_app/page/status_page.hpp"
 #include "peer/base/markup.hpp"
+#include "peer/base/utc_text.hpp"
 
 namespace dedloc {
 namespace {
@@ -146,8 +146,8 @@ std::string swarm(const std::vector<SeenMember>& members) {
 std::string events(const std::deque<SeenEvent>& events) {
     std::string out = "<ul>\n";
     for (auto event = events.rbegin(); event != events.rend(); ++event) {
-        out += fmt::format("<li><time>{:%H:%M:%S}</time> UTC: {}</li>\n",
-                           fmt::gmtime(std::chrono::system_clock::to_time_t(event->when)),
+        out += fmt::format("<li><time>{}</time> UTC: {}</li>\n",
+                           utc_text(std::chrono::system_clock::to_time_t(event->when), "%H:%M:%S"),
                            escape_markup(event->line));
     }
     return out + "</ul>\n";

@@ -1,10 +1,8 @@
 #include "boinc_app/runtime/planned_fault.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -12,6 +10,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/text.hpp"
 
 namespace dedloc {
 namespace {
@@ -40,11 +39,9 @@ PlannedFault parse_fault(const std::string& text) {
     }
     if (!is_known) throw error;
     if (at == std::string_view::npos) return fault;
-    const char* const end = all.data() + all.size();
-    const auto [stop, failure] = std::from_chars(all.data() + at + 1, end, fault.commits);
-    if (failure != std::errc{} || stop != end || fault.commits < 1 || fault.commits > kMaxCommits) {
-        throw error;
-    }
+    const auto commits = parse_number<unsigned>(all.substr(at + 1));
+    if (!commits || *commits < 1 || *commits > kMaxCommits) throw error;
+    fault.commits = *commits;
     return fault;
 }
 

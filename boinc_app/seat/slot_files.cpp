@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 
@@ -20,11 +20,13 @@ std::string line_of(StepIndex step, Samples samples) {
 
 /// Parses one line "step samples" without its line end; false if it is malformed.
 bool parse_line(std::string_view line, std::uint64_t& step, std::uint64_t& samples) {
-    const char* const end = line.data() + line.size();
-    const auto first = std::from_chars(line.data(), end, step);
-    if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ' ') return false;
-    const auto second = std::from_chars(first.ptr + 1, end, samples);
-    return second.ec == std::errc{} && second.ptr == end;
+    const auto blank = line.find(' ');
+    if (blank == line.npos) return false;
+    const auto first = parse_number<std::uint64_t>(line.substr(0, blank));
+    const auto second = parse_number<std::uint64_t>(line.substr(blank + 1));
+    step = first.value_or(0);
+    samples = second.value_or(0);
+    return first && second;
 }
 
 }  // namespace

@@ -35,6 +35,10 @@ std::string to_hex(std::span<const std::byte> bytes);
 /// Fills `out` from exactly 2 × out.size() hex digits of either case. False for any other text;
 /// `out` is then unspecified.
 [[nodiscard]] bool from_hex(std::string_view text, std::span<std::byte> out);
+/// Base64 of RFC 4648 with padding, on one line.
+std::string to_base64(std::span<const std::byte> bytes);
+/// The bytes of such a text; nothing if it has any other character.
+std::optional<std::string> from_base64(std::string_view text);
 
 /// Reads little-endian values one after the other. After the first read past the end every read
 /// returns nothing.

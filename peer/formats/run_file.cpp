@@ -10,11 +10,10 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <unordered_set>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/wire/limits.hpp"
@@ -114,35 +113,15 @@ OptimizerSpec read_optimizer(JsonFields fields) {
     return optimizer;
 }
 
-/// A name, an IPv4 address, or, within brackets only, an IPv6 address.
-bool is_host(std::string_view host, bool has_brackets) {
-    const bool has_colon = host.find(':') != std::string_view::npos;
-    return !host.empty() && host.size() <= wire::kMaxHostBytes && has_colon == has_brackets &&
-           std::ranges::all_of(host, [](unsigned char c) {
-               return std::isalnum(c) != 0 || c == '-' || c == '.' || c == ':' || c == '_';
-           });
-}
-
 Endpoint read_endpoint(JsonFields& fields, const rapidjson::Value& value) {
-    const std::string_view text = value.IsString()
-                                      ? std::string_view{value.GetString(), value.GetStringLength()}
-                                      : std::string_view{};
-    const std::size_t colon = text.rfind(':');
-    Endpoint endpoint;
-    bool is_good = colon != std::string_view::npos && colon >= 1;
-    if (is_good) {
-        std::string_view host = text.substr(0, colon);
-        const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-        if (has_brackets) host = host.substr(1, host.size() - 2);
-        const std::string_view port = text.substr(colon + 1);
-        const auto [end, status] =
-            std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
-        is_good = status == std::errc{} && end == port.data() + port.size() && endpoint.port != 0 &&
-                  is_host(host, has_brackets);
-        endpoint.host = host;
+    const auto parts = value.IsString()
+                           ? split_host_and_port({value.GetString(), value.GetStringLength()})
+                           : std::nullopt;
+    if (!parts || parts->port == 0 || parts->host.size() > wire::kMaxHostBytes ||
+        !is_made_of_letters(parts->host, "-.:_")) {
+        fields.refuse("dht_seeds", "must contain addresses of the form host:port");
     }
-    if (!is_good) fields.refuse("dht_seeds", "must contain addresses of the form host:port");
-    return endpoint;
+    return {parts->host, parts->port};
 }
 
 bool read_encryption(JsonFields& fields) {
@@ -172,8 +151,7 @@ void read_ticket_key(JsonFields& fields, RunFile& run) {
 std::string read_gateway(JsonFields& fields) {
     if (!fields.has("gateway")) return {};
     std::string gateway = fields.text("gateway", wire::kMaxUrlBytes);
-    const bool is_url = gateway.starts_with("https://") || gateway.starts_with("http://");
-    if (!is_url || !gateway.ends_with('/')) {
+    if (!has_web_scheme(gateway) || !gateway.ends_with('/')) {
         fields.refuse("gateway", "must be an http or https URL that ends with a slash");
     }
     return gateway;

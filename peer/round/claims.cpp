@@ -44,10 +44,10 @@ void bound_newcomers(const PeerKey& self, const std::set<PeerKey>& expected, Cla
 void ignore_slow_claims(const RoundRules& rules, const PeerKey& self, const Judge& judge,
                         Seats& seats) {
     constexpr double kTimes = 16;
-    constexpr double kLeast = std::chrono::duration<double>{kNeverSlow}.count();
+    constexpr double kLeast = seconds_of(kNeverSlow);
     const auto bytes =
         static_cast<double>(planning::on_the_wire(rules.codec).bytes_of(rules.elements));
-    const auto seconds_of = [&](const Seat& seat) {
+    const auto slower_way = [&](const Seat& seat) {
         double most = 0;
         for (const auto& speed : {seat.join->upload, seat.join->download}) {
             if (speed) most = std::max(most, bytes / static_cast<double>(speed->value()));
@@ -55,13 +55,13 @@ void ignore_slow_claims(const RoundRules& rules, const PeerKey& self, const Judg
         return most;
     };
     std::vector<double> times;
-    for (const auto& [peer, seat] : seats) times.push_back(seconds_of(seat));
+    for (const auto& [peer, seat] : seats) times.push_back(slower_way(seat));
     const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
     std::ranges::nth_element(times, middle);
     const double most = std::max(kLeast, kTimes * *middle);
     for (auto& [peer, seat] : seats) {
         if (peer == self) continue;
-        seat.is_slow = seconds_of(seat) > most;
+        seat.is_slow = slower_way(seat) > most;
         if (seat.is_slow) seat.may_reduce = false;
         const bool is_doubted = judge.is_doubted(peer) && !seat.may_reduce;
         if (seat.is_slow || is_doubted) seat.join->upload = seat.join->download = std::nullopt;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
@@ -41,11 +42,11 @@ void create(const CreateArguments& arguments) {
                            .overlaps = arguments.overlaps,
                            .dht_seeds = {}};
     for (const std::string& text : arguments.seeds) {
-        const auto seed = net::split_host_and_port(text);
+        const auto seed = split_host_and_port(text);
         if (!seed || seed->port == 0) {
             throw InputError("--seed wants HOST:PORT, not '" + text + "'");
         }
-        synthetic.dht_seeds.push_back(*seed);
+        synthetic.dht_seeds.push_back({seed->host, seed->port});
     }
     if (std::filesystem::exists(arguments.run)) {
         throw InputError(arguments.run.string() + " exists already");

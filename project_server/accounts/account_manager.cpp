@@ -11,10 +11,12 @@
 #include <error_numbers.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "peer/base/markup.hpp"
+#include "peer/base/text.hpp"
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_request.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
@@ -36,17 +38,8 @@ std::string no_account() {
 
 /// As PHP's urlencode() does, which account managers undo.
 std::string url_encoded(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == ' ') {
-            out += '+';
-            continue;
-        }
-        const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                              (c >= 'A' && c <= 'Z') ||
-                              std::string_view{"-_."}.find(c) != std::string_view::npos;
-        out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
+    std::string out = percent_encoded(text, "-_. ");
+    std::ranges::replace(out, ' ', '+');
     return out;
 }
 

@@ -6,21 +6,19 @@
 #include "project_server/accounts/mail.hpp"
 
 #include <curl/curl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "peer/base/bytes.hpp"
+#include "peer/base/utc_text.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/memory_file.hpp"
 #include "peer/platform/process.hpp"
@@ -46,13 +44,7 @@ std::string header(std::string text) {
     std::ranges::replace_if(
         text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
     if (is_plain(text)) return text;
-    std::string encoded(sodium_base64_ENCODED_LEN(text.size(), sodium_base64_VARIANT_ORIGINAL),
-                        '\0');
-    sodium_bin2base64(encoded.data(), encoded.size(),
-                      reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-                      sodium_base64_VARIANT_ORIGINAL);
-    encoded.pop_back();  // the terminating zero
-    return fmt::format("=?UTF-8?B?{}?=", encoded);
+    return fmt::format("=?UTF-8?B?{}?=", to_base64(bytes_of(text)));
 }
 
 /// The name beside an address: quoted, but for the form of RFC 2047, which must not be.
@@ -170,10 +162,10 @@ void deliver_by_sendmail(const MailSettings& settings, const std::string& to,
 std::string mail_text(const MailSettings& settings, const MailMessage& message, double now) {
     const auto domain = settings.from.substr(settings.from.find('@') + 1);
     std::string text = fmt::format(
-        "Date: {:%a, %d %b %Y %H:%M:%S} +0000\r\nFrom: {} <{}>\r\nTo: <{}>\r\nSubject: {}\r\n"
+        "Date: {} +0000\r\nFrom: {} <{}>\r\nTo: <{}>\r\nSubject: {}\r\n"
         "Message-ID: <{}@{}>\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
         "Content-Transfer-Encoding: 8bit\r\nAuto-Submitted: auto-generated\r\n\r\n",
-        fmt::gmtime(static_cast<std::time_t>(now)), display_name(settings.sender_name),
+        utc_text(static_cast<std::int64_t>(now), kMailDate), display_name(settings.sender_name),
         settings.from, message.to, header(message.subject), random_token().substr(0, 32), domain);
     for (const char c : message.text) {
         if (c == '\n') text += '\r';

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "peer/base/markup.hpp"
+#include "peer/base/text.hpp"
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/database/text_columns.hpp"
 #include "project_server/publishing/keys.hpp"
@@ -57,8 +58,7 @@ std::string reals(const Row& row, std::initializer_list<const char*> columns) {
 std::string url_element(const Row& row) {
     const std::string& url = row.text("url");
     if (url.empty()) return {};
-    const bool has_scheme = url.starts_with("http://") || url.starts_with("https://");
-    return element("url", escape_markup(has_scheme ? url : "http://" + url));
+    return element("url", escape_markup(has_web_scheme(url) ? url : "http://" + url));
 }
 
 std::string cpid_element(const Row& row) {

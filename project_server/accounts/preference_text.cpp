@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "peer/base/markup.hpp"
+#include "peer/base/text.hpp"
 #include "project_server/scheduler/preferences.hpp"
 
 namespace dedloc::server {
@@ -14,12 +15,8 @@ constexpr const char* kSpecific = "project_specific";
 constexpr const char* kVenue = "venue";
 
 bool is_element_name(std::string_view name) {
-    const auto is_letter = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    };
-    return !name.empty() && name.size() <= 64 && is_letter(name.front()) &&
-           std::ranges::all_of(name,
-                               [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+    return is_made_of_letters(name, "_") && name.size() <= 64 &&
+           !(name.front() >= '0' && name.front() <= '9');
 }
 
 std::string in_tags(std::string_view name, const std::string& inside) {

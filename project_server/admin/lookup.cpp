@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <functional>
 
 #include "peer/base/error.hpp"
 #include "peer/base/markup.hpp"
+#include "peer/base/text.hpp"
 #include "project_server/accounts/stored_account.hpp"
 
 namespace dedloc::admin {
@@ -80,11 +80,8 @@ std::int64_t numbered(Database& database, const char* what, const char* table,
 }  // namespace
 
 std::int64_t id_in(const std::string& who) {
-    std::int64_t id = 0;
-    const auto end = who.data() + who.size();
-    const bool is_number = !who.empty() && who.size() <= kMaxDigits &&
-                           std::from_chars(who.data(), end, id).ptr == end && id > 0;
-    return is_number && who.front() != '-' ? id : 0;
+    if (who.size() > kMaxDigits) return 0;
+    return std::max<std::int64_t>(parse_number<std::int64_t>(who).value_or(0), 0);
 }
 
 std::int64_t user_id(Database& database, const std::string& who) {

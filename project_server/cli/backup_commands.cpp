@@ -3,16 +3,15 @@
 // result is printed, which keeps the two apart on a terminal. A backup is noted for project status
 // after it is complete; a failure of that note is a warning, because the backup is good all the
 // same.
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <string>
 
 #include "peer/base/error.hpp"
+#include "peer/base/utc_text.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/database_options.hpp"
@@ -109,9 +108,8 @@ void print_restored(project::RestoreOptions options, const project::DatabaseOpti
             options, [&](const project::BackupProgress& progress) { watch(progress); });
     }
     if (as_json) return print_json(restored);
-    fmt::print("{}: project \"{}\" at {}, as it was at {:%Y-%m-%d %H:%M:%S} UTC\n",
-               restored.folder.string(), restored.name, restored.url,
-               fmt::gmtime(static_cast<std::time_t>(restored.created_at)));
+    fmt::print("{}: project \"{}\" at {}, as it was at {} UTC\n", restored.folder.string(),
+               restored.name, restored.url, utc_text(restored.created_at));
     for (const auto& run : restored.runs) {
         const std::string votes =
             run.generation == 0

@@ -1,5 +1,4 @@
 // dedloc run export, and dedloc run checkpoint with its subcommands.
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

@@ -2,7 +2,6 @@
 // options that all of them have. Adding refuses a project of an official server, whose home page
 // shows other news; listing and removing work there as well. A text comes from the command line, a
 // file or standard input, and its size is limited when it is a file.
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/utc_text.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
@@ -70,8 +70,8 @@ void list(const NewsChoice& choice) {
         return print(data.set("news", std::move(items)), true);
     }
     for (const auto& item : news) {
-        fmt::print("{:>6}  {:%Y-%m-%d %H:%M}  {}\n", item.id,
-                   fmt::gmtime(static_cast<std::time_t>(item.created)), item.title);
+        fmt::print("{:>6}  {}  {}\n", item.id,
+                   utc_text(static_cast<std::int64_t>(item.created), "%Y-%m-%d %H:%M"), item.title);
     }
 }
 

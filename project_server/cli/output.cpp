@@ -6,17 +6,16 @@
 // bytes.
 #include "project_server/cli/output.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "peer/base/markup.hpp"
+#include "peer/base/utc_text.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -36,8 +35,7 @@ std::string title_of(std::string name) {
 }
 
 std::string time_text(std::int64_t seconds) {
-    if (seconds <= 0) return "never";
-    return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+    return seconds <= 0 ? "never" : utc_text(seconds);
 }
 
 std::string bytes_text(std::int64_t bytes) {

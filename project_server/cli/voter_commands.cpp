@@ -3,7 +3,6 @@
 // do the work; here their result is printed as JSON or as a sentence. The count of voters after a
 // change carries a hint when it is even, because a majority then needs one voter more without
 // tolerating more failures.
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "peer/base/utc_text.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/runs/voters.hpp"
@@ -86,7 +86,8 @@ void print_voters(const VoterChoice& options) {
     for (const runs::VoterLine& line : view.lines) {
         std::string more = line.is_own_backbone ? ", the run's own backbone" : "";
         if (line.ticket_expires > formats::UtcSeconds{}) {
-            more += fmt::format(", ticket until {:%Y-%m-%d}", line.ticket_expires);
+            more += ", ticket until " +
+                    utc_text(line.ticket_expires.time_since_epoch().count(), "%Y-%m-%d");
         }
         if (!line.control.empty()) more += ", control plane at " + line.control;
         fmt::print("{}  {}{}\n", line.key.hex(), standing_of(line), more);

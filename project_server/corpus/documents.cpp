@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/formats/json_fields.hpp"
 
 namespace dedloc::corpus {
@@ -11,12 +12,6 @@ namespace {
 constexpr std::size_t kMaxDocumentBytes = std::size_t{8} << 20;
 constexpr std::size_t kMaxJsonLineBytes = std::size_t{64} << 20;
 constexpr std::string_view kWhiteSpace = " \t\r\n\f\v";
-
-std::string_view trimmed(std::string_view text) {
-    const auto begin = text.find_first_not_of(kWhiteSpace);
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(kWhiteSpace) + 1 - begin);
-}
 
 }  // namespace
 
@@ -41,7 +36,7 @@ bool DocumentReader::next(std::string& document) {
     if (form_ == DocumentForm::kBlankLine) return next_paragraph(document);
     if (form_ == DocumentForm::kJsonLines) return next_object(document);
     while (file_.next(document)) {
-        if (!trimmed(document).empty()) return true;
+        if (!trimmed(document, kWhiteSpace).empty()) return true;
     }
     return false;
 }
@@ -49,7 +44,7 @@ bool DocumentReader::next(std::string& document) {
 bool DocumentReader::next_paragraph(std::string& document) {
     document.clear();
     while (document.size() < kMaxDocumentBytes && file_.next(line_)) {
-        const auto words = trimmed(line_);
+        const auto words = trimmed(line_, kWhiteSpace);
         if (words.empty() && document.empty()) continue;
         if (words.empty()) return true;
         if (!document.empty()) document.push_back(' ');
@@ -65,7 +60,7 @@ bool DocumentReader::next_object(std::string& document) {
         const auto line = fmt::format("{}: the line at byte {}", file_.path().string(), begin);
         const auto refuse = [&](const char* why) { throw InputError(line + ' ' + why); };
         if (file_.is_cut()) refuse("is longer than 64 MiB");
-        if (trimmed(line_).empty()) continue;
+        if (trimmed(line_, kWhiteSpace).empty()) continue;
         const rapidjson::Document object = formats::parse_json(line, line_, kMaxJsonLineBytes);
         if (!object.IsObject()) refuse("is not a JSON object");
         const auto text = object.FindMember("text");
@@ -74,7 +69,7 @@ bool DocumentReader::next_object(std::string& document) {
         }
         document.assign(text->value.GetString(), text->value.GetStringLength());
         if (find_invalid_text(document)) refuse("has a NUL character in its text");
-        if (!trimmed(document).empty()) return true;
+        if (!trimmed(document, kWhiteSpace).empty()) return true;
     }
 }
 

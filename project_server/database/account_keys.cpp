@@ -5,7 +5,7 @@
 #include <md5_file.h>
 #include <sodium.h>
 
-#include <charconv>
+#include "peer/base/text.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -17,11 +17,8 @@ constexpr std::size_t kMaxIdDigits = 10;  // user.id is an INTEGER
 std::optional<std::int64_t> user_in(const std::string& weak_key) {
     const std::string digits = weak_key.substr(0, weak_key.find(kSeparator));
     if (digits.empty() || digits.size() > kMaxIdDigits) return std::nullopt;
-    std::int64_t user = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [stop, failed] = std::from_chars(digits.data(), end, user);
-    if (failed != std::errc{} || stop != end || user <= 0) return std::nullopt;
-    return user;
+    const auto user = parse_number<std::int64_t>(digits);
+    return user && *user > 0 ? user : std::nullopt;
 }
 
 }  // namespace

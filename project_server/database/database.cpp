@@ -11,13 +11,14 @@
 #include <mysqld_error.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <iterator>
 #include <utility>
 
 #include "peer/base/check.hpp"
+#include "peer/base/text.hpp"
+#include "peer/base/units.hpp"
 #include "project_server/database/connection.hpp"
 #include "project_server/database/prepared_statements.hpp"
 #include "project_server/database/statement_errors.hpp"
@@ -139,23 +140,17 @@ const std::string& Row::text(std::string_view column) const {
 std::int64_t Row::integer(std::string_view column) const {
     const std::string& digits = text(column);
     if (digits.empty()) return 0;
-    std::int64_t number = 0;
-    const auto [end, failure] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    DEDLOC_CHECK(failure == std::errc{} && end == digits.data() + digits.size(),
-                 "the column holds no integer", column, digits);
-    return number;
+    const auto number = parse_number<std::int64_t>(digits);
+    DEDLOC_CHECK(number.has_value(), "the column holds no integer", column, digits);
+    return *number;
 }
 
 double Row::real(std::string_view column) const {
     const std::string& digits = text(column);
     if (digits.empty()) return 0;
-    double number = 0;
-    const auto [end, failure] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    DEDLOC_CHECK(failure == std::errc{} && end == digits.data() + digits.size(),
-                 "the column holds no number", column, digits);
-    return number;
+    const auto number = parse_number<double>(digits);
+    DEDLOC_CHECK(number.has_value(), "the column holds no number", column, digits);
+    return *number;
 }
 
 bool Row::is_null(std::string_view column) const {

@@ -6,7 +6,6 @@
 #include "project_server/database/mariadb.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <pwd.h>
@@ -15,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <optional>
 #include <thread>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
 #include "project_server/database/text_columns.hpp"
@@ -131,13 +130,9 @@ void await_mariadb(const MariadbPlace& place, std::chrono::milliseconds timeout)
 }
 
 void create_database(Database& administrator, const DatabaseSettings& settings) {
-    for (const char c : settings.name) {
-        if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') {
-            throw InputError(
-                fmt::format("The database's name \"{}\" has a character that is not a letter, "
-                            "digit or underscore.",
-                            settings.name));
-        }
+    if (!is_made_of_letters(settings.name, "_")) {
+        throw InputError(fmt::format(
+            "the database's name \"{}\" is not of letters, digits and underscores", settings.name));
     }
     administrator.execute(
         fmt::format("create database if not exists `{}` character set {} collate {}", settings.name,

@@ -13,10 +13,10 @@
 #include <sched_config.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/database/connection.hpp"
 #include "project_server/xml/xml_text.hpp"
@@ -45,9 +45,8 @@ void split_host(const std::string& text, const fs::path& file, DatabaseSettings&
     settings.host = text.substr(0, colon);
     settings.port = 3306;
     if (colon == std::string::npos) return;
-    const char* const end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data() + colon + 1, end, settings.port);
-    if (failure != std::errc{} || stop != end || settings.port == 0) {
+    settings.port = parse_number<std::uint16_t>(text.substr(colon + 1)).value_or(0);
+    if (settings.port == 0) {
         throw InputError(
             fmt::format("<db_host>{}</db_host> in {} is not host:port.", text, file.string()));
     }

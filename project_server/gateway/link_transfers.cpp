@@ -5,11 +5,11 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <utility>
 
+#include "peer/base/text.hpp"
 #include "peer/formats/enrolment.hpp"
 #include "project_server/gateway/replies.hpp"
 #include "project_server/http/http_setup.hpp"
@@ -32,12 +32,8 @@ std::string random_block() {
 }
 
 std::optional<std::uint64_t> wanted_bytes(const httplib::Request& request) {
-    const std::string text = request.get_param_value("bytes");
-    const char* const end = text.data() + text.size();
-    std::uint64_t bytes = 0;
-    const auto [rest, error] = std::from_chars(text.data(), end, bytes);
-    if (error != std::errc{} || rest != end || bytes > formats::kMaxMeasuredBytes) return {};
-    return bytes;
+    const auto bytes = parse_number<std::uint64_t>(request.get_param_value("bytes"));
+    return bytes && *bytes <= formats::kMaxMeasuredBytes ? bytes : std::nullopt;
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 #include "project_server/http/form.hpp"
 
 #include <algorithm>
-#include <array>
 
-#include "peer/base/bytes.hpp"
 #include "peer/base/markup.hpp"
+#include "peer/base/text.hpp"
 #include "project_server/xml/encodings.hpp"
 
 namespace dedloc::server {
@@ -19,23 +18,12 @@ std::string_view take(std::string_view& rest, char separator) {
 }
 
 std::optional<std::string> decoded(std::string_view text) {
-    std::string out;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        if (text[at] == '+') {
-            out += ' ';
-        } else if (text[at] != '%') {
-            out += text[at];
-        } else {
-            std::array<std::byte, 1> byte{};
-            if (at + 3 > text.size() || !from_hex(std::string{text.substr(at + 1, 2)}, byte)) {
-                return std::nullopt;
-            }
-            out += static_cast<char>(byte.front());
-            at += 2;
-        }
-    }
-    std::erase(out, '\r');
-    return valid_text(utf8_of(out));
+    std::string plain{text};
+    std::ranges::replace(plain, '+', ' ');
+    auto out = percent_decoded(plain);
+    if (!out) return std::nullopt;
+    std::erase(*out, '\r');
+    return valid_text(utf8_of(*out));
 }
 
 }  // namespace

@@ -2,8 +2,9 @@
 
 #include <httplib.h>
 
-#include <charconv>
 #include <string>
+
+#include "peer/base/text.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -13,12 +14,7 @@ constexpr const char* kLength = "Content-Length";
 /// The bytes that the body will have; nothing if the head does not say so in one number.
 std::optional<std::size_t> length_of(const httplib::Request& request) {
     if (request.get_header_value_count(kLength) != 1) return std::nullopt;
-    const std::string text = request.get_header_value(kLength);
-    const char* const end = text.data() + text.size();
-    std::size_t length = 0;
-    const auto [rest, error] = std::from_chars(text.data(), end, length);
-    if (error != std::errc{} || rest != end) return std::nullopt;
-    return length;
+    return parse_number<std::size_t>(request.get_header_value(kLength));
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/formats/json_fields.hpp"
 
 namespace dedloc::huggingface {
@@ -90,11 +90,12 @@ void read_added_tokens(const JsonValue& whole, const std::string& document,
     for (const auto& item : found->value.GetObject()) {
         const std::string_view name{item.name.GetString(), item.name.GetStringLength()};
         AddedToken token = read_token(item.value, "added_tokens_decoder", false, document);
-        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), token.id);
-        if (error != std::errc{} || end != name.data() + name.size()) {
+        const auto id = parse_number<decltype(token.id)>(name);
+        if (!id) {
             fields.refuse("added_tokens_decoder",
                           fmt::format("has the id '{}', which is no number below 65536", name));
         }
+        token.id = *id;
         config.added.push_back(std::move(token));
     }
 }

@@ -5,9 +5,7 @@
 #include "project_server/huggingface/tokenizer_files.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
@@ -15,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/utf8.hpp"
 #include "project_server/json/value.hpp"
@@ -56,15 +55,6 @@ const char* name_of(Metaspace::Prefix prefix) {
             break;
     }
     return "never";
-}
-
-std::string base64(const std::string& bytes) {
-    constexpr int kVariant = sodium_base64_VARIANT_ORIGINAL;
-    std::string text(sodium_base64_encoded_len(bytes.size(), kVariant), '\0');
-    sodium_bin2base64(text.data(), text.size(),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), kVariant);
-    text.pop_back();  // the terminator
-    return text;
 }
 
 const std::string& piece_at(const TokenizerSpec& spec, std::uint16_t id) {
@@ -118,7 +108,7 @@ struct StepData {
     json::Value operator()(const StripAccents&) const { return typed("StripAccents"); }
     json::Value operator()(const Lowercase&) const { return typed("Lowercase"); }
     json::Value operator()(const Precompiled& step) const {
-        return typed("Precompiled").set("precompiled_charsmap", base64(step.charsmap));
+        return typed("Precompiled").set("precompiled_charsmap", to_base64(bytes_of(step.charsmap)));
     }
     json::Value operator()(const Strip& step) const {
         return typed("Strip").set("strip_left", step.left).set("strip_right", step.right);

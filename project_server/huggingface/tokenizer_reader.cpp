@@ -3,7 +3,6 @@
 #include "project_server/huggingface/tokenizer_reader.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 
@@ -69,16 +69,9 @@ std::string Reader::any_text(JsonFields& fields, const JsonValue& object, const 
 }
 
 std::string Reader::read_charsmap(JsonFields& fields, const JsonValue& value) const {
-    const std::string text = any_text(fields, value, "precompiled_charsmap");
-    std::string bytes(text.size() / 4 * 3 + 3, '\0');
-    std::size_t length = 0;
-    if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
-                          text.size(), nullptr, &length, nullptr,
-                          sodium_base64_VARIANT_ORIGINAL) != 0) {
-        fields.refuse("precompiled_charsmap", "is not base64");
-    }
-    bytes.resize(length);
-    return bytes;
+    const auto bytes = from_base64(any_text(fields, value, "precompiled_charsmap"));
+    if (!bytes) fields.refuse("precompiled_charsmap", "is not base64");
+    return *bytes;
 }
 
 NormaliserStep Reader::read_replacement(JsonFields& fields, const JsonValue& value) const {

@@ -6,16 +6,16 @@
 #include "project_server/packaging/bill_of_materials.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <memory>
 #include <set>
 #include <utility>
 
+#include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
+#include "peer/base/sha256.hpp"
 #include "peer/base/version.hpp"
 #include "project_server/json/value.hpp"
 
@@ -26,23 +26,14 @@ namespace fs = std::filesystem;
 
 /// SHA-256 of a file in hexadecimal digits.
 std::string sha256_of(const fs::path& file) {
-    const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context{EVP_MD_CTX_new(),
-                                                                     EVP_MD_CTX_free};
+    Sha256 digest;
     std::ifstream input{file, std::ios::binary};
-    bool is_good = context && input && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
     std::array<char, 1 << 18> piece{};
-    while (is_good && (input.read(piece.data(), piece.size()), input.gcount() > 0)) {
-        const auto bytes = static_cast<std::size_t>(input.gcount());
-        is_good = EVP_DigestUpdate(context.get(), piece.data(), bytes) == 1;
+    while (input.read(piece.data(), piece.size()), input.gcount() > 0) {
+        digest.update(bytes_of({piece.data(), static_cast<std::size_t>(input.gcount())}));
     }
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned bytes = 0;
-    is_good =
-        is_good && input.eof() && EVP_DigestFinal_ex(context.get(), digest.data(), &bytes) == 1;
-    if (!is_good) throw IoError(fmt::format("cannot read {}", file.string()));
-    std::string text;
-    for (unsigned i = 0; i < bytes; ++i) text += fmt::format("{:02x}", digest.at(i));
-    return text;
+    if (!input.eof()) throw IoError(fmt::format("cannot read {}", file.string()));
+    return digest.hex();
 }
 
 json::Value file_component(const Item& item) {

@@ -9,12 +9,12 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <set>
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/utc_text.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/packaging/bill_of_materials.hpp"
 #include "project_server/packaging/closure.hpp"
@@ -62,14 +62,6 @@ std::optional<server::KernelVersion> kernel_for(const std::vector<AppFile>& file
         newest = std::max(newest, server::needed_kernel(begin));
     }
     return newest;
-}
-
-std::string time_text() {
-    const std::time_t now = static_cast<std::time_t>(server::unix_now());
-    std::tm fields{};
-    ::gmtime_r(&now, &fields);
-    std::array<char, 32> text{};
-    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &fields)};
 }
 
 bool is_own(const AppFile& file) {
@@ -143,7 +135,8 @@ Package make_package(const fs::path& program, const std::vector<fs::path>& furth
     for (const Item& item : contents.items) {
         if (!contents.origins.contains(item.file)) package.unknown.push_back(item.name);
     }
-    package.bill = bill_of_materials(contents, time_text());
+    package.bill = bill_of_materials(
+        contents, utc_text(static_cast<std::int64_t>(server::unix_now()), "%Y-%m-%dT%H:%M:%SZ"));
     platform::replace_file(folder / kLicences, licence_texts(contents));
     files.push_back({.source = folder / kLicences, .open_name = kLicences});
     return package;

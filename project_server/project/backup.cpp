@@ -6,18 +6,17 @@
 // keys and signatures of one moment.
 #include "project_server/project/backup.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <set>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/base/utc_text.hpp"
 #include "peer/base/version.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/platform/files.hpp"
@@ -115,8 +114,8 @@ std::string facts(const fs::path& project, const server::Settings& settings,
 fs::path target_of(const BackupOptions& options, const fs::path& project, std::int64_t now) {
     const auto target = fs::absolute(options.to).lexically_normal();
     if (!fs::is_directory(target)) return target;
-    return target / fmt::format("{}-{:%Y%m%d-%H%M%S}.tar.zst", project.filename().string(),
-                                fmt::gmtime(static_cast<std::time_t>(now)));
+    return target / fmt::format("{}-{}.tar.zst", project.filename().string(),
+                                utc_text(now, "%Y%m%d-%H%M%S"));
 }
 
 /// One backup under way.

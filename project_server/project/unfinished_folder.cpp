@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <string>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/files.hpp"
 
 namespace dedloc::project {
@@ -27,10 +27,8 @@ void remove_abandoned(const fs::path& parent, const std::string& prefix) {
     for (const auto& item : fs::directory_iterator{parent, failed}) {
         const std::string name = item.path().filename().string();
         if (!name.starts_with(prefix)) continue;
-        pid_t process = 0;
-        const char* const end = name.data() + name.size();
-        const auto parsed = std::from_chars(name.data() + prefix.size(), end, process);
-        if (parsed.ptr != end || process <= 0) continue;
+        const pid_t process = parse_number<pid_t>(name.substr(prefix.size())).value_or(0);
+        if (process <= 0) continue;
         if (::kill(process, 0) == 0 || errno != ESRCH) continue;
         fs::remove_all(item.path(), failed);
     }

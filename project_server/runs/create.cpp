@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <span>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/formats/albert_layout.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/platform/clock.hpp"
@@ -43,10 +43,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kUsualEvaluations = 50;
 
 void check_run_name(const std::string& name) {
-    const bool is_plain = std::ranges::all_of(name, [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-    });
-    if (name.empty() || name.size() > 40 || !is_plain) {
+    if (name.size() > 40 || !is_made_of_letters(name, "-_")) {
         throw InputError("a run's name has 1 to 40 letters, digits, - and _");
     }
 }

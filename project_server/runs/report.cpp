@@ -5,12 +5,12 @@
 // leaderboard beside other apps sums the rows by owner, which the ticket names, or else the result.
 #include "project_server/runs/report.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "peer/base/error.hpp"
+#include "peer/base/utc_text.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/states.hpp"
 #include "project_server/runs/status.hpp"
@@ -77,10 +77,10 @@ std::vector<std::string> withholdings(server::Database& database, std::int64_t r
              {run})) {
         sentences.push_back(fmt::format(
             "{} samples and {} reduced bytes in {} contributions of {} keys: {} {} was revoked at "
-            "{:%F %T} UTC",
+            "{} UTC",
             row.integer("samples"), row.integer("bytes"), row.integer("contributions"),
             row.integer("peers"), row.text("kind"), row.text("subject").substr(0, 16),
-            fmt::gmtime(static_cast<std::time_t>(row.integer("since")))));
+            utc_text(row.integer("since"))));
     }
     return sentences;
 }

@@ -6,13 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
@@ -72,14 +71,10 @@ WantedVoters wanted_in(const Run& run) {
 }
 
 void check_address(const std::string& text, const char* option) {
-    const auto colon = text.rfind(':');
-    std::uint16_t port = 0;
-    const char* const end = text.data() + text.size();
-    const bool is_address = colon != std::string::npos && colon > 0 &&
-                            std::from_chars(text.data() + colon + 1, end, port) ==
-                                std::from_chars_result{end, std::errc{}} &&
-                            port != 0;
-    if (!is_address) throw InputError(fmt::format("{} wants HOST:PORT, not {}", option, text));
+    const auto parts = split_host_and_port(text);
+    if (!parts || parts->port == 0) {
+        throw InputError(fmt::format("{} wants HOST:PORT, not {}", option, text));
+    }
 }
 
 formats::SignedTicket voter_ticket(const fs::path& project, const formats::RunFile& run,

@@ -4,12 +4,10 @@
 // and columns. The text of a news item is escaped twice, because readers of RSS take it for HTML.
 #include "project_server/views/feeds.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
-
 #include "peer/base/markup.hpp"
+#include "peer/base/utc_text.hpp"
 #include "project_server/database/news.hpp"
 #include "project_server/database/states.hpp"
 
@@ -20,12 +18,12 @@ constexpr const char* kHeader = "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n";
 
 /// The date of an item, as RSS wants it.
 std::string feed_date(double time) {
-    return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(static_cast<std::time_t>(time)));
+    return utc_text(static_cast<std::int64_t>(time), kMailDate) + " GMT";
 }
 
 /// The date of a version, as BOINC's servers write it.
 std::string version_date(std::int64_t time) {
-    return fmt::format("{:%d %b %Y, %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(time)));
+    return utc_text(time, "%d %b %Y, %H:%M:%S") + " UTC";
 }
 
 std::string version_elements(Database& database, std::int64_t app) {

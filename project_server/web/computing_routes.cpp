@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
-#include <charconv>
 #include <limits>
 
+#include "peer/base/text.hpp"
 #include "project_server/accounts/preference_changes.hpp"
 #include "project_server/http/http_setup.hpp"
 #include "project_server/web/routes.hpp"
@@ -75,12 +75,8 @@ ComputingValues values_of(const Form& form) {
             values[i] = form.is_ticked(field.name) ? 1 : 0;
             continue;
         }
-        const std::string text = form.value(field.name);
-        const char* const end = text.data() + text.size();
-        const auto [stop, failed] = std::from_chars(text.data(), end, values[i]);
-        if (failed != std::errc{} || stop != end) {
-            values[i] = std::numeric_limits<double>::quiet_NaN();
-        }
+        values[i] = parse_number<double>(form.value(field.name))
+                        .value_or(std::numeric_limits<double>::quiet_NaN());
     }
     return values;
 }

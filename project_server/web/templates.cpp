@@ -10,11 +10,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <type_traits>
 
 #include "peer/base/check.hpp"
 #include "peer/base/markup.hpp"
+#include "peer/base/utc_text.hpp"
 #include "project_server/web/pages.hpp"
 
 namespace dedloc::server {
@@ -36,11 +36,7 @@ std::string with_commas(double value, int decimals = 0) {
 
 std::string date(double seconds) {
     if (!(seconds > 0) || seconds > 1e11) return "–";
-    const auto time = static_cast<std::time_t>(seconds);
-    std::tm parts{};
-    gmtime_r(&time, &parts);
-    return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1,
-                       parts.tm_mday, parts.tm_hour, parts.tm_min);
+    return utc_text(static_cast<std::int64_t>(seconds), "%Y-%m-%d %H:%M UTC");
 }
 
 std::string ago(double seconds) {

@@ -6,10 +6,10 @@
 #include "project_server/xml/job_documents.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <utility>
 
+#include "peer/base/text.hpp"
 #include "project_server/xml/xml.hpp"
 
 namespace dedloc::server {
@@ -46,11 +46,7 @@ void add_references(std::string_view job, std::vector<std::string>& names) {
 }  // namespace
 
 bool is_file_name(std::string_view name) {
-    if (name.empty() || name.size() > kMaxName || name.front() == '.') return false;
-    return std::ranges::all_of(name, [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' ||
-               c == '_' || c == '+';
-    });
+    return is_made_of_letters(name, ".-_+") && name.size() <= kMaxName && name.front() != '.';
 }
 
 std::vector<DescribedFile> described_files(std::string_view document) {

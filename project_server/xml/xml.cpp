@@ -13,18 +13,11 @@
 #include <utility>
 
 #include "peer/base/markup.hpp"
+#include "peer/base/text.hpp"
 #include "project_server/xml/encodings.hpp"
 
 namespace dedloc::server {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view trim(std::string_view text) {
-    const auto first = text.find_first_not_of(kBlanks);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 /// Text that may contain tags which are none.
 struct Section {
@@ -88,8 +81,8 @@ class TagScanner {
         std::string_view rest = text_.substr(end, close - end);
         const bool is_empty = rest.ends_with('/');
         if (is_empty) rest.remove_suffix(1);
-        const bool has_more = !trim(rest).empty();
-        const bool is_separate = rest.empty() || kBlanks.find(rest.front()) != kBlanks.npos;
+        const bool has_more = !trimmed(rest).empty();
+        const bool is_separate = trimmed(rest.substr(0, 1)).empty();
         if (!is_separate || (closes && (has_more || is_empty))) return at + 1;
         add({.name = text_.substr(name, end - name),
              .kind = closes     ? XmlTag::Kind::kClosing
@@ -206,25 +199,21 @@ std::optional<XmlElement> find_element(std::string_view text, std::string_view n
 }
 
 std::string text_value(std::string_view body, std::size_t limit) {
-    return clean_text(resolve_escapes(trim(body)), limit);
+    return clean_text(resolve_escapes(trimmed(body)), limit);
 }
 
 std::string clean_text(std::string_view raw, std::size_t limit) {
-    const std::string text = valid_text(utf8_of(trim(raw)));
-    return std::string{trim(cut_text(text, limit))};
+    const std::string text = valid_text(utf8_of(trimmed(raw)));
+    return std::string{trimmed(cut_text(text, limit))};
 }
 
 std::optional<double> real_number(std::string_view body) {
-    const std::string_view digits = trim(body);
-    const char* const end = digits.data() + digits.size();
-    double value = 0;
-    const auto [rest, failure] = std::from_chars(digits.data(), end, value);
-    if (failure != std::errc{} || rest != end || !std::isfinite(value)) return std::nullopt;
-    return value;
+    const auto value = parse_number<double>(trimmed(body));
+    return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<std::int64_t> whole_number(std::string_view body) {
-    const std::string_view digits = trim(body);
+    const std::string_view digits = trimmed(body);
     const char* const end = digits.data() + digits.size();
     std::int64_t value = 0;
     const auto [rest, failure] = std::from_chars(digits.data(), end, value);
@@ -245,7 +234,7 @@ std::int64_t integer_value(std::string_view body) {
 }
 
 bool flag_value(const XmlElement& element) {
-    const std::string_view value = trim(element.body);
+    const std::string_view value = trimmed(element.body);
     return value == "1" || value == "true" || element.whole.ends_with("/>");
 }
 

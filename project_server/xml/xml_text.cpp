@@ -20,19 +20,13 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr unsigned kParse = pugi::parse_full | pugi::parse_ws_pcdata;
-constexpr const char* kBlanks = " \t\r\n";
 constexpr std::size_t kMaxDepth = 64;
-
-std::string trimmed(const std::string& text) {
-    const auto first = text.find_first_not_of(kBlanks);
-    if (first == std::string::npos) return {};
-    return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
-}
 
 bool is_name(std::string_view text) {
     return !text.empty() && text.find_first_of(" \t\r\n<>/\"'=&!?") == std::string_view::npos;
@@ -202,7 +196,7 @@ bool is_element(const pugi::xml_node& node) {
 
 XmlChild described(const Parsed& parsed, const pugi::xml_node& element) {
     XmlChild child{.name = element.name(),
-                   .text = trimmed(element.text().get()),
+                   .text = std::string{trimmed(element.text().get())},
                    .begin = parsed.outside(parsed.begin(element)),
                    .end = parsed.outside(parsed.end(element))};
     for (const auto& field : element.children()) {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/signals_blocked.hpp"
 
@@ -124,7 +125,7 @@ std::vector<Endpoint> parse_seeds(const std::vector<std::string>& texts) {
         if (!seed || seed->port == 0) {
             throw InputError(fmt::format("the DHT seed \"{}\" is not of the form HOST:PORT", text));
         }
-        seeds.push_back(*seed);
+        seeds.push_back({seed->host, seed->port});
     }
     return seeds;
 }
