@@ -26,6 +26,8 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/posix_calls.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::server {
@@ -37,8 +39,8 @@ using namespace std::chrono_literals;
 constexpr auto kLookAgain = 50ms;
 
 /// Descriptors of lock files in bin/start's pid_HOST folder that exec has left open.
-std::vector<int> inherited_locks() {
-    std::vector<int> found;
+std::vector<platform::Descriptor> inherited_locks() {
+    std::vector<platform::Descriptor> found;
     std::error_code unreadable;
     for (const auto& entry : fs::directory_iterator{"/proc/self/fd", unreadable}) {
         const std::string name = entry.path().filename().string();
@@ -49,9 +51,10 @@ std::vector<int> inherited_locks() {
         struct stat facts {};
         if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
         const fs::path file = fs::read_symlink(entry.path(), unreadable);
-        if (file.parent_path().filename().string().starts_with("pid_")) found.push_back(descriptor);
+        if (file.parent_path().filename().string().starts_with("pid_"))
+            found.emplace_back(descriptor);
     }
-    for (const int descriptor : found) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    for (const auto& descriptor : found) fcntl(descriptor.id(), F_SETFD, FD_CLOEXEC);
     return found;
 }
 
@@ -64,45 +67,40 @@ fs::path locks_folder(const fs::path& project) {
 /// Gives inherited locks up, when told to or when a stop signal is pending.
 class Handover::Watch final {
   public:
-    explicit Watch(std::vector<int> locks) : locks_(std::move(locks)) {
+    explicit Watch(std::vector<platform::Descriptor> locks) : locks_(std::move(locks)) {
         sigset_t signals{};
         sigemptyset(&signals);
         for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
-        signal_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-        end_ = eventfd(0, EFD_CLOEXEC);
-        if (signal_ < 0 || end_ < 0) return;  // then the locks are given up a little later
+        signal_ = platform::Descriptor{signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)};
+        end_ = platform::Descriptor{eventfd(0, EFD_CLOEXEC)};
+        if (!signal_ || !end_) return;  // then the locks are given up a little later
         thread_ = std::thread([this] { wait(); });
     }
     ~Watch() {
-        if (thread_.joinable()) {
-            eventfd_write(end_, 1);
-            thread_.join();
-        }
-        for (const int descriptor : {signal_, end_}) {
-            if (descriptor >= 0) close(descriptor);
-        }
-        give_up();
+        if (!thread_.joinable()) return;
+        eventfd_write(end_.id(), 1);
+        thread_.join();
     }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
     void give_up() {
         const std::lock_guard guard(mutex_);
-        for (const int descriptor : std::exchange(locks_, {})) close(descriptor);
+        locks_.clear();
     }
 
   private:
     void wait() {
-        std::array<pollfd, 2> watched{pollfd{.fd = signal_, .events = POLLIN, .revents = 0},
-                                      pollfd{.fd = end_, .events = POLLIN, .revents = 0}};
+        std::array<pollfd, 2> watched{pollfd{.fd = signal_.id(), .events = POLLIN, .revents = 0},
+                                      pollfd{.fd = end_.id(), .events = POLLIN, .revents = 0}};
         while (poll(watched.data(), watched.size(), -1) < 0 && errno == EINTR) continue;
         give_up();
     }
 
     std::mutex mutex_;
-    std::vector<int> locks_;
-    int signal_ = -1;
-    int end_ = -1;
+    std::vector<platform::Descriptor> locks_;
+    platform::Descriptor signal_;
+    platform::Descriptor end_;
     std::thread thread_;
 };
 
@@ -112,11 +110,8 @@ Handover::Handover(const fs::path& project, const std::string& name,
     watch_ = std::make_unique<Watch>(inherited_locks());
     fs::create_directories(locks_folder(project));
     const fs::path file = locks_folder(project) / (name + ".lock");
-    lock_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock_ < 0) {
-        throw IoError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
-    }
-    for (int tries = 1; flock(lock_, LOCK_EX | LOCK_NB) != 0; ++tries) {
+    lock_ = platform::open_to("write", file, O_RDWR | O_CREAT, platform::kPublicFile);
+    for (int tries = 1; flock(lock_.id(), LOCK_EX | LOCK_NB) != 0; ++tries) {
         // The first failure may be that of daemons_in_turn(), which tries the lock, too.
         if (tries == 3) log_info("Waiting until its predecessor has ended");
         if (!signals.wait(kLookAgain)) continue;
@@ -125,15 +120,12 @@ Handover::Handover(const fs::path& project, const std::string& name,
         return;
     }
     const std::string process = fmt::format("{}\n", getpid());
-    if (ftruncate(lock_, 0) != 0 || write(lock_, process.data(), process.size()) < 0) {
+    if (ftruncate(lock_.id(), 0) != 0 || write(lock_.id(), process.data(), process.size()) < 0) {
         log_warning("cannot write {}: {}", file.string(), std::strerror(errno));
     }
 }
 
-Handover::~Handover() {
-    watch_.reset();
-    if (lock_ >= 0) close(lock_);
-}
+Handover::~Handover() = default;
 
 void Handover::give_way() {
     if (watch_) watch_->give_up();
@@ -144,16 +136,15 @@ std::vector<RunningDaemon> daemons_in_turn(const fs::path& project) {
     std::error_code absent;
     for (const auto& entry : fs::directory_iterator{locks_folder(project), absent}) {
         if (entry.path().extension() != ".lock") continue;
-        const int descriptor = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
-        if (descriptor < 0) continue;
+        const platform::Descriptor file = platform::try_open(entry.path(), O_RDONLY);
+        if (!file) continue;
         struct stat facts {};
-        if (flock(descriptor, LOCK_SH | LOCK_NB) != 0 && fstat(descriptor, &facts) == 0) {
+        if (flock(file.id(), LOCK_SH | LOCK_NB) != 0 && fstat(file.id(), &facts) == 0) {
             RunningDaemon daemon{.name = entry.path().stem().string(),
                                  .since = static_cast<double>(facts.st_mtime)};
             std::ifstream{entry.path()} >> daemon.process;
             daemons.push_back(std::move(daemon));
         }
-        close(descriptor);
     }
     std::ranges::sort(daemons, {}, &RunningDaemon::name);
     return daemons;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/platform/descriptor.hpp"
 #include "peer/platform/stop_signals.hpp"
 
 namespace dedloc::server {
@@ -37,7 +38,7 @@ class Handover final {
   private:
     class Watch;
     bool has_begun_ = true;
-    int lock_ = -1;
+    platform::Descriptor lock_;  ///< ours; held until the watch has ended
     std::unique_ptr<Watch> watch_;
 };
 

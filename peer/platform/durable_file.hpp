@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <span>
 
+#include "peer/platform/descriptor.hpp"
+
 namespace dedloc::platform {
 
-/// Owns an open file descriptor and closes it.
+/// An open file.
 class DurableFile {
   public:
     /// How the file is opened.
@@ -20,9 +22,6 @@ class DurableFile {
 
     /// Opens the file. Errors: IoError.
     DurableFile(std::filesystem::path path, Mode mode);
-    DurableFile(const DurableFile&) = delete;
-    DurableFile& operator=(const DurableFile&) = delete;
-    ~DurableFile();
 
     /// Writes all of `bytes` at the end and waits until they are on the disk. On failure the file
     /// is truncated to its former length. Errors: IoError.
@@ -39,7 +38,7 @@ class DurableFile {
 
   private:
     const std::filesystem::path path_;
-    int descriptor_;
+    const Descriptor descriptor_;
 };
 
 }  // namespace dedloc::platform

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <span>
 
+#include "peer/platform/descriptor.hpp"
 #include "peer/platform/files.hpp"
 
 namespace dedloc::platform {
@@ -18,9 +19,6 @@ class FileWriter final {
   public:
     /// Creates the file, or empties an existing one. Errors: IoError.
     explicit FileWriter(std::filesystem::path path, mode_t mode = kPublicFile);
-    FileWriter(const FileWriter&) = delete;
-    FileWriter& operator=(const FileWriter&) = delete;
-    ~FileWriter();
 
     /// Appends bytes. Errors: IoError (disk full, …).
     void write(std::span<const std::byte> bytes);
@@ -30,7 +28,7 @@ class FileWriter final {
 
   private:
     const std::filesystem::path path_;
-    int descriptor_;  ///< negative after finish()
+    Descriptor descriptor_;  ///< nothing after finish()
 };
 
 }  // namespace dedloc::platform

@@ -1,6 +1,6 @@
 // POSIX calls in the order that survives power loss on common filesystems: write and sync the data
 // of a temporary file, rename it, sync the folder. Calls interrupted by a signal are repeated.
-// Errno is saved before close() or unlink(), which may change it.
+// Errno is saved before unlink(), which may change it.
 #include "peer/platform/files.hpp"
 
 #include <fcntl.h>
@@ -23,15 +23,13 @@ namespace {
 /// Returns 0 once all pieces are on the disk, or the errno of the first call that failed.
 int write_synced(const std::filesystem::path& path,
                  std::span<const std::span<const std::byte>> pieces, mode_t mode) {
-    const int descriptor = open_retrying(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
-    if (descriptor < 0) return errno;
-    int code = 0;
+    Descriptor file = try_open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+    if (!file) return errno;
     for (const auto& piece : pieces) {
-        if (code == 0 && !write_all(descriptor, piece)) code = errno;
+        if (!write_all(file.id(), piece)) return errno;
     }
-    if (code == 0 && ::fsync(descriptor) != 0) code = errno;
-    if (::close(descriptor) != 0 && code == 0) code = errno;
-    return code;
+    if (::fsync(file.id()) != 0) return errno;
+    return file.close();
 }
 
 }  // namespace
@@ -47,28 +45,25 @@ bool write_all(int descriptor, std::span<const std::byte> bytes) {
 }
 
 Buffer read_file(const std::filesystem::path& path, std::size_t limit) {
-    const int descriptor = open_retrying(path, O_RDONLY);
-    if (descriptor < 0) fail_to_read(path, errno);
+    const Descriptor file = try_open(path, O_RDONLY);
+    if (!file) fail_to_read(path, errno);
     Buffer bytes;
-    int code = 0;
     // Read until the end, because files under /proc report no size and a file may grow meanwhile.
     while (bytes.size() <= limit) {
         constexpr std::size_t kPieceBytes = 65'536;
         struct stat status {};
         std::size_t wanted = kPieceBytes;
-        if (bytes.empty() && ::fstat(descriptor, &status) == 0 && status.st_size > 0) {
+        if (bytes.empty() && ::fstat(file.id(), &status) == 0 && status.st_size > 0) {
             wanted = static_cast<std::size_t>(status.st_size) + 1;
         }
         const std::size_t done = bytes.size();
         bytes.resize(done + std::min(wanted, limit + 1 - done));
-        const ssize_t got = ::read(descriptor, bytes.data() + done, bytes.size() - done);
+        const ssize_t got = ::read(file.id(), bytes.data() + done, bytes.size() - done);
         bytes.resize(done + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) code = errno;
-        if (got <= 0) break;
+        if (got < 0) fail_to_read(path, errno);
+        if (got == 0) break;
     }
-    ::close(descriptor);
-    if (code != 0) fail_to_read(path, code);
     if (bytes.size() > limit) {
         throw InputError(fmt::format("{} has more than {} bytes", path.string(), limit));
     }
@@ -104,11 +99,8 @@ void replace_file(const std::filesystem::path& path, std::string_view text, mode
 }
 
 void sync_file(const std::filesystem::path& path) {
-    const int descriptor = open_retrying(path, O_RDONLY);
-    if (descriptor < 0) fail("open", path, errno);
-    const int code = ::fsync(descriptor) == 0 ? 0 : errno;
-    ::close(descriptor);
-    if (code != 0) fail("sync", path, code);
+    const Descriptor file = open_to("open", path, O_RDONLY);
+    if (::fsync(file.id()) != 0) fail("sync", path, errno);
 }
 
 void move_file(const std::filesystem::path& from, const std::filesystem::path& to) {
@@ -124,12 +116,9 @@ void remove_or_warn(const std::filesystem::path& path) {
 
 void sync_folder_of(const std::filesystem::path& path) {
     const auto folder = path.parent_path().empty() ? "." : path.parent_path();
-    const int descriptor = open_retrying(folder, O_RDONLY | O_DIRECTORY);
-    if (descriptor < 0) fail("open the folder", folder, errno);
-    const int code = ::fsync(descriptor) == 0 ? 0 : errno;
-    ::close(descriptor);
+    const Descriptor opened = open_to("open the folder", folder, O_RDONLY | O_DIRECTORY);
     // EINVAL: this filesystem cannot sync a folder, as some network and FUSE filesystems.
-    if (code != 0 && code != EINVAL) fail("sync the folder", folder, code);
+    if (::fsync(opened.id()) != 0 && errno != EINVAL) fail("sync the folder", folder, errno);
 }
 
 }  // namespace dedloc::platform

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "peer/platform/descriptor.hpp"
+
 namespace dedloc::platform {
 
 /// Holds a lock on a folder for its lifetime. The system releases the lock if the process is
@@ -19,12 +21,9 @@ class FolderLock {
     /// Takes the lock, without waiting unless it says so. Errors: IoError if the locks of other
     /// processes forbid it or if the folder cannot be opened.
     explicit FolderLock(const std::filesystem::path& folder, Sharing sharing = Sharing::kExclusive);
-    FolderLock(const FolderLock&) = delete;
-    FolderLock& operator=(const FolderLock&) = delete;
-    ~FolderLock();
 
   private:
-    int descriptor_ = -1;
+    const Descriptor descriptor_;
 };
 
 }  // namespace dedloc::platform

@@ -4,29 +4,21 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-    const int descriptor = open_retrying(path, O_RDONLY);
-    if (descriptor < 0) fail_to_read(path, errno);
+    const Descriptor file = try_open(path, O_RDONLY);
     struct stat status {};
-    int code = ::fstat(descriptor, &status) == 0 ? 0 : errno;
-    if (code == 0 && S_ISDIR(status.st_mode)) code = EISDIR;
-    if (code == 0 && status.st_size > 0) {
-        const auto size = static_cast<std::size_t>(status.st_size);
-        void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (begin == MAP_FAILED) {
-            code = errno;
-        } else {
-            bytes_ = {static_cast<const std::byte*>(begin), size};
-        }
-    }
-    ::close(descriptor);
-    if (code != 0) fail_to_read(path, code);
+    if (!file || ::fstat(file.id(), &status) != 0) fail_to_read(path, errno);
+    if (S_ISDIR(status.st_mode)) fail_to_read(path, EISDIR);
+    if (status.st_size == 0) return;
+    const auto size = static_cast<std::size_t>(status.st_size);
+    void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.id(), 0);
+    if (begin == MAP_FAILED) fail_to_read(path, errno);
+    bytes_ = {static_cast<const std::byte*>(begin), size};
 }
 
 MappedFile::~MappedFile() {

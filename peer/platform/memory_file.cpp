@@ -6,34 +6,22 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
-#include "peer/base/error.hpp"
+#include "peer/base/bytes.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
 
 MemoryFile::MemoryFile(std::string_view text)
     : descriptor_(memfd_create("memory_file", MFD_CLOEXEC)) {
-    if (descriptor_ < 0) throw IoError(fmt::format("cannot make a file: {}", std::strerror(errno)));
-    while (!text.empty()) {
-        const ssize_t written = write(descriptor_, text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) {
-            const int reason = errno;
-            close(descriptor_);
-            throw IoError(fmt::format("cannot write a file: {}", std::strerror(reason)));
-        }
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    lseek(descriptor_, 0, SEEK_SET);
-}
-
-MemoryFile::~MemoryFile() {
-    close(descriptor_);
+    if (!descriptor_) fail("make", "a file in memory", errno);
+    if (!write_all(descriptor(), bytes_of(text))) fail("write", "a file in memory", errno);
+    lseek(descriptor(), 0, SEEK_SET);
 }
 
 std::filesystem::path MemoryFile::path() const {
-    return fmt::format("/proc/self/fd/{}", descriptor_);
+    return fmt::format("/proc/self/fd/{}", descriptor());
 }
 
 }  // namespace dedloc::platform

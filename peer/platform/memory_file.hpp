@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "peer/platform/descriptor.hpp"
+
 namespace dedloc::platform {
 
 /// The file; it is gone with this object. It needs no disk space, and has no name to be found by.
@@ -11,17 +13,14 @@ class MemoryFile final {
   public:
     /// A file with this text, which is read from its beginning. Errors: IoError.
     explicit MemoryFile(std::string_view text = {});
-    MemoryFile(const MemoryFile&) = delete;
-    MemoryFile& operator=(const MemoryFile&) = delete;
-    ~MemoryFile();
 
     /// For SpawnOptions::standard_input.
-    int descriptor() const { return descriptor_; }
+    int descriptor() const { return descriptor_.id(); }
     /// A path of it, in this process only.
     std::filesystem::path path() const;
 
   private:
-    const int descriptor_;
+    const Descriptor descriptor_;
 };
 
 }  // namespace dedloc::platform

@@ -7,15 +7,15 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 
 #include "peer/base/error.hpp"
 #include "peer/base/random.hpp"
+#include "peer/base/text.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
 namespace {
@@ -35,19 +35,11 @@ struct SocketAddress {
     const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-class TcpSocket final {
-  public:
-    explicit TcpSocket(int family) : id_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        if (id_ < 0) throw IoError(fmt::format("cannot open a socket: {}", std::strerror(errno)));
-    }
-    TcpSocket(const TcpSocket&) = delete;
-    TcpSocket& operator=(const TcpSocket&) = delete;
-    ~TcpSocket() { close(id_); }
-    int id() const { return id_; }
-
-  private:
-    int id_;
-};
+Descriptor tcp_socket(int family) {
+    Descriptor opened{socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!opened) fail("open", "a socket", errno);
+    return opened;
+}
 
 SocketAddress address_of(const std::string& host, std::uint16_t port) {
     SocketAddress address;
@@ -60,7 +52,7 @@ SocketAddress address_of(const std::string& host, std::uint16_t port) {
     }
     auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
     if (inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) != 1) {
-        throw InputError(fmt::format("{} is no numeric IPv4 or IPv6 address", host));
+        throw InputError(fmt::format("{} is not a numeric IPv4 or IPv6 address", host));
     }
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(port);
@@ -69,7 +61,7 @@ SocketAddress address_of(const std::string& host, std::uint16_t port) {
 }
 
 /// Returns 0, or the errno of the failed bind.
-int bind_to(const TcpSocket& socket, const SocketAddress& address) {
+int bind_to(const Descriptor& socket, const SocketAddress& address) {
     const int yes = 1;  // as nginx does
     setsockopt(socket.id(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (address.family() == AF_INET6) {
@@ -80,7 +72,7 @@ int bind_to(const TcpSocket& socket, const SocketAddress& address) {
 
 /// Returns 0, or the errno of the call that failed.
 int try_listening(const SocketAddress& address) {
-    const TcpSocket socket{address.family()};
+    const Descriptor socket = tcp_socket(address.family());
     if (const int reason = bind_to(socket, address); reason != 0) return reason;
     return listen(socket.id(), 1) == 0 ? 0 : errno;
 }
@@ -88,7 +80,7 @@ int try_listening(const SocketAddress& address) {
 /// A port of the system's choice, from its ephemeral range.
 std::uint16_t ephemeral_port(const std::string& host) {
     auto address = address_of(host, 0);
-    const TcpSocket socket{address.family()};
+    const Descriptor socket = tcp_socket(address.family());
     if (const int reason = bind_to(socket, address); reason != 0) {
         throw InputError(fmt::format("cannot listen on {}: {}", host, std::strerror(reason)));
     }
@@ -105,19 +97,9 @@ std::string ListenAddress::text() const {
 }
 
 ListenAddress parse_listen_address(std::string_view text, std::string_view what) {
-    const auto colon = text.rfind(':');
-    std::string_view host = text.substr(0, colon);
-    const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-    if (has_brackets) host = host.substr(1, host.size() - 2);
-    ListenAddress address{.host = std::string{host}};
-    const char* const end = text.data() + text.size();
-    const char* const digits = colon == std::string_view::npos ? end : text.data() + colon + 1;
-    const auto [stop, failure] = std::from_chars(digits, end, address.port);
-    const bool is_v6 = host.find(':') != std::string_view::npos;
-    if (failure != std::errc{} || stop != end || host.empty() || is_v6 != has_brackets) {
-        throw InputError(fmt::format("{} wants HOST:PORT, not \"{}\"", what, text));
-    }
-    return address;
+    const auto parts = split_host_and_port(text);
+    if (!parts) throw InputError(fmt::format("{} wants HOST:PORT, not \"{}\"", what, text));
+    return {.host = parts->host, .port = parts->port};
 }
 
 PortRange ephemeral_ports() {
@@ -164,7 +146,7 @@ void require_free_port(const std::string& host, std::uint16_t port) {
 
 bool is_accepting(const std::string& host, std::uint16_t port) {
     const auto address = address_of(host, port);
-    const TcpSocket socket{address.family()};
+    const Descriptor socket = tcp_socket(address.family());
     return connect(socket.id(), address.get(), address.size) == 0;
 }
 

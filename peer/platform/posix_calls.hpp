@@ -1,4 +1,4 @@
-// POSIX calls that the sources of this folder share. Private to it.
+// POSIX calls with what goes with each of them: the error's sentence, repetition after a signal.
 #pragma once
 
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/descriptor.hpp"
 
 namespace dedloc::platform {
 
@@ -27,13 +28,21 @@ namespace dedloc::platform {
     throw InputError(fmt::format("cannot read {}: {}", path.string(), std::strerror(code)));
 }
 
-/// open() with O_CLOEXEC, repeated while a signal interrupts it. The descriptor; negative: see
-/// errno. `mode` counts if O_CREAT is among the flags.
-inline int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0) {
-    int descriptor = -1;
+/// open() with O_CLOEXEC, repeated while a signal interrupts it. Nothing on failure: see errno.
+/// `mode` counts if O_CREAT is among the flags.
+inline Descriptor try_open(const std::filesystem::path& path, int flags, mode_t mode = 0) {
+    int id = -1;
     do {
-        descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-    } while (descriptor < 0 && errno == EINTR);
+        id = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    } while (id < 0 && errno == EINTR);
+    return Descriptor{id};
+}
+
+/// The same, but a failure throws IoError "cannot `what` `path`: ...".
+inline Descriptor open_to(std::string_view what, const std::filesystem::path& path, int flags,
+                          mode_t mode = 0) {
+    Descriptor descriptor = try_open(path, flags, mode);
+    if (!descriptor) fail(what, path, errno);
     return descriptor;
 }
 

@@ -14,17 +14,16 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
 namespace {
 
 void require(bool is_done, const std::string& user) {
-    if (is_done) return;
-    throw IoError(fmt::format("cannot become the user {}: {}", user, std::strerror(errno)));
+    if (!is_done) fail("become the user", user, errno);
 }
 
 /// Keeps CAP_NET_BIND_SERVICE alone, for this process and for the programs that it starts.
@@ -68,7 +67,7 @@ void give(const std::string& folder, const std::string& user) {
     if (account == nullptr) throw InputError(fmt::format("there is no user {}", user));
     const auto chown_one = [&](const std::string& path) {
         if (lchown(path.c_str(), account->pw_uid, account->pw_gid) == 0) return;
-        throw IoError(fmt::format("cannot give {} to {}: {}", path, user, std::strerror(errno)));
+        fail(fmt::format("give {} to", path), user, errno);
     };
     for (const auto& entry : std::filesystem::recursive_directory_iterator{folder}) {
         chown_one(entry.path().string());
@@ -78,9 +77,7 @@ void give(const std::string& folder, const std::string& user) {
 
 std::string owner_of(const std::string& path) {
     struct stat status {};
-    if (stat(path.c_str(), &status) != 0) {
-        throw IoError(fmt::format("cannot look at {}: {}", path, std::strerror(errno)));
-    }
+    if (stat(path.c_str(), &status) != 0) fail("look at", path, errno);
     const passwd* const account = getpwuid(status.st_uid);
     return account != nullptr ? account->pw_name : std::to_string(status.st_uid);
 }

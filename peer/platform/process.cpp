@@ -5,7 +5,6 @@
 #include "peer/platform/process.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,11 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <string_view>
 
-#include "peer/base/error.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
 namespace {
@@ -88,76 +86,51 @@ pid_t fork_and_exec(const Command& command, const Streams& streams,
     std::vector<char*> arguments;
     for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    std::array<int, 2> error_pipe{};
-    if (pipe2(error_pipe.data(), O_CLOEXEC) != 0) {
-        throw IoError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
-    }
+    Pipe error_pipe = make_pipe();
     const pid_t parent = getpid();
     const pid_t child = fork();
     if (child == 0) {
-        become(arguments.data(), streams, directory.c_str(), death_signal, parent, error_pipe[1]);
+        become(arguments.data(), streams, directory.c_str(), death_signal, parent,
+               error_pipe.writer.id());
     }
-    const int fork_error = errno;
-    close(error_pipe[1]);
-    int reason = child < 0 ? fork_error : 0;
-    if (child > 0 && read(error_pipe[0], &reason, sizeof reason) > 0) waitpid(child, nullptr, 0);
-    close(error_pipe[0]);
-    if (reason != 0) {
-        throw IoError(fmt::format("cannot start {}: {}", command[0], std::strerror(reason)));
+    int reason = child < 0 ? errno : 0;
+    error_pipe.writer.close();
+    if (child > 0 && read(error_pipe.reader.id(), &reason, sizeof reason) > 0) {
+        waitpid(child, nullptr, 0);
     }
+    if (reason != 0) fail("start", command[0], reason);
     return child;
 }
 
 }  // namespace
 
 pid_t spawn(const Command& command, const SpawnOptions& options) {
-    int output = -1;
+    Descriptor output;
     if (!options.output.empty()) {
-        output = open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-                      options.output_mode);
-        if (output < 0) {
-            throw IoError(
-                fmt::format("cannot open {}: {}", options.output.string(), std::strerror(errno)));
-        }
+        output =
+            open_to("open", options.output, O_WRONLY | O_CREAT | O_APPEND, options.output_mode);
     }
-    try {
-        const pid_t child = fork_and_exec(
-            command,
-            {.input = options.standard_input,
-             .output = options.standard_output >= 0 ? options.standard_output : output,
-             .errors = output},
-            options.directory, options.death_signal);
-        if (output >= 0) close(output);
-        return child;
-    } catch (...) {
-        if (output >= 0) close(output);
-        throw;
-    }
+    return fork_and_exec(
+        command,
+        {.input = options.standard_input,
+         .output = options.standard_output >= 0 ? options.standard_output : output.id(),
+         .errors = output.id()},
+        options.directory, options.death_signal);
 }
 
 Finished run_to_end(const Command& command) {
-    std::array<int, 2> output{};
-    if (pipe2(output.data(), O_CLOEXEC) != 0) {
-        throw IoError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
-    }
-    pid_t child = 0;
-    try {
-        child = fork_and_exec(command, {.output = output[1], .errors = output[1]}, {}, SIGKILL);
-    } catch (...) {
-        close(output[0]);
-        close(output[1]);
-        throw;
-    }
-    close(output[1]);
+    Pipe output = make_pipe();
+    const int end = output.writer.id();
+    const pid_t child = fork_and_exec(command, {.output = end, .errors = end}, {}, SIGKILL);
+    output.writer.close();
     Finished finished;
     std::array<char, 4096> piece{};
     for (;;) {
-        const ssize_t count = read(output[0], piece.data(), piece.size());
+        const ssize_t count = read(output.reader.id(), piece.data(), piece.size());
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) break;
         finished.output.append(piece.data(), static_cast<std::size_t>(count));
     }
-    close(output[0]);
     finished.status = wait_for_child(child);
     return finished;
 }

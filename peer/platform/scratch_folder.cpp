@@ -1,24 +1,19 @@
 // mkdtemp() makes the folder with mode 0700 and a name that no other process has.
 #include "peer/platform/scratch_folder.hpp"
 
-#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <system_error>
 
-#include "peer/base/error.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
 
 ScratchFolder::ScratchFolder(const std::filesystem::path& parent) {
     std::string pattern = (parent / ".dedloc.unfinished-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-        throw IoError(fmt::format("cannot make a temporary folder in {}: {}", parent.string(),
-                                  std::strerror(errno)));
-    }
+    if (::mkdtemp(pattern.data()) == nullptr) fail("make a temporary folder in", parent, errno);
     path_ = pattern;
 }
 

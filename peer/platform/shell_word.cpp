@@ -4,14 +4,12 @@
 
 #include <string_view>
 
+#include "peer/base/text.hpp"
+
 namespace dedloc::platform {
 
 std::string shell_word(const std::filesystem::path& text) {
-    constexpr std::string_view kPlain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
-    if (!text.empty() && text.string().find_first_not_of(kPlain) == std::string::npos) {
-        return text.string();
-    }
+    if (is_made_of_letters(text.string(), "_-./:=@%+,")) return text.string();
     std::string word = "'";
     for (const char c : text.string()) {
         if (c == '\'') {

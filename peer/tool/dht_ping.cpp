@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sodium.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <string_view>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/descriptor.hpp"
 
 namespace dedloc::tool {
 namespace {
@@ -30,27 +30,25 @@ class UdpSocket {
   public:
     explicit UdpSocket(const addrinfo& peer)
         : descriptor_(socket(peer.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-        if (descriptor_ < 0) throw IoError("there is no UDP on this machine");
+        if (!descriptor_) throw IoError("there is no UDP on this machine");
         // A connected socket receives datagrams of this address only.
-        is_connected_ = connect(descriptor_, peer.ai_addr, peer.ai_addrlen) == 0;
+        is_connected_ = connect(descriptor_.id(), peer.ai_addr, peer.ai_addrlen) == 0;
     }
-    ~UdpSocket() { close(descriptor_); }
-    UdpSocket(const UdpSocket&) = delete;
-    UdpSocket& operator=(const UdpSocket&) = delete;
 
     /// Sends `question` and returns the first datagram; empty after the timeout or an error.
     std::string ask(const std::string& question, std::chrono::milliseconds timeout) const {
-        if (!is_connected_ || send(descriptor_, question.data(), question.size(), 0) < 0) return {};
-        pollfd waiting{.fd = descriptor_, .events = POLLIN, .revents = 0};
+        if (!is_connected_ || send(descriptor_.id(), question.data(), question.size(), 0) < 0)
+            return {};
+        pollfd waiting{.fd = descriptor_.id(), .events = POLLIN, .revents = 0};
         if (poll(&waiting, 1, static_cast<int>(timeout.count())) != 1) return {};
         std::array<char, 2048> answer{};
-        const ssize_t size = recv(descriptor_, answer.data(), answer.size(), 0);
+        const ssize_t size = recv(descriptor_.id(), answer.data(), answer.size(), 0);
         return size > 0 ? std::string{answer.data(), static_cast<std::size_t>(size)}
                         : std::string{};
     }
 
   private:
-    const int descriptor_;
+    const platform::Descriptor descriptor_;
     bool is_connected_ = false;
 };
 

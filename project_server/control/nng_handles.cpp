@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/descriptor.hpp"
 #include "peer/platform/signals_blocked.hpp"
 #include "project_server/control/messages.hpp"
 
@@ -52,13 +53,13 @@ void refuse_living(const std::string& path, const std::string& what) {
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path) fail(what, "the path is too long");
     std::memcpy(address.sun_path, path.data(), path.size());
-    const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (probe < 0) fail(what, std::strerror(errno));
+    const platform::Descriptor probe{
+        ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (!probe) fail(what, std::strerror(errno));
     // EAGAIN: another process listens, and its backlog is full.
     const bool is_living =
-        ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+        ::connect(probe.id(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
         errno == EAGAIN;
-    ::close(probe);
     if (is_living) fail(what, std::strerror(EADDRINUSE));
 }
 

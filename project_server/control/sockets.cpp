@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/posix_calls.hpp"
 #include "peer/platform/signals_blocked.hpp"
 #include "project_server/control/nng_handles.hpp"
 
@@ -61,19 +62,14 @@ nng_dialer dialer_to(const SocketHandle& socket, const std::string& path) {
 }  // namespace
 
 SocketFolder::SocketFolder(const std::filesystem::path& folder)
-    : descriptor_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ < 0) {
-        throw InputError(
-            fmt::format("cannot open the folder {}: {}", folder.string(), std::strerror(errno)));
-    }
-}
-
-SocketFolder::~SocketFolder() {
-    ::close(descriptor_);
+    : descriptor_(platform::try_open(folder, O_PATH | O_DIRECTORY)) {
+    if (descriptor_) return;
+    throw InputError(
+        fmt::format("cannot open the folder {}: {}", folder.string(), std::strerror(errno)));
 }
 
 std::string SocketFolder::path(const std::string& name) const {
-    return fmt::format("/proc/self/fd/{}/{}", descriptor_, name);
+    return fmt::format("/proc/self/fd/{}/{}", descriptor_.id(), name);
 }
 
 Socket::Socket(Kind kind) : handle_(std::make_unique<SocketHandle>(kind_of(kind))) {

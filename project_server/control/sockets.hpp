@@ -15,6 +15,8 @@
 #include <optional>
 #include <string>
 
+#include "peer/platform/descriptor.hpp"
+
 namespace dedloc::control {
 
 inline constexpr const char* kEventsSocket = "events.socket";      ///< pub/sub, in a run's folder
@@ -25,15 +27,12 @@ class SocketFolder {
   public:
     /// Errors: InputError (no such folder).
     explicit SocketFolder(const std::filesystem::path& folder);
-    ~SocketFolder();
-    SocketFolder(const SocketFolder&) = delete;
-    SocketFolder& operator=(const SocketFolder&) = delete;
 
     /// The path of a socket in it, short enough to connect to; valid while this object lives.
     std::string path(const std::string& name) const;
 
   private:
-    int descriptor_ = -1;
+    const platform::Descriptor descriptor_;
 };
 
 class SocketHandle;

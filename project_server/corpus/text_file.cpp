@@ -20,6 +20,7 @@
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/utf8.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::corpus {
 namespace {
@@ -58,24 +59,21 @@ std::optional<std::size_t> find_invalid_text(std::string_view text) {
 }
 
 TextFile::TextFile(std::filesystem::path path, std::uint64_t offset, std::size_t limit)
-    : path_(std::move(path)), limit_(limit), offset_(offset) {
+    : path_(std::move(path)),
+      limit_(limit),
+      descriptor_(platform::try_open(path_, O_RDONLY)),
+      offset_(offset) {
     DEDLOC_CHECK(limit > kCutSearchBytes, "a piece is longer than the search for white space");
     struct stat status {};
-    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) {
+    if (!descriptor_) {
         throw InputError(
             fmt::format("cannot read the text {}: {}", path_.string(), std::strerror(errno)));
     }
-    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) ||
-        ::lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) {
-        ::close(descriptor_);
+    if (::fstat(descriptor_.id(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        ::lseek(descriptor_.id(), static_cast<off_t>(offset), SEEK_SET) < 0) {
         throw InputError(
             fmt::format("cannot read the text {}: it is not a regular file", path_.string()));
     }
-}
-
-TextFile::~TextFile() {
-    ::close(descriptor_);
 }
 
 /// Reads a block. False at the end of the file.
@@ -84,13 +82,10 @@ bool TextFile::fill() {
     at_ = 0;
     ssize_t got = -1;
     do {
-        got = ::read(descriptor_, block_.data(), block_.size());
+        got = ::read(descriptor_.id(), block_.data(), block_.size());
     } while (got < 0 && errno == EINTR);
     block_.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got < 0) {
-        throw IoError(
-            fmt::format("cannot read the text {}: {}", path_.string(), std::strerror(errno)));
-    }
+    if (got < 0) platform::fail("read the text", path_, errno);
     return got > 0;
 }
 
@@ -130,7 +125,7 @@ void TextFile::cut(std::string& line) {
 std::string TextFile::form() const {
     constexpr std::size_t kBytes = 16;
     std::array<char, kBytes> bytes{};
-    const ssize_t got = ::pread(descriptor_, bytes.data(), bytes.size(), 0);
+    const ssize_t got = ::pread(descriptor_.id(), bytes.data(), bytes.size(), 0);
     const std::string_view head{bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
     const auto utf16 = [](const char* name) {
         return fmt::format("{0}: iconv -f {0} -t UTF-8", name);

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "peer/platform/descriptor.hpp"
+
 namespace dedloc::corpus {
 
 /// Position of the first byte that is NUL or does not continue valid UTF-8 (Unicode, table 3-7);
@@ -22,9 +24,6 @@ class TextFile final {
     /// at most that size, cut at white space if there is any near the end of the piece.
     /// Errors: InputError when it is not a regular file that can be read.
     TextFile(std::filesystem::path path, std::uint64_t offset, std::size_t limit);
-    TextFile(const TextFile&) = delete;
-    TextFile& operator=(const TextFile&) = delete;
-    ~TextFile();
 
     /// Reads the next line, or piece of a line, without its line end. False at the end of the file.
     /// Errors: InputError (not UTF-8 text), IoError.
@@ -44,7 +43,7 @@ class TextFile final {
 
     const std::filesystem::path path_;
     const std::size_t limit_;
-    int descriptor_ = -1;
+    const platform::Descriptor descriptor_;
     std::string block_;     ///< bytes read and not delivered yet, from at_ on
     std::size_t at_ = 0;    ///< in block_
     std::uint64_t offset_;  ///< position of the next line or piece in the file

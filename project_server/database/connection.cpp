@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "peer/platform/posix_calls.hpp"
 #include "project_server/database/text_columns.hpp"
 
 namespace dedloc::server {
@@ -62,21 +63,16 @@ class SocketPath {
         if (path_.size() < sizeof(sockaddr_un::sun_path)) return;
         const auto slash = path_.rfind('/');
         if (slash == std::string::npos) return;
-        folder_ = open(path_.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (folder_ < 0) return;  // connect() will fail with a reason
-        path_ = fmt::format("/proc/self/fd/{}{}", folder_, path_.substr(slash));
-    }
-    SocketPath(const SocketPath&) = delete;
-    SocketPath& operator=(const SocketPath&) = delete;
-    ~SocketPath() {
-        if (folder_ >= 0) close(folder_);
+        folder_ = platform::try_open(path_.substr(0, slash + 1), O_PATH | O_DIRECTORY);
+        if (!folder_) return;  // connect() will fail with a reason
+        path_ = fmt::format("/proc/self/fd/{}{}", folder_.id(), path_.substr(slash));
     }
     /// Null if there is none.
     const char* text() const { return path_.empty() ? nullptr : path_.c_str(); }
 
   private:
     std::string path_;
-    int folder_ = -1;
+    platform::Descriptor folder_;
 };
 
 }  // namespace

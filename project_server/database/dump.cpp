@@ -15,6 +15,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/memory_file.hpp"
+#include "peer/platform/posix_calls.hpp"
 #include "peer/platform/process.hpp"
 
 namespace dedloc::server {
@@ -113,43 +114,25 @@ void run(const DatabaseSettings& settings, platform::Command command, const Ends
 
 void dump_database(const DatabaseSettings& settings, const fs::path& file,
                    const fs::path& scratch) {
-    const int output =
-        open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, platform::kSecretFile);
-    if (output < 0) {
-        throw IoError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
-    }
-    try {
-        // One snapshot of all tables, which are InnoDB's, without a lock.
-        run(settings,
-            {"mariadb-dump", "--single-transaction", "--skip-lock-tables", "--no-tablespaces",
-             "--skip-triggers", "--hex-blob", "--default-character-set=utf8mb4",
-             "--max-allowed-packet=32M", settings.name},
-            {.output = output}, scratch,
-            fmt::format("cannot copy the database to {}", file.string()));
-    } catch (...) {
-        close(output);
-        throw;
-    }
-    close(output);
+    const auto output =
+        platform::open_to("write", file, O_WRONLY | O_CREAT | O_EXCL, platform::kSecretFile);
+    // One snapshot of all tables, which are InnoDB's, without a lock.
+    run(settings,
+        {"mariadb-dump", "--single-transaction", "--skip-lock-tables", "--no-tablespaces",
+         "--skip-triggers", "--hex-blob", "--default-character-set=utf8mb4",
+         "--max-allowed-packet=32M", settings.name},
+        {.output = output.id()}, scratch,
+        fmt::format("cannot copy the database to {}", file.string()));
 }
 
 void load_dump(const DatabaseSettings& settings, const fs::path& file, const fs::path& scratch) {
     // Not by the client's command "source", which ends a path at a semicolon.
-    const int input = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (input < 0) {
-        throw IoError(fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
-    }
-    try {
-        run(settings,
-            {"mariadb", "--batch", "--default-character-set=utf8mb4", "--max-allowed-packet=32M",
-             settings.name},
-            {.input = input}, scratch,
-            fmt::format("cannot load the database from {}", file.string()));
-    } catch (...) {
-        close(input);
-        throw;
-    }
-    close(input);
+    const auto input = platform::open_to("read", file, O_RDONLY);
+    run(settings,
+        {"mariadb", "--batch", "--default-character-set=utf8mb4", "--max-allowed-packet=32M",
+         settings.name},
+        {.input = input.id()}, scratch,
+        fmt::format("cannot load the database from {}", file.string()));
 }
 
 }  // namespace dedloc::server

@@ -18,6 +18,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/posix_calls.hpp"
 #include "peer/platform/privileges.hpp"
 #include "project_server/handover.hpp"
 #include "project_server/settings.hpp"
@@ -103,14 +104,12 @@ void lock(server::Database& database) {
 
 /// Whether a process holds the lock that bin/start takes before it becomes the daemon.
 bool is_locked(const fs::path& file) {
-    const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC);
-    if (descriptor < 0) return false;
+    const platform::Descriptor opened = platform::try_open(file, O_RDWR);
+    if (!opened) return false;
     struct flock wanted {};
     wanted.l_type = F_WRLCK;
     wanted.l_whence = SEEK_SET;
-    const bool is_held = fcntl(descriptor, F_GETLK, &wanted) == 0 && wanted.l_type != F_UNLCK;
-    close(descriptor);
-    return is_held;
+    return fcntl(opened.id(), F_GETLK, &wanted) == 0 && wanted.l_type != F_UNLCK;
 }
 
 bool is_name_of_ours(const std::string& name) {

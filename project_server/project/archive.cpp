@@ -10,21 +10,20 @@
 #include <archive_entry.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <vector>
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
+#include "peer/base/sha256.hpp"
 #include "peer/platform/file_writer.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::project {
 namespace {
@@ -38,30 +37,14 @@ constexpr std::size_t kMaxNameBytes = 4'096;
 /// Begins the line about names and permissions; a comment for `sha256sum -c`.
 constexpr std::string_view kEntriesMark = "# entries ";
 
-class Sha256 {
-  public:
-    Sha256() { crypto_hash_sha256_init(&state_); }
-    void update(std::string_view bytes) {
-        // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): chars are bytes
-        const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
-        crypto_hash_sha256_update(&state_, data, bytes.size());
-    }
-    std::string hex() {
-        std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
-        crypto_hash_sha256_final(&state_, digest.data());
-        return to_hex(std::as_bytes(std::span{digest}));
-    }
-
-  private:
-    crypto_hash_sha256_state state_{};
-};
-
 /// Digest of the names and permissions of all files. Names longer than 100 bytes or not in ASCII
 /// are in tar records without a checksum, and zstd may store a name once for both of its places,
 /// there and in the digests, so one changed byte may change both.
 std::string digest_of_entries(const Modes& modes) {
     Sha256 digest;
-    for (const auto& [name, mode] : modes) digest.update(fmt::format("{:o} {}\n", mode, name));
+    for (const auto& [name, mode] : modes) {
+        digest.update(bytes_of(fmt::format("{:o} {}\n", mode, name)));
+    }
     return digest.hex();
 }
 
@@ -74,21 +57,6 @@ struct FreeWriter {
 };
 struct FreeReader {
     void operator()(archive* reader) const { archive_read_free(reader); }
-};
-
-/// A descriptor that is closed at the end.
-class Descriptor {
-  public:
-    explicit Descriptor(int id) : id_(id) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (id_ >= 0) close(id_);
-    }
-    int id() const { return id_; }
-
-  private:
-    const int id_;
 };
 
 bool is_safe(const std::string& name) {
@@ -109,11 +77,8 @@ struct ArchiveWriter::State {
           time(now),
           progress(std::move(report)),
           descriptor(
-              open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, platform::kSecretFile)),
+              platform::open_to("write", file, O_WRONLY | O_CREAT | O_EXCL, platform::kSecretFile)),
           archive(archive_write_new()) {
-        if (descriptor.id() < 0) {
-            throw IoError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
-        }
         check(archive_write_set_format_pax_restricted(archive.get()));
         check(archive_write_add_filter_zstd(archive.get()));
         check(archive_write_open_fd(archive.get(), descriptor.id()));
@@ -124,9 +89,9 @@ struct ArchiveWriter::State {
     void check(int status) const {
         if (status >= ARCHIVE_WARN) return;
         const int reason = archive_errno(archive.get());
+        if (reason > 0) platform::fail("write", file, reason);
         throw IoError(
-            fmt::format("cannot write {}: {}", file.string(),
-                        reason > 0 ? std::strerror(reason) : archive_error_string(archive.get())));
+            fmt::format("cannot write {}: {}", file.string(), archive_error_string(archive.get())));
     }
     void begin(const std::string& name, std::uint64_t bytes, mode_t mode, std::time_t modified) {
         modes[name] = mode;
@@ -152,7 +117,7 @@ struct ArchiveWriter::State {
     const fs::path file;
     const std::time_t time;  ///< modification time of the texts
     const ArchiveProgress progress;
-    const Descriptor descriptor;
+    const platform::Descriptor descriptor;
     const std::unique_ptr<struct archive, FreeWriter> archive;
     std::string digests;
     Modes modes;
@@ -167,7 +132,7 @@ void ArchiveWriter::add_text(const std::string& name, std::string_view text) {
     state_->begin(name, text.size(), platform::kSecretFile, state_->time);
     state_->write(text);
     Sha256 digest;
-    digest.update(text);
+    digest.update(bytes_of(text));
     state_->note(digest.hex(), name);
 }
 
@@ -176,12 +141,10 @@ bool ArchiveWriter::add_file(const std::string& name, const fs::path& source, st
         throw IoError(
             fmt::format("the file {} has a name that cannot be backed up", source.string()));
     }
-    const Descriptor input{open(source.c_str(), O_RDONLY | O_CLOEXEC)};
-    if (input.id() < 0 && errno == ENOENT) return false;
+    const platform::Descriptor input = platform::try_open(source, O_RDONLY);
+    if (!input && errno == ENOENT) return false;
     struct stat facts {};
-    if (input.id() < 0 || fstat(input.id(), &facts) != 0) {
-        throw IoError(fmt::format("cannot read {}: {}", source.string(), std::strerror(errno)));
-    }
+    if (!input || fstat(input.id(), &facts) != 0) platform::fail("read", source, errno);
     auto left = std::min(static_cast<std::uint64_t>(facts.st_size), limit);
     state_->begin(name, left, facts.st_mode & 0777U, facts.st_mtime);
     Sha256 digest;
@@ -190,12 +153,12 @@ bool ArchiveWriter::add_file(const std::string& name, const fs::path& source, st
         const ssize_t count =
             read(input.id(), buffer.data(), std::min<std::uint64_t>(left, buffer.size()));
         if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) {
-            throw IoError(fmt::format("cannot read {}: {}", source.string(),
-                                      count == 0 ? "it became shorter" : std::strerror(errno)));
+        if (count < 0) platform::fail("read", source, errno);
+        if (count == 0) {
+            throw IoError(fmt::format("cannot read {}: it became shorter", source.string()));
         }
         const std::string_view bytes{buffer.data(), static_cast<std::size_t>(count)};
-        digest.update(bytes);
+        digest.update(bytes_of(bytes));
         state_->write(bytes);
         left -= bytes.size();
         state_->progress(bytes.size());
@@ -209,10 +172,7 @@ void ArchiveWriter::finish() {
     state_->begin(kDigestsName, state_->digests.size(), platform::kSecretFile, state_->time);
     state_->write(state_->digests);
     state_->check(archive_write_close(state_->archive.get()));
-    if (fsync(state_->descriptor.id()) != 0) {
-        throw IoError(
-            fmt::format("cannot write {}: {}", state_->file.string(), std::strerror(errno)));
-    }
+    if (fsync(state_->descriptor.id()) != 0) platform::fail("write", state_->file, errno);
 }
 
 std::uint64_t ArchiveWriter::files() const {
@@ -250,7 +210,7 @@ struct ArchiveReader::State {
             if (count < 0) check(ARCHIVE_FATAL);
             if (count == 0) break;
             const std::string_view bytes{buffer.data(), static_cast<std::size_t>(count)};
-            digest.update(bytes);
+            digest.update(bytes_of(bytes));
             take(bytes);
             progress(bytes.size());
         }

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "peer/platform/descriptor.hpp"
+
 namespace dedloc::project {
 
 /// Holds the lock of a project.
@@ -22,7 +24,7 @@ class ProjectLock final {
 
   private:
     const std::filesystem::path file_;
-    int id_ = -1;
+    const platform::Descriptor lock_;
 };
 
 /// Process id of the supervisor of a running project; nothing if the project does not run.

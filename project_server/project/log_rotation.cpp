@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::project {
 namespace {
@@ -25,36 +25,26 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;  ///< bytes copied at once
 
-[[noreturn]] void fail(const char* wanted, const fs::path& path) {
-    throw IoError(fmt::format("cannot {} {}: {}", wanted, path.string(), std::strerror(errno)));
-}
-
 /// An open file.
 class File {
   public:
-    File(const fs::path& path, int flags) : path_(path), file_(open(path.c_str(), flags, 0644)) {
-        if (file_ < 0) fail("open", path_);
-    }
-    ~File() { close(file_); }
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
+    File(const fs::path& path, int flags)
+        : path_(path), file_(platform::open_to("open", path, flags, platform::kPublicFile)) {}
 
-    std::uint64_t size() const {
-        struct stat facts {};
-        if (fstat(file_, &facts) != 0) fail("read", path_);
-        return static_cast<std::uint64_t>(facts.st_size);
-    }
-    std::uint64_t block() const {
-        struct stat facts {};
-        if (fstat(file_, &facts) != 0) fail("read", path_);
-        return static_cast<std::uint64_t>(facts.st_blksize);
-    }
-    int descriptor() const { return file_; }
+    std::uint64_t size() const { return static_cast<std::uint64_t>(facts().st_size); }
+    std::uint64_t block() const { return static_cast<std::uint64_t>(facts().st_blksize); }
+    int descriptor() const { return file_.id(); }
     const fs::path& path() const { return path_; }
 
   private:
+    struct stat facts() const {
+        struct stat facts {};
+        if (fstat(descriptor(), &facts) != 0) platform::fail("read", path_, errno);
+        return facts;
+    }
+
     const fs::path path_;
-    const int file_;
+    const platform::Descriptor file_;
 };
 
 /// Appends bytes [begin, end) of `source` to `target`.
@@ -65,11 +55,11 @@ void copy(const File& source, const File& target, std::uint64_t begin, std::uint
         const ssize_t count =
             pread(source.descriptor(), piece.data(), wanted, static_cast<off_t>(begin));
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) fail("read", source.path());
+        if (count < 0) platform::fail("read", source.path(), errno);
         if (count == 0) throw IoError(fmt::format("{} was cut", source.path().string()));
         if (!platform::write_all(target.descriptor(),
                                  std::span{piece}.first(static_cast<std::size_t>(count)))) {
-            fail("write", target.path());
+            platform::fail("write", target.path(), errno);
         }
         begin += static_cast<std::uint64_t>(count);
     }
@@ -99,19 +89,19 @@ bool rotate_by_renaming(const fs::path& log, const LogLimits& limits,
                         const std::function<void()>& reopen) {
     if (!is_due(log, limits)) return false;
     shift_parts(log, limits.parts);
-    if (std::rename(log.c_str(), part(log, 1).c_str()) != 0) fail("rename", log);
+    if (std::rename(log.c_str(), part(log, 1).c_str()) != 0) platform::fail("rename", log, errno);
     reopen();
     return true;
 }
 
 bool rotate_in_place(const fs::path& log, const LogLimits& limits) {
     if (!is_due(log, limits)) return false;
-    const File source{log, O_RDWR | O_CLOEXEC};
+    const File source{log, O_RDWR};
     // Whole blocks, and fewer than the file has: the system cuts nothing else.
     const std::uint64_t front = (source.size() - 1) / source.block() * source.block();
     const fs::path temporary = log.string() + ".tmp";
     {
-        const File target{temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC};
+        const File target{temporary, O_WRONLY | O_CREAT | O_TRUNC};
         copy(source, target, 0, front);
     }
     platform::sync_file(temporary);
@@ -121,12 +111,12 @@ bool rotate_in_place(const fs::path& log, const LogLimits& limits) {
                                static_cast<off_t>(front)) == 0) {
         return true;
     }
-    const File target{part(log, 1), O_WRONLY | O_APPEND | O_CLOEXEC};
+    const File target{part(log, 1), O_WRONLY | O_APPEND};
     for (std::uint64_t copied = front, size = source.size(); copied < size; size = source.size()) {
         copy(source, target, copied, size);
         copied = size;
     }
-    if (ftruncate(source.descriptor(), 0) != 0) fail("empty", log);
+    if (ftruncate(source.descriptor(), 0) != 0) platform::fail("empty", log, errno);
     return true;
 }
 

@@ -22,7 +22,9 @@
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -41,11 +43,7 @@ struct FreeKey {
 };
 
 File open_file(const fs::path& path, int flags, mode_t permissions, const char* mode) {
-    const int descriptor = open(path.c_str(), flags | O_CLOEXEC, permissions);
-    if (descriptor < 0) {
-        throw IoError(fmt::format("Cannot open {}: {}.", path.string(), std::strerror(errno)));
-    }
-    return File{fdopen(descriptor, mode)};
+    return File{fdopen(platform::open_to("open", path, flags, permissions).release(), mode)};
 }
 
 /// Copies one number of the key pair: big-endian, padded to the field's size as in BOINC's format.
@@ -70,16 +68,8 @@ void write_key(const fs::path& path, Key& key, mode_t permissions) {
     const File file = open_file(path, O_WRONLY | O_CREAT | O_EXCL, permissions, "w");
     print_key_hex(file.get(), as_boinc_key(key), sizeof(key));
     if (std::fflush(file.get()) != 0 || std::ferror(file.get()) != 0) {
-        throw IoError(fmt::format("Cannot write {}: {}.", path.string(), std::strerror(errno)));
+        platform::fail("write", path, errno);
     }
-}
-
-constexpr std::string_view kSpace = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-    const auto first = std::min(text.find_first_not_of(kSpace), text.size());
-    text.remove_prefix(first);
-    return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
 }  // namespace
@@ -117,9 +107,7 @@ std::string read_public_key_text(const fs::path& path) {
 std::string md5_of_file(const fs::path& file) {
     std::array<char, 64> digest{};
     double bytes = 0;
-    if (md5_file(file.c_str(), digest.data(), bytes) != 0) {
-        throw IoError(fmt::format("Cannot read {}: {}.", file.string(), std::strerror(errno)));
-    }
+    if (md5_file(file.c_str(), digest.data(), bytes) != 0) platform::fail("read", file, errno);
     return digest.data();
 }
 

@@ -25,6 +25,7 @@
 #include "peer/base/log.hpp"
 #include "peer/base/markup.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/posix_calls.hpp"
 #include "project_server/xml/job_documents.hpp"
 #include "project_server/xml/xml.hpp"
 
@@ -108,13 +109,10 @@ struct UploadRequest::Transfer {
     fs::path path;
     std::uint64_t total = 0;
     std::uint64_t offset = 0;  ///< position of the next byte
-    int file = -1;
-    std::unique_ptr<UploadSpace::Promise> promise;  ///< the space for what is missing
-
-    ~Transfer() {
-        promise.reset();  // while no other request can have the file
-        if (file >= 0) close(file);
-    }
+    platform::Descriptor file;
+    /// The space for what is missing. Given back before the file, while no other request can have
+    /// it.
+    std::unique_ptr<UploadSpace::Promise> promise;
 };
 
 UploadRequest::UploadRequest(const UploadStore& store, std::string address)
@@ -200,21 +198,22 @@ void UploadRequest::begin_transfer() {
                                       max_bytes));
     }
     transfer->path = store_.path_of(transfer->name);
-    transfer->file = open(unfinished(transfer->path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    transfer->file =
+        platform::try_open(unfinished(transfer->path), O_RDWR | O_CREAT, platform::kPublicFile);
     transfer_ = std::move(transfer);
-    if (transfer_->file < 0) {
+    if (!transfer_->file) {
         return answer(1, fmt::format("cannot open the file: {}", std::strerror(errno)));
     }
-    if (flock(transfer_->file, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(transfer_->file.id(), LOCK_EX | LOCK_NB) != 0) {
         return answer(1, "another upload of this file is in progress");
     }
     struct stat status {};
-    if (fstat(transfer_->file, &status) != 0 ||
+    if (fstat(transfer_->file.id(), &status) != 0 ||
         static_cast<std::uint64_t>(status.st_size) < transfer_->offset) {
         return answer(1, fmt::format("offset {} is beyond the {} bytes received so far",
                                      transfer_->offset, status.st_size));
     }
-    if (ftruncate(transfer_->file, static_cast<off_t>(transfer_->offset)) != 0) {
+    if (ftruncate(transfer_->file.id(), static_cast<off_t>(transfer_->offset)) != 0) {
         return answer(1, fmt::format("cannot resume the file: {}", std::strerror(errno)));
     }
     auto [promise, refusal] = store_.space().promise({.address = address_,
@@ -230,7 +229,7 @@ void UploadRequest::write(std::string_view bytes) {
     const std::uint64_t missing = transfer_->total - std::min(transfer_->total, transfer_->offset);
     if (bytes.size() > missing) return answer(-1, "more bytes than announced");
     while (!bytes.empty()) {
-        const ssize_t written = pwrite(transfer_->file, bytes.data(), bytes.size(),
+        const ssize_t written = pwrite(transfer_->file.id(), bytes.data(), bytes.size(),
                                        static_cast<off_t>(transfer_->offset));
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) {
@@ -254,7 +253,7 @@ void UploadRequest::complete() {
         fs::remove(part, ignored);
         return answer(1, "the checksum is wrong");
     }
-    if (fsync(transfer_->file) != 0) {
+    if (fsync(transfer_->file.id()) != 0) {
         return answer(1, fmt::format("cannot store the file: {}", std::strerror(errno)));
     }
     platform::move_file(part, transfer_->path);
