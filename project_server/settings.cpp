@@ -13,6 +13,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "peer/platform/descriptors.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/json/value.hpp"
 #include "project_server/official_settings.hpp"
@@ -123,7 +124,8 @@ Settings read_settings(const std::filesystem::path& project) {
         settings.keep_days = static_cast<int>(fields.integer("keep_days", 1, kMaxDays));
     }
     if (fields.has("max_links")) {
-        settings.max_links = static_cast<std::size_t>(fields.integer("max_links", 1, kMostLinks));
+        settings.max_links =
+            static_cast<std::size_t>(fields.integer("max_links", 1, platform::kMaxLinks));
     }
     const auto seats = [&](const char* name, std::uint64_t& value) {
         if (fields.has(name)) value = fields.integer(name, 0, kMostSeats);

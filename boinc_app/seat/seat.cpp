@@ -17,6 +17,7 @@
 #include "peer/formats/training_memory.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/key_file.hpp"
+#include "peer/platform/networks.hpp"
 #include "peer/run_config.hpp"
 
 namespace dedloc {
@@ -95,7 +96,7 @@ net::TransportOptions Seat::transport_options() const {
     options.logs_addresses = false;  // the client uploads the log
     const bool is_local =
         std::all_of(run_.dht_seeds.begin(), run_.dht_seeds.end(),
-                    [](const Endpoint& seed) { return net::is_loopback_host(seed.host); });
+                    [](const Endpoint& seed) { return platform::is_loopback_host(seed.host); });
     options.preferred_port = port_for(key_.public_key());
     options.listen = options_.listen.value_or(Endpoint{is_local ? "127.0.0.1" : "::", 0});
     if (!run_.gateway.empty()) {

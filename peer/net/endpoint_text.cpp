@@ -8,12 +8,13 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
+#include "peer/platform/networks.hpp"
 
 namespace dedloc::net {
 
@@ -31,8 +32,6 @@ std::optional<std::array<std::uint8_t, 16>> ipv6_of(const std::string& host) {
     return bytes;
 }
 
-constexpr std::array<std::uint8_t, 16> kLoopback6{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-
 }  // namespace
 
 bool is_numeric_host(const std::string& host) {
@@ -43,13 +42,8 @@ bool is_dialable_host(const std::string& host) {
     return is_numeric_host(host) && host != "0.0.0.0" && host != "::";
 }
 
-bool is_loopback_host(const std::string& host) {
-    if (const auto v4 = ipv4_of(host)) return (*v4 >> 24) == 127;
-    return ipv6_of(host) == kLoopback6;
-}
-
 bool is_private_host(const std::string& host) {
-    if (is_loopback_host(host)) return true;
+    if (platform::is_loopback_host(host)) return true;
     if (const auto v4 = ipv4_of(host)) {
         return (*v4 >> 24) == 10 || (*v4 >> 20) == 0xac1 || (*v4 >> 16) == 0xc0a8 ||
                (*v4 >> 16) == 0xa9fe;
@@ -58,29 +52,10 @@ bool is_private_host(const std::string& host) {
     return v6 && (((*v6)[0] & 0xfe) == 0xfc || ((*v6)[0] == 0xfe && ((*v6)[1] & 0xc0) == 0x80));
 }
 
-std::optional<Endpoint> split_host_and_port(std::string_view text) {
-    const std::size_t colon = text.rfind(':');
-    if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-    std::string_view host = text.substr(0, colon);
-    const std::string_view digits = text.substr(colon + 1);
-    if (host.front() == '[') {
-        if (host.size() < 3 || host.back() != ']') return std::nullopt;
-        host = host.substr(1, host.size() - 2);
-    } else if (host.find(':') != std::string_view::npos) {
-        return std::nullopt;
-    }
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-    if (error != std::errc{} || digits.empty() || end != digits.data() + digits.size()) {
-        return std::nullopt;
-    }
-    return Endpoint{std::string(host), port};
-}
-
 std::optional<Endpoint> parse_endpoint(std::string_view text) {
-    auto parts = split_host_and_port(text);
+    const auto parts = split_host_and_port(text);
     if (!parts || !is_numeric_host(parts->host)) return std::nullopt;
-    return parts;
+    return Endpoint{parts->host, parts->port};
 }
 
 Endpoint resolve_endpoint(const std::string& text) {

@@ -13,15 +13,9 @@ namespace dedloc::net {
 bool is_numeric_host(const std::string& host);
 /// True for a numeric host other than the wildcard addresses 0.0.0.0 and ::.
 bool is_dialable_host(const std::string& host);
-/// True for 127.0.0.0/8 and ::1.
-bool is_loopback_host(const std::string& host);
 /// True for loopback, link-local and private addresses (RFC 1918, fc00::/7), which the internet
 /// does not route.
 bool is_private_host(const std::string& host);
-
-/// Splits "HOST:PORT". HOST is a name, an IPv4 address, or an IPv6 address in brackets, which are
-/// removed. Nothing if the text has another form.
-std::optional<Endpoint> split_host_and_port(std::string_view text);
 
 /// Parses "192.0.2.1:80" or "[2001:db8::1]:80". Nothing if the host is not numeric or the port is
 /// not in [0, 65535].

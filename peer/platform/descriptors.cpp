@@ -13,8 +13,8 @@ namespace dedloc::platform {
 
 namespace {
 
-/// Enough for every limit in transport_options.hpp, kMostLinks included. With a limit of a billion
-/// some libraries would allocate or close that many descriptors.
+/// Enough for kMaxLinks and the other sockets of a transport. With a limit of a billion some
+/// libraries would allocate or close that many descriptors.
 constexpr rlim_t kMaxDescriptors = 65'536;
 /// Descriptors that sockets must leave to everything else.
 constexpr std::size_t kReserve = 256;

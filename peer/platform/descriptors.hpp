@@ -11,6 +11,9 @@ namespace dedloc::platform {
 /// in programs that do not use select(), which cannot handle descriptors of 1,024 or more.
 std::size_t raise_descriptor_limit();
 
+/// Most links of one peer, which have descriptors after raise_descriptor_limit().
+inline constexpr std::size_t kMaxLinks = 32'000;
+
 /// The present soft limit of this process.
 std::size_t descriptor_limit();
 

@@ -52,6 +52,13 @@ std::string text_of(int family, const void* bytes) {
 
 }  // namespace
 
+bool is_loopback_host(const std::string& host) {
+    in_addr v4{};
+    if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+    in6_addr v6{};
+    return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
 std::string client_network(const std::string& address) {
     in6_addr bytes{};
     if (inet_pton(AF_INET6, address.c_str(), &bytes) != 1) return address;

@@ -1,10 +1,13 @@
-// Groups addresses of clients for limits.
+// Classifies addresses: those of this machine, and groups of clients for limits.
 #pragma once
 
 #include <array>
 #include <string>
 
 namespace dedloc::platform {
+
+/// Whether it is a numeric address of 127.0.0.0/8 or ::1. A name is not, also if it stands for one.
+bool is_loopback_host(const std::string& host);
 
 /// The client that an address stands for: an IPv4 address itself, also if it is mapped into IPv6,
 /// or the network of 64 bits of an IPv6 address, such as 2001:db8::/64, because a host may take any

@@ -4,12 +4,14 @@
 #include "peer/tool/member_arguments.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/descriptors.hpp"
 #include "peer/platform/key_file.hpp"
+#include "peer/platform/networks.hpp"
 #include "peer/tool/files.hpp"
 
 namespace dedloc::tool {
@@ -25,19 +27,16 @@ std::string usual_host(const StayOptions& options, const formats::RunFile& run) 
     for (const Endpoint& seed : run.dht_seeds) hosts.push_back(seed.host);
     if (!options.seeds.empty()) hosts.clear();
     for (const std::string& seed : options.seeds) {
-        const auto parts = net::split_host_and_port(seed);
+        const auto parts = split_host_and_port(seed);
         hosts.push_back(parts ? parts->host : std::string{});
     }
-    const bool is_local = std::all_of(hosts.begin(), hosts.end(), net::is_loopback_host);
+    const bool is_local = std::all_of(hosts.begin(), hosts.end(), platform::is_loopback_host);
     return is_local ? "127.0.0.1" : "::";
 }
 
 /// Parses [HOST:]PORT; `usual` is the host if there is none. Errors: InputError.
 Endpoint listening_endpoint(const std::string& text, const std::string& usual) {
-    std::uint16_t port = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, port);
-    if (error == std::errc{} && rest == end) return {usual, port};
+    if (const auto port = parse_number<std::uint16_t>(text)) return {usual, *port};
     const auto endpoint = net::parse_endpoint(text);
     if (!endpoint) {
         throw InputError("--listen wants PORT or a numeric HOST:PORT, not '" + text + "'");
@@ -70,7 +69,7 @@ void add_member_options(CLI::App& command, MemberArguments& arguments) {
     command
         .add_option("--max-links", arguments.max_links,
                     "Most links; default: 1,024, a backbone 10,000. Each needs two open files")
-        ->check(CLI::Range(std::size_t{1}, net::kMostLinks));
+        ->check(CLI::Range(std::size_t{1}, platform::kMaxLinks));
     command
         .add_option("--congestion", arguments.congestion,
                     "TCP's congestion control, if the system has it and permits it")
@@ -106,7 +105,8 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const form
     if (role != Role::kBackbone && !arguments.memory.empty()) {
         throw InputError("--memory is for a backbone only");
     }
-    const std::size_t links = role == Role::kBackbone ? net::kMaxVoterLinks : net::kMaxLinks;
+    const std::size_t links =
+        role == Role::kBackbone ? net::kDefaultVoterLinks : net::kDefaultLinks;
     StayOptions options{.role = role,
                         .key = arguments.key.empty() ? KeyPair::generate()
                                                      : platform::read_or_create_key(arguments.key),

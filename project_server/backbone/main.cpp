@@ -18,6 +18,7 @@
 #include "peer/base/version.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/descriptors.hpp"
+#include "peer/platform/networks.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/backbone/backbone.hpp"
 #include "project_server/daemon.hpp"
@@ -102,7 +103,7 @@ Addresses own_addresses(const Arguments& arguments, const backbone::RunFolder& r
     addresses.listen = {settings.peer_listen,
                         static_cast<std::uint16_t>(is_fixed ? seed.port + 1 : 0)};
     addresses.dht = {settings.peer_listen, seed.port};
-    if (net::is_loopback_host(addresses.public_host) != settings.is_loopback()) {
+    if (platform::is_loopback_host(addresses.public_host) != settings.is_loopback()) {
         throw InputError(fmt::format(
             "members would dial {} at {}: name the address that volunteers reach as peer_address "
             "in dedloc.json.",
@@ -111,7 +112,7 @@ Addresses own_addresses(const Arguments& arguments, const backbone::RunFolder& r
     return addresses;
 }
 
-static_assert(server::kMostLinks == net::kMostLinks && server::kDefaultLinks == net::kMaxVoterLinks,
+static_assert(server::kDefaultLinks == net::kDefaultVoterLinks,
               "a project sets what a backbone's transport can have");
 
 /// The option, else the project's setting, else the default.
@@ -212,7 +213,7 @@ int main(int argc, char** argv) {
     app.add_option("--max-links", arguments.max_links,
                    "Peers that may be linked at once; each needs two open files of this process. "
                    "Default: max_links in dedloc.json, with --folder 10000")
-        ->check(CLI::Range(std::size_t{1}, net::kMostLinks));
+        ->check(CLI::Range(std::size_t{1}, platform::kMaxLinks));
     app.add_option("--threads", arguments.threads,
                    "Threads for updates and digests; 0: one for each processor")
         ->check(CLI::Range(0, 1024))

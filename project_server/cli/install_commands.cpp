@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/descriptors.hpp"
 #include "project_server/check/public_address.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
@@ -183,7 +184,7 @@ void add_install_commands(CLI::App& dedloc) {
                      fmt::format("Peers that may be linked to a run's backbone at once; each needs "
                                  "two open files. Default: {}",
                                  server::kDefaultLinks))
-        ->check(CLI::Range(std::size_t{1}, server::kMostLinks))
+        ->check(CLI::Range(std::size_t{1}, platform::kMaxLinks))
         ->excludes(removal);
     add_seat_limits(*command, chosen->options, removal);
     command->callback([chosen] { chosen->is_removal ? remove(*chosen) : install(*chosen); });

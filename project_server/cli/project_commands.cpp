@@ -23,6 +23,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/descriptor.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/stop_signals.hpp"
@@ -83,7 +84,7 @@ void tell(int pipe, const std::string& text) {
 
 /// Runs in the background process. Output goes to its log; the pipe gets a line for what it starts,
 /// and in the end an empty one when the project is up, or the error message without a line end.
-[[noreturn]] void serve_in_background(const fs::path& project, int pipe) {
+[[noreturn]] void serve_in_background(const fs::path& project, platform::Descriptor pipe) {
     setsid();
     const auto log_file = (project / "log/supervisor.log").string();
     const int log = open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -93,14 +94,14 @@ void tell(int pipe, const std::string& text) {
     dup2(log, 2);
     int status = 0;
     try {
-        const auto begins = [&](const std::string& what) { tell(pipe, what + '\n'); };
+        const auto begins = [&](const std::string& what) { tell(pipe.id(), what + '\n'); };
         serve(project, begins, [&] {
-            tell(pipe, "\n");
-            close(pipe);
+            tell(pipe.id(), "\n");
+            pipe.close();
         });
     } catch (const std::exception& error) {
         log_error("{}", error.what());
-        tell(pipe, error.what());
+        tell(pipe.id(), error.what());
         status = 1;
     }
     std::_Exit(status);
@@ -124,17 +125,16 @@ std::string read_until_up(int pipe, Progress& progress) {
 }
 
 void start_in_background(const fs::path& project, bool as_json) {
-    std::array<int, 2> pipe_ends{};
-    if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw IoError("cannot make a pipe");
+    platform::Pipe pipe = platform::make_pipe();
     const pid_t background = fork();
     if (background < 0) throw IoError("cannot start a process");
     if (background == 0) {
-        close(pipe_ends[0]);
-        serve_in_background(project, pipe_ends[1]);
+        pipe.reader.close();
+        serve_in_background(project, std::move(pipe.writer));
     }
-    close(pipe_ends[1]);
+    pipe.writer.close();
     Progress progress{as_json};
-    const std::string told = read_until_up(pipe_ends[0], progress);
+    const std::string told = read_until_up(pipe.reader.id(), progress);
     if (told == "\n") return;
     waitpid(background, nullptr, 0);
     throw IoError(told.empty() ? "the project was stopped while it started" : told);
@@ -173,19 +173,14 @@ void print_stopped(bool was_running, bool as_json) {
 class WatchedProcess {
   public:
     explicit WatchedProcess(pid_t id) : file_(static_cast<int>(syscall(SYS_pidfd_open, id, 0))) {}
-    WatchedProcess(const WatchedProcess&) = delete;
-    WatchedProcess& operator=(const WatchedProcess&) = delete;
-    ~WatchedProcess() {
-        if (file_ >= 0) close(file_);
-    }
 
     bool has_ended() const {
-        pollfd end{.fd = file_, .events = POLLIN, .revents = 0};
-        return file_ < 0 || poll(&end, 1, 0) > 0;
+        pollfd end{.fd = file_.id(), .events = POLLIN, .revents = 0};
+        return !file_ || poll(&end, 1, 0) > 0;
     }
 
   private:
-    int file_;
+    const platform::Descriptor file_;
 };
 
 void stop(const fs::path& folder, bool as_json) {
@@ -299,7 +294,7 @@ void add_address_options(CLI::App& command, project::ProjectOptions& options) {
         .add_option("--max-links", settings.max_links,
                     "Peers that may be linked to a run's backbone at once; each needs two open "
                     "files")
-        ->check(CLI::Range(std::size_t{1}, server::kMostLinks))
+        ->check(CLI::Range(std::size_t{1}, platform::kMaxLinks))
         ->capture_default_str();
     command
         .add_option("--seats-per-account", settings.seats_per_account,

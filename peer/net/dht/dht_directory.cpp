@@ -26,6 +26,7 @@
 #include "peer/base/error.hpp"
 #include "peer/net/dht/dht_session.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/networks.hpp"
 #include "peer/platform/signals_blocked.hpp"
 #include "peer/wire/limits.hpp"
 
@@ -168,8 +169,9 @@ DhtSessionOptions session_options(const DhtDirectoryOptions& options) {
     session.seeds = parse_seeds(options.seeds);
     session.listen = options.listen;
     if (session.listen.host.empty()) {
-        const bool is_one_host = std::ranges::all_of(
-            session.seeds, [](const Endpoint& seed) { return is_loopback_host(seed.host); });
+        const bool is_one_host = std::ranges::all_of(session.seeds, [](const Endpoint& seed) {
+            return platform::is_loopback_host(seed.host);
+        });
         session.listen.host = is_one_host ? "127.0.0.1" : "::";
     }
     if (!is_numeric_host(session.listen.host)) {

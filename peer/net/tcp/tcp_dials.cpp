@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/networks.hpp"
 
 namespace dedloc::net {
 
@@ -55,7 +56,7 @@ void TcpDials::dial(const Endpoint& remote, const DialPurpose& purpose, bool has
     error_code error;
     dialling->socket.open(there.protocol(), error);
     if (error) return owner_.on_failed(remote, purpose, sentence_of(error));
-    set_up(dialling->socket, is_loopback_host(remote.host) ? "" : congestion_);
+    set_up(dialling->socket, platform::is_loopback_host(remote.host) ? "" : congestion_);
     ++count_;
     dialling->deadline.expires_after(deadline_);
     dialling->deadline.async_wait([dialling](const error_code& cancelled) {

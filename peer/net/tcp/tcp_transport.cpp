@@ -20,6 +20,7 @@
 #include "peer/net/tcp/tcp_transport_impl.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/platform/descriptors.hpp"
+#include "peer/platform/networks.hpp"
 #include "peer/platform/signals_blocked.hpp"
 
 namespace dedloc::net {
@@ -144,7 +145,7 @@ void TcpTransport::Impl::accept_after(std::chrono::milliseconds pause) {
 
 void TcpTransport::Impl::accepted(TcpSocket socket) {
     const Endpoint remote = remote_of(socket);
-    set_up(socket, is_loopback_host(remote.host) ? "" : options_.congestion);
+    set_up(socket, platform::is_loopback_host(remote.host) ? "" : options_.congestion);
     // A peer that proves its key is told that there is no place.
     if (!pending_links_ && !evict_for_unproven(remote)) {
         return refusals_.refused(remote, kLinksTaken);

@@ -5,6 +5,18 @@
 
 namespace dedloc::platform {
 
+TEST_CASE("only numeric addresses of this machine are loopback", "[platform]") {
+    for (const char* const host : {"127.0.0.1", "127.255.255.254", "::1", "0:0:0:0:0:0:0:1"}) {
+        CHECK(is_loopback_host(host));
+    }
+    for (const char* const host :
+         {"", "localhost", "127.1", "127.evil.example.org", "128.0.0.1", "126.255.255.255",
+          "::", "::2", "[::1]", "127.0.0.1:80", "0.0.0.0", "fe80::1"}) {
+        INFO(host);
+        CHECK_FALSE(is_loopback_host(host));
+    }
+}
+
 TEST_CASE("a public address has a network of 24 or 48 bits, however it is written", "[platform]") {
     for (const char* const address :
          {"203.0.113.0", "203.0.113.255", "::ffff:203.0.113.7", "0:0:0:0:0:ffff:cb00:7107"}) {

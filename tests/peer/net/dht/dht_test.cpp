@@ -15,6 +15,7 @@
 #include "peer/net/dht/dht_directory.hpp"
 #include "peer/net/dht/dht_seed.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/networks.hpp"
 #include "tests/peer/net/tcp/inbox.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -307,7 +308,7 @@ TEST_CASE("endpoints are parsed from text", "[net]") {
         CHECK_FALSE(parse_endpoint(text));
     }
     CHECK(resolve_endpoint("localhost:81").port == 81);
-    CHECK(is_loopback_host(resolve_endpoint("localhost:81").host));
+    CHECK(platform::is_loopback_host(resolve_endpoint("localhost:81").host));
     CHECK_THROWS_AS(resolve_endpoint("localhost"), InputError);
     for (const char* host : {"127.9.9.9", "::1", "10.1.2.3", "172.31.0.1", "192.168.7.7",
                              "169.254.0.1", "fd00::1", "fe80::1"}) {
