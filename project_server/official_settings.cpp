@@ -6,13 +6,15 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
+#include "peer/platform/descriptors.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/url.hpp"
 #include "project_server/xml/xml_text.hpp"
 
 namespace dedloc::server {
@@ -39,7 +41,7 @@ class Elements {
     }
     std::uint16_t port(const char* name, std::uint16_t least) const {
         const std::string text = required(name);
-        const auto value = number<std::uint16_t>(text);
+        const auto value = parse_number<std::uint16_t>(text);
         if (!value || *value < least) {
             throw InputError(fmt::format("<{0}>{1}</{0}> in {2} is no port", name, text, file_));
         }
@@ -50,7 +52,7 @@ class Elements {
     std::optional<Number> within(const char* name, Number least, Number most) const {
         const std::string text = optional(name);
         if (text.empty()) return std::nullopt;
-        const auto value = number<Number>(text);
+        const auto value = parse_number<Number>(text);
         // Written so that NaN is refused.
         if (!value || !(*value >= least && *value <= most)) {
             throw InputError(fmt::format("<{0}>{1}</{0}> in {2} must be a number from {3} to {4}",
@@ -60,15 +62,6 @@ class Elements {
     }
 
   private:
-    template <class Number>
-    static std::optional<Number> number(const std::string& text) {
-        Number value = 0;
-        const char* const end = text.data() + text.size();
-        const auto [stop, failure] = std::from_chars(text.data(), end, value);
-        if (failure != std::errc{} || stop != end) return std::nullopt;
-        return value;
-    }
-
     const std::string file_;
     XmlChild config_;
 };
@@ -89,8 +82,8 @@ Settings read_official_settings(const std::filesystem::path& config) {
         .peer_listen = elements.required(kPeerListenElement),
         .peer_address = elements.optional(kPeerAddressElement),
         .peer_port = elements.port(kPeerPortElement, 0),
-        .max_links =
-            elements.within(kMaxLinksElement, std::size_t{1}, kMostLinks).value_or(kDefaultLinks),
+        .max_links = elements.within(kMaxLinksElement, std::size_t{1}, platform::kMaxLinks)
+                         .value_or(kDefaultLinks),
         .seats_per_account = seats(kSeatsPerAccountElement, kDefaultSeatsOfAccount),
         .seats_per_network = seats(kSeatsPerNetworkElement, kDefaultSeatsOfNetwork),
         .flops_per_gpu = rate(kFlopsPerGpuElement),
@@ -107,9 +100,10 @@ Settings read_official_settings(const std::filesystem::path& config) {
         settings.gateway_proxy = proxy;
     }
     if (!settings.url.ends_with('/')) settings.url += '/';
-    if (!settings.url.starts_with("http://") && !settings.url.starts_with("https://")) {
-        throw InputError(fmt::format("<master_url>{}</master_url> in {} is no URL", settings.url,
-                                     config.string()));
+    const Url url = required_url(settings.url, fmt::format("<master_url> in {}", config.string()));
+    if (!has_web_scheme(settings.url)) {
+        throw InputError(fmt::format("<master_url> in {}: {}:// is neither http:// nor https://",
+                                     config.string(), url.scheme));
     }
     return settings;
 }

@@ -7,57 +7,48 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include "peer/base/error.hpp"
 #include "peer/base/markup.hpp"
+#include "peer/base/text.hpp"
+#include "peer/platform/networks.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/email_address.hpp"
+#include "project_server/url.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr std::size_t kMaxHost = wire::kMaxHostBytes;  // run files refuse a longer one
-constexpr std::string_view kHttp = "http://";
-constexpr std::string_view kHttps = "https://";
 
 /// What must not appear in a text that is written into a configuration file.
 constexpr std::string_view kUnsafe = "\"'\\$;{}\n\r\t ";
 
-bool is_loopback_host(const std::string& host) {
-    return host.starts_with("127.") || host == "::1" || host == "localhost";
+/// The computer itself, by address or by name.
+bool is_local_host(const std::string& host) {
+    return host == "localhost" || platform::is_loopback_host(host);
 }
 
-void check_url(const std::string& url) {
-    const bool is_https = url.starts_with(kHttps);
-    if (!is_https && !url.starts_with(kHttp)) {
+void check_url(const std::string& text) {
+    if (!has_web_scheme(text)) {
         throw InputError(
-            fmt::format("the URL \"{}\" begins neither with http:// nor https://", url));
+            fmt::format("the URL \"{}\" begins neither with http:// nor https://", text));
     }
-    const std::string_view rest =
-        std::string_view{url}.substr(is_https ? kHttps.size() : kHttp.size());
-    if (rest.find('/') != rest.size() - 1 || rest.size() < 2) {
+    const auto url = parse_url(text);
+    // Clients compare the text: it is as parsed, without anything that the parser ignores.
+    if (!url || text != url->origin() + "/") {
         throw InputError(fmt::format(
-            "the URL \"{}\" is not SCHEME://HOST/ or SCHEME://HOST:PORT/ with nothing behind",
-            url));
+            "the URL \"{}\" is not SCHEME://HOST/ or SCHEME://HOST:PORT/ with nothing behind{}",
+            text, url ? "" : ": " + url.reason()));
     }
-    const std::string_view host = rest.substr(0, rest.find_first_of(":/"));
-    const bool is_host =
-        !host.empty() && host.size() <= kMaxHost && std::ranges::all_of(host, [](unsigned char c) {
-            return std::isalnum(c) != 0 || c == '-' || c == '.';
-        });
-    if (!is_host) {
+    if (!is_made_of_letters(url->host, "-.") || url->host.size() > kMaxHost) {
         throw InputError(fmt::format(
             "the host in the URL \"{}\" is neither a name of at most {} characters nor an IPv4 "
             "address",
-            url, kMaxHost));
+            text, kMaxHost));
     }
-    const std::string_view port = rest.substr(host.size(), rest.size() - 1 - host.size());
-    if (!port.empty()) {
-        const auto parsed = platform::parse_listen_address(fmt::format("x{}", port), "the URL");
-        if (parsed.port == 0) throw InputError("the URL's port is 0");
-    }
+    if (url->port == 0) throw InputError("the URL's port is 0");
 }
 
 void check_safe(const std::string& text, const char* what) {
@@ -83,7 +74,8 @@ void check_mail(const Settings& settings) {
     check_safe(settings.mail_from, "mail_from");
     check_safe(settings.mail_relay, "mail_relay");
     if (!settings.mail_from.empty() && !is_mail_address(settings.mail_from)) {
-        throw InputError(fmt::format("mail_from \"{}\" is no e-mail address", settings.mail_from));
+        throw InputError(
+            fmt::format("mail_from \"{}\" is not an e-mail address", settings.mail_from));
     }
     const bool is_relay =
         settings.mail_relay.starts_with("smtp://") || settings.mail_relay.starts_with("smtps://");
@@ -99,16 +91,16 @@ void check_mail(const Settings& settings) {
 }  // namespace
 
 std::string Settings::host() const {
-    const auto begin = url.find("://") + 3;
-    return url.substr(begin, url.find_first_of(":/", begin) - begin);
+    const auto parsed = parse_url(url);
+    return parsed ? parsed->host : std::string{};
 }
 
 bool Settings::is_loopback() const {
     const auto is_local = [](const platform::ListenAddress& address) {
-        return is_loopback_host(address.host);
+        return is_local_host(address.host);
     };
     return std::ranges::all_of(listen, is_local) && std::ranges::all_of(redirect, is_local) &&
-           is_loopback_host(peer_listen) && proxies.empty();
+           is_local_host(peer_listen) && proxies.empty();
 }
 
 void check_settings(const Settings& settings) {
@@ -141,8 +133,8 @@ void check_settings(const Settings& settings) {
     for (const auto* const addresses : {&settings.listen, &settings.redirect}) {
         for (const auto& address : *addresses) check_safe(address.host, "address");
     }
-    const bool is_local = is_loopback_host(settings.host());
-    if (!is_local && is_loopback_host(settings.peer_listen)) {
+    const bool is_local = is_local_host(settings.host());
+    if (!is_local && is_local_host(settings.peer_listen)) {
         throw InputError(
             fmt::format("members cannot dial {} on {}: name the address that backbones listen on",
                         settings.host(), settings.peer_listen));

@@ -12,9 +12,8 @@
 
 namespace dedloc::server {
 
-/// Links of a backbone: the default, and the most that may be set.
+/// Links of a backbone by default.
 inline constexpr std::size_t kDefaultLinks = 10'000;
-inline constexpr std::size_t kMostLinks = 32'000;
 
 /// Seats of one account and of one network: the defaults, and the most that may be set.
 inline constexpr std::uint64_t kDefaultSeatsOfAccount = 64;
@@ -42,7 +41,7 @@ struct Settings {
         peer_address{};  ///< numeric, where members dial them; empty: that of the URL's host
     /// Each run takes two ports from here on: n for the DHT (UDP), n + 1 for members (TCP). 0: any.
     std::uint16_t peer_port = 0;
-    /// Peers that may be linked to a run's backbone at once; 1 to kMostLinks.
+    /// Peers that may be linked to a run's backbone at once; 1 to platform::kMaxLinks.
     std::size_t max_links = kDefaultLinks;
     // Jobs that may have tickets at a time (gateway/seat_limits.hpp); 0: any number.
     std::uint64_t seats_per_account = kDefaultSeatsOfAccount;  ///< one account's
@@ -68,7 +67,8 @@ struct Settings {
 
     /// Whether the URL's scheme is https.
     bool is_https() const { return url.starts_with("https://"); }
-    /// The host in the URL: a name or an IPv4 address.
+    /// The host in the URL: a name or an IPv4 address. An official server's may be an IPv6 address
+    /// in brackets. Empty if check_settings() would refuse the URL as none.
     std::string host() const;
     /// Whether nothing but this machine can reach the project.
     bool is_loopback() const;

@@ -249,24 +249,25 @@ Layers server_ground() {
         // Files of Hugging Face: formats only, no project and no database.
         server("huggingface/", {"json/"},
                {"peer/formats/", "peer/platform/", "kernels/arithmetic.hpp", "archive.h",
-                "archive_entry.h", "sodium.h"}),
+                "archive_entry.h"}),
         // Texts to token ids as other programs do it, with the data of ICU.
         server("tokenizer/", {"huggingface/"}, {"peer/formats/", "peer/platform/", "unicode/"}),
         posix_server("corpus/", {"huggingface/", "tokenizer/"},
                      {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
                       "sentencepiece_trainer.h", "unicode/"}),
         // The control plane: messages and their sockets, which alone know nng.
-        posix_server("control/", {"json/"},
+        posix_server("control/", {"json/", "url.hpp"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "nng/"}),
         posix_server("database/", {"xml/xml_text.hpp"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "boinc_db.h", "config.h",
                       "md5_file.h", "mysql.h", "mysqld_error.h", "sched_config.h", "sodium.h"}),
         // The files beside the folders: settings, keys and the main functions of the daemons.
-        posix_server("",
-                     {"setting_values.hpp", "settings.hpp", "official_settings.hpp", "daemon.hpp",
-                      "email_address.hpp", "handover.hpp", "signed_revocations.hpp",
-                      "ticket_key.hpp", "json/", "xml/xml_text.hpp"},
-                     {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/", "sodium.h"}),
+        posix_server(
+            "",
+            {"setting_values.hpp", "settings.hpp", "official_settings.hpp", "daemon.hpp",
+             "email_address.hpp", "handover.hpp", "signed_revocations.hpp", "ticket_key.hpp",
+             "url.hpp", "json/", "xml/xml_text.hpp"},
+            {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/", "curl/", "sodium.h"}),
     };
 }
 
@@ -289,7 +290,7 @@ Layers volunteer_layers() {
         posix_server(
             "gateway/",
             {"daemon.hpp", "database/", "handover.hpp", "http/", "scheduler/plan_class.hpp",
-             "settings.hpp", "signed_revocations.hpp", "ticket_key.hpp", "xml/"},
+             "settings.hpp", "signed_revocations.hpp", "ticket_key.hpp", "url.hpp", "xml/"},
             {"peer/formats/", "peer/wire/", "peer/platform/", "httplib.h", "sodium.h"}),
         // Readers of the database, for pages and the command line.
         posix_server("views/", {"database/", "json/", "publishing/", "scheduler/", "xml/"},
@@ -297,7 +298,7 @@ Layers volunteer_layers() {
         server("web/",
                {"accounts/", "backbone/remote_voters.hpp", "control/", "daemon.hpp", "database/",
                 "email_address.hpp", "http/", "json/", "scheduler/", "settings.hpp", "transfer/",
-                "transitioner/", "views/", "xml/"},
+                "transitioner/", "url.hpp", "views/", "xml/"},
                {"peer/platform/", "config.h", "error_numbers.h", "httplib.h", "kainjow/"}),
     };
 }
@@ -315,13 +316,13 @@ Layers operator_layers() {
                 "config.h", "sched_config.h", "sched_util.h"}),
         posix_server("official/",
                      {"database/", "handover.hpp", "json/", "official_settings.hpp", "publishing/",
-                      "settings.hpp", "ticket_key.hpp", "work/", "xml/"},
+                      "settings.hpp", "ticket_key.hpp", "url.hpp", "work/", "xml/"},
                      {"peer/formats/", "peer/platform/", "boinc_db_types.h", "config.h",
                       "sched_util.h", "sodium.h"}),
         posix_server("purge/",
                      {"daemon.hpp", "database/", "official/", "publishing/", "work/", "xml/"},
                      {"peer/formats/", "peer/platform/", "CLI/", "config.h", "sched_util.h"}),
-        posix_server("packaging/", {"json/", "publishing/"}, {"peer/platform/", "openssl/"}),
+        posix_server("packaging/", {"json/", "publishing/"}, {"peer/platform/"}),
         // Measures models, so it computes with them as the app does.
         server("evaluate/", {"backbone/", "daemon.hpp", "database/", "json/", "settings.hpp"},
                {"boinc_app/training/", "boinc_app/inputs/shard_files.hpp", "peer/state/",
@@ -335,7 +336,8 @@ Layers operator_layers() {
         posix_server(
             "project/",
             {"backbone/", "check/certificate.hpp", "database/", "handover.hpp", "json/",
-             "publishing/", "settings.hpp", "ticket_key.hpp", "transfer/upload_limits.hpp", "xml/"},
+             "publishing/", "settings.hpp", "ticket_key.hpp", "transfer/upload_limits.hpp",
+             "url.hpp", "xml/"},
             {"peer/formats/", "peer/platform/", "archive.h", "archive_entry.h", "sodium.h"}),
         // A run that starts from a model needs the first values of a new run, too.
         server("runs/",

@@ -28,6 +28,7 @@
 #include "project_server/http/database_pool.hpp"
 #include "project_server/http/http_setup.hpp"
 #include "project_server/http/request_head.hpp"
+#include "project_server/url.hpp"
 
 namespace dedloc::gateway {
 namespace {
@@ -109,7 +110,8 @@ struct GatewayServer::Routes {
           limits(its_limits),
           transfers({}, address.proxy) {
         server::set_up(http, kThreads, formats::kMaxMeasuredBytes);
-        const std::string prefix = server::path_of(config.master_url) + "/dedloc";
+        const std::string prefix =
+            server::required_url(config.master_url, "<master_url>").folder() + "/dedloc";
         const std::string enrolment = prefix + "/enrol";
         const std::string bandwidth = prefix + "/bandwidth";
         const bool is_public = address.host != server::kLoopback;

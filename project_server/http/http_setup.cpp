@@ -78,23 +78,6 @@ void HttpRun::stop() {
     server_.stop();
 }
 
-std::string path_of(const std::string& url) {
-    const auto scheme = url.find("://");
-    const auto path = url.find('/', scheme == std::string::npos ? 0 : scheme + 3);
-    std::string text = path == std::string::npos ? std::string{} : url.substr(path);
-    while (text.ends_with('/')) text.pop_back();
-    return text;
-}
-
-std::string host_of(const std::string& url) {
-    const auto scheme = url.find("://");
-    const auto first = scheme == std::string::npos ? 0 : scheme + 3;
-    const std::string authority = url.substr(first, url.find('/', first) - first);
-    // An IPv6 address is in brackets and contains colons.
-    return authority.substr(
-        0, authority.find(':', authority.starts_with('[') ? authority.find(']') : 0));
-}
-
 std::string literal(const std::string& path) {
     std::string pattern;
     for (const char c : path) {

@@ -39,12 +39,6 @@ class HttpRun {
     std::promise<void> has_ended_;
 };
 
-/// The path of a URL, without a slash at the end.
-std::string path_of(const std::string& url);
-
-/// The host of a URL, without port.
-std::string host_of(const std::string& url);
-
 /// A regular expression that matches exactly `path`.
 std::string literal(const std::string& path);
 

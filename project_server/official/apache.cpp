@@ -4,19 +4,9 @@
 
 #include "peer/formats/enrolment.hpp"
 #include "project_server/official/entries.hpp"
+#include "project_server/url.hpp"
 
 namespace dedloc::official {
-namespace {
-
-/// The path of a URL, with a slash at the end.
-std::string path_of(const std::string& url) {
-    const auto begin = url.find('/', url.find("://") + 3);
-    std::string path = begin == std::string::npos ? "/" : url.substr(begin);
-    if (!path.ends_with('/')) path += '/';
-    return path;
-}
-
-}  // namespace
 
 std::string apache_configuration(const std::string& master_url, const std::string& gateway_host,
                                  std::uint16_t gateway_port) {
@@ -32,8 +22,9 @@ std::string apache_configuration(const std::string& master_url, const std::strin
     Require all granted
 </Location>
 )",
-        fmt::arg("path", path_of(master_url)), fmt::arg("host", gateway_host),
-        fmt::arg("port", gateway_port), fmt::arg("bytes", formats::kMaxMeasuredBytes));
+        fmt::arg("path", server::required_url(master_url, "<master_url>").folder() + "/"),
+        fmt::arg("host", gateway_host), fmt::arg("port", gateway_port),
+        fmt::arg("bytes", formats::kMaxMeasuredBytes));
 }
 
 std::string apache_line(const std::filesystem::path& project) {

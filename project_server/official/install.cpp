@@ -17,6 +17,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/mapped_file.hpp"
+#include "peer/platform/networks.hpp"
 #include "peer/platform/ports.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/schema.hpp"
@@ -30,6 +31,7 @@
 #include "project_server/official/xml_file.hpp"
 #include "project_server/official_settings.hpp"
 #include "project_server/ticket_key.hpp"
+#include "project_server/url.hpp"
 
 namespace dedloc::official {
 namespace {
@@ -373,9 +375,8 @@ std::string Installer::gateway_port(const XmlFile& xml) {
 }
 
 std::string Installer::peer_listen() const {
-    const std::string& url = project_.config().master_url;
-    const auto host = url.substr(url.find("://") + 3);
-    const bool is_local = host.starts_with("127.") || host.starts_with("localhost");
+    const auto url = server::required_url(project_.config().master_url, "<master_url>");
+    const bool is_local = url.host == "localhost" || platform::is_loopback_host(url.host);
     return is_local ? "127.0.0.1" : "0.0.0.0";
 }
 

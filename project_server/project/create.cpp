@@ -15,6 +15,7 @@
 #include "peer/base/markup.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
+#include "peer/platform/networks.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/privileges.hpp"
 #include "peer/platform/stop_signals.hpp"
@@ -117,7 +118,7 @@ server::Settings complete(server::Settings settings) {
     if (!settings.url.ends_with('/')) settings.url += '/';
     if (settings.peer_listen.empty()) {
         const std::string host = settings.host();
-        settings.peer_listen = host.starts_with("127.") ? host : "0.0.0.0";
+        settings.peer_listen = platform::is_loopback_host(host) ? host : "0.0.0.0";
     }
     for (std::uint16_t* port :
          {&settings.server_port, &settings.gateway_port, &settings.database_port}) {

@@ -1,5 +1,5 @@
-// The URL is parsed in full before any connection: a password in it is refused first, then the form
-// is matched by a regular expression, then its options are checked one by one.
+// The URL is parsed in full before any connection: a password in it is refused first, so that no
+// message repeats it, then the form is checked, then its options one by one.
 // require_empty_database() connects, checks version and emptiness, and tries every right that the
 // schema and the daemons need on a table of its own, so a missing right is found before the first
 // real table. UnfinishedDatabase drops all tables in its destructor unless keep() was called.
@@ -8,18 +8,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <map>
-#include <regex>
 #include <string_view>
 #include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/database/statement_limit.hpp"
+#include "project_server/url.hpp"
 
 namespace dedloc::project {
 namespace {
@@ -41,27 +41,16 @@ constexpr const char* kProbe = "dedloc_probe";
 /// The values behind the ? of a URL, by their names.
 using UrlOptions = std::map<std::string, std::string>;
 
-/// A value of a URL with its %XX replaced by bytes. It becomes a line of an option file and an
-/// element of config.xml, so control characters are refused.
-std::string decoded(const std::string& value) {
-    std::string text;
-    for (std::size_t i = 0; i < value.size(); ++i) {
-        unsigned byte = static_cast<unsigned char>(value[i]);
-        if (value[i] == '%') {
-            const char* const digits = value.data() + i + 1;
-            const auto length = std::min<std::size_t>(2, value.size() - i - 1);
-            const auto [end, failure] = std::from_chars(digits, digits + length, byte, 16);
-            if (failure != std::errc{} || end != digits + 2) {
-                throw InputError("a % in --database is not followed by two hex digits");
-            }
-            i += 2;
-        }
-        if (byte < ' ' || byte == 0x7F) {
-            throw InputError("--database contains a control character");
-        }
-        text += static_cast<char>(byte);
+/// A value with its %XX replaced by bytes. It becomes a line of an option file and an element of
+/// config.xml, so control characters are refused.
+std::string decoded(std::string_view value) {
+    auto text = percent_decoded(value);
+    if (!text) throw InputError("a % in --database is not followed by two hex digits");
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; };
+    if (std::ranges::any_of(*text, is_control)) {
+        throw InputError("--database contains a control character");
     }
-    return text;
+    return *std::move(text);
 }
 
 UrlOptions parse_options(const std::string& text) {
@@ -97,45 +86,48 @@ UrlOptions parse_options(const std::string& text) {
     return options;
 }
 
+/// Whether there is a colon before the @ of the host, also in a text that is not a URL.
+bool has_password(std::string_view text) {
+    const auto end = text.find_first_of(":/@", text.find("//") + 2);
+    return end != text.npos && text[end] == ':' && text.find('@', end) != text.npos;
+}
+
 /// The settings without the password.
-server::DatabaseSettings parse_url(const std::string& url) {
-    static const std::regex form{
-        R"(mysql://([\w.-]+)@([A-Za-z0-9.-]+)(?::([0-9]{1,5}))?/(\w+)(?:\?(.*))?)"};
-    static const std::regex with_password{R"([^/]*//[^/@]*:.*@.*)"};
-    std::smatch parts;
-    if (url.size() > kMaxUrl) throw InputError("--database is too long");
-    if (std::regex_match(url, with_password)) {
+server::DatabaseSettings settings_in(const std::string& text) {
+    if (text.size() > kMaxUrl) throw InputError("--database is too long");
+    if (has_password(text)) {
         throw InputError(
             "--database must not contain the password, which others could see in the list of "
             "processes: name a --database-password-file");
     }
-    if (!std::regex_match(url, parts, form)) {
-        throw InputError(fmt::format("--database wants {}, not \"{}\"", kForms, url));
+    // The options are split here: their values may have blanks and a #.
+    const auto question = std::min(text.find('?'), text.size());
+    const std::string place = text.substr(0, question);
+    const auto url = server::parse_url(place);
+    if (!url || !is_made_of_letters(url->user, "_.-") || !is_made_of_letters(url->host, ".-") ||
+        url->path.empty() || !is_made_of_letters(url->path.substr(1), "_") ||
+        place != fmt::format("mysql://{}@{}{}", url->user, url->authority(), url->path)) {
+        throw InputError(fmt::format("--database wants {}, not \"{}\"{}", kForms, text,
+                                     url ? "" : ": " + url.reason()));
     }
-    UrlOptions options = parse_options(parts[5]);
-    server::DatabaseSettings settings{.host = parts[2],
-                                      .port = kUsualPort,
+    UrlOptions options = parse_options(text.substr(std::min(question + 1, text.size())));
+    server::DatabaseSettings settings{.host = url->host,
+                                      .port = url->port.value_or(kUsualPort),
                                       .socket = options["socket"],
-                                      .user = parts[1],
+                                      .user = url->user,
                                       .password = "",
-                                      .name = parts[4],
+                                      .name = url->path.substr(1),
                                       .ssl_ca = options["ssl-ca"],
                                       .ssl_cert = options["ssl-cert"],
                                       .ssl_key = options["ssl-key"]};
     if (!settings.socket.empty()) {
-        if (settings.host != "localhost" || parts[3].matched || !settings.ssl_ca.empty()) {
+        if (settings.host != "localhost" || url->port || !settings.ssl_ca.empty()) {
             throw InputError(
                 "--database with a socket wants the host localhost, and neither a port nor ssl-ca");
         }
         return settings;
     }
-    if (parts[3].matched) {
-        const int port = std::stoi(parts[3]);
-        if (port < 1 || port > 65'535) {
-            throw InputError(fmt::format("the port {} in --database is no port", port));
-        }
-        settings.port = static_cast<std::uint16_t>(port);
-    }
+    if (settings.port == 0) throw InputError("the port 0 in --database cannot be used");
     // The client library takes "localhost" for the server's usual socket, except with TLS, where
     // the name must be that in the certificate.
     if (settings.host == "localhost" && settings.ssl_ca.empty()) settings.host = "127.0.0.1";
@@ -174,7 +166,7 @@ void check_version(const std::string& version) {
 }  // namespace
 
 server::DatabaseSettings external_database(const DatabaseOptions& options) {
-    server::DatabaseSettings settings = parse_url(options.url);
+    server::DatabaseSettings settings = settings_in(options.url);
     settings.password = read_password(options.password_file);
     if (settings.password.find_first_of("<>&") != std::string::npos) {
         throw InputError(

@@ -12,6 +12,7 @@
 #include "project_server/http/address_slots.hpp"
 #include "project_server/http/http_setup.hpp"
 #include "project_server/transfer/upload_limits.hpp"
+#include "project_server/url.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/templates.hpp"
 #include "project_server/xml/job_documents.hpp"
@@ -89,7 +90,7 @@ void receive_upload(const UploadStore& uploads, const Request& request, Response
 
 void add_transfers(Site& site, const UploadStore& uploads) {
     site.server.Post(
-        literal(path_of(site.config.upload_url)),
+        literal(required_url(site.config.upload_url, "<upload_url>").folder()),
         [&uploads, slots = std::make_shared<AddressSlots>(kMaxUploads, kMaxUploadsOfAddress)](
             const Request& request, Response& response, const httplib::ContentReader& read) {
             const auto slot = slots->take(address_of(request));
@@ -100,7 +101,8 @@ void add_transfers(Site& site, const UploadStore& uploads) {
             }
             receive_upload(uploads, request, response, read);
         });
-    site.server.Get(literal(path_of(site.config.download_url)) + R"(/((?:[0-9a-f]{1,3}/)?[^/]+))",
+    site.server.Get(literal(required_url(site.config.download_url, "<download_url>").folder()) +
+                        R"(/((?:[0-9a-f]{1,3}/)?[^/]+))",
                     [&site](const Request& request, Response& response) {
                         const fs::path path = std::string{request.matches[1]};
                         if (!is_file_name(path.filename().string())) {

@@ -13,6 +13,7 @@
 #include "project_server/http/http_setup.hpp"
 #include "project_server/http/request_head.hpp"
 #include "project_server/transfer/upload_limits.hpp"
+#include "project_server/url.hpp"
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/stock_addresses.hpp"
@@ -28,7 +29,7 @@ using httplib::Response;
 
 /// Refuses requests before httplib reads their bodies.
 void add_head_check(Site& site) {
-    const std::string uploads = path_of(site.config.upload_url);
+    const std::string uploads = required_url(site.config.upload_url, "<upload_url>").folder();
     const std::string scheduler = site.prefix + kSchedulerPath;
     site.server.set_pre_routing_handler([=](const Request& request, Response& response) {
         using Handled = httplib::Server::HandlerResponse;

@@ -9,6 +9,7 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/http/http_setup.hpp"
+#include "project_server/url.hpp"
 #include "project_server/views/feeds.hpp"
 #include "project_server/views/leaders.hpp"
 #include "project_server/views/news_list.hpp"
@@ -176,12 +177,14 @@ void add_status(Site& site) {
         if (request.get_param_value("xml") != "1") {
             return send_without_key(site, response, "/server_status");
         }
-        response.set_content(site.text_of("server_status.xml", kSlowLife,
-                                          [&](Database& database) {
-                                              return status_xml(status(database),
-                                                                host_of(site.config.master_url));
-                                          }),
-                             "text/xml; charset=utf-8");
+        response.set_content(
+            site.text_of("server_status.xml", kSlowLife,
+                         [&](Database& database) {
+                             return status_xml(
+                                 status(database),
+                                 required_url(site.config.master_url, "<master_url>").host);
+                         }),
+            "text/xml; charset=utf-8");
     });
 }
 

@@ -12,14 +12,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "peer/base/text.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/database/account_keys.hpp"
 #include "project_server/http/http_setup.hpp"
+#include "project_server/url.hpp"
 #include "project_server/views/leaders.hpp"
 #include "project_server/web/templates.hpp"
 
@@ -39,11 +40,11 @@ constexpr const char* kSessionCookie = "dedloc_session";
 constexpr const char* kFormCookie = "dedloc_form";
 constexpr std::int64_t kFormCookieSeconds = 86'400;
 
-/// Host and port of an address such as https://example.org:8080/path.
-std::string authority_of(const std::string& url) {
-    const auto scheme = url.find("://");
-    if (scheme == std::string::npos) return {};
-    return url.substr(scheme + 3, url.find('/', scheme + 3) - scheme - 3);
+/// Whether a browser's Origin is that of the host which it asks. A browser writes nothing else into
+/// it than scheme, host and port.
+bool is_same_origin(const std::string& origin, const std::string& host) {
+    const auto url = parse_url(origin);
+    return url && origin == url->origin() && url->authority() == host;
 }
 
 /// The kinds of clients.
@@ -102,12 +103,8 @@ void write_unless_known(const httplib::Request& request, httplib::Response& resp
 }  // namespace
 
 std::optional<std::int64_t> number_of(const std::string& text) {
-    const bool is_number = !text.empty() && text.size() <= 9 &&
-                           std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-    if (!is_number) return std::nullopt;
-    std::int64_t value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+    if (text.size() > 9) return std::nullopt;
+    return parse_number<std::uint32_t>(text);
 }
 
 Site::Site(const ProjectConfig& its_config, DatabasePool& its_pool, Mailer& its_mailer,
@@ -117,7 +114,7 @@ Site::Site(const ProjectConfig& its_config, DatabasePool& its_pool, Mailer& its_
       mailer(its_mailer),
       live(its_live),
       server(its_server),
-      prefix(path_of(its_config.master_url)) {
+      prefix(required_url(its_config.master_url, "<master_url>").folder()) {
     // A script or style inside a page, from wherever, is never executed.
     server.set_default_headers(
         {{"Content-Security-Policy",
@@ -270,7 +267,7 @@ void Site::send_on(httplib::Response& response, const std::string& path) const {
 bool Site::is_own_form(const httplib::Request& request, const Form& form,
                        const Visitor& visitor) const {
     const std::string origin = request.get_header_value("Origin");
-    if (!origin.empty() && authority_of(origin) != request.get_header_value("Host")) return false;
+    if (!origin.empty() && !is_same_origin(origin, request.get_header_value("Host"))) return false;
     return !visitor.cookie.empty() &&
            is_same_secret(form.value("form_token"), form_token(visitor.cookie));
 }

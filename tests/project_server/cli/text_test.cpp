@@ -302,9 +302,41 @@ TEST_CASE("settings that contradict each other are refused in a sentence", "[ser
     server::Settings settings = local_settings();
     CHECK_NOTHROW(server::check_settings(settings));
     CHECK(settings.is_loopback());
-    for (const char* url :
-         {"", "ftp://a/", "http://", "http:///", "http://a", "http://a/b/", "http://a:x/",
-          "http://a:0/", "http://a:70000/", "http://[::1]/", "http://u@a/", "http://a;b/"}) {
+    for (const char* url : {"",
+                            "ftp://a/",
+                            "http://",
+                            "http:///",
+                            "http://a",
+                            "http://a/b/",
+                            "http://a:x/",
+                            "http://a:0/",
+                            "http://a:70000/",
+                            "http://[::1]/",
+                            "http://u@a/",
+                            "http://a;b/",
+                            "http://u:p@a/",
+                            "http:/a/",
+                            "http:a/",
+                            "http:///a/",
+                            "http://a:/",
+                            "http://a:080/",
+                            "http://a:65536/",
+                            "http://a/#",
+                            "http://a/?",
+                            "http://a/#f",
+                            "http://a#/",
+                            "http://a?/",
+                            "http://a b/",
+                            "http://a/ ",
+                            " http://a/",
+                            "http://%61/",
+                            "http://127.1/",
+                            "http://[fe80::1%25eth0]/",
+                            "HTTP://a/",
+                            "http://a_b/",
+                            "http://a\n/",
+                            "http://\xC3\xA9/"}) {
+        CAPTURE(url);
         settings.url = url;
         CHECK_THROWS_AS(server::check_settings(settings), InputError);
     }

@@ -128,6 +128,18 @@ TEST_CASE("the address of a voter on another machine is read as it was written, 
                                     std::string{"ssh://a@host/%d"},
                                     std::string{"ssh://a@host/a b"},
                                     std::string{"ssh://a@host/a\nb"},
+                                    std::string{"ssh:/a@host/v"},
+                                    std::string{"ssh:///a@host/v"},
+                                    std::string{"ssh:a@host/v"},
+                                    std::string{"ssh://a:b@host/v"},
+                                    std::string{"ssh://a:@host/v"},
+                                    std::string{"ssh://a@b@host/v"},
+                                    std::string{"ssh://a%41@host/v"},
+                                    std::string{"ssh://a@h%6Fst/v"},
+                                    std::string{"ssh://a@host/v?"},
+                                    std::string{"ssh://a@host/v#"},
+                                    std::string{"ssh://a@host?/v"},
+                                    std::string{"ssh://a@[fe80::1%25eth0]/v"},
                                     "ssh://a@host/" + letters}) {
         INFO(text);
         CHECK_THROWS_WITH(parse_remote_end(text, "test"), Catch::StartsWith("test: "));

@@ -80,6 +80,11 @@ TEST_CASE("the password comes from a file or the environment, never from the URL
     const std::string refused = files.refusal("mysql://d:hunter2@db/n");
     CHECK_THAT(refused, Contains("must not contain the password"));
     CHECK_THAT(refused, !Contains("hunter2"));
+    for (const char* const url :
+         {"mysql://d:hunter2@x@db/n", "mysql://d:hunter2/x@db/n", "mysql:d:hunter2@db/n",
+          "mysql:/d:hunter2@db/n", "mysql://d:hunter2?@db/n"}) {
+        CHECK_THAT(files.refusal(url), !Contains("hunter2"));
+    }
     std::filesystem::permissions(files.password(), std::filesystem::perms::group_read,
                                  std::filesystem::perm_options::add);
     CHECK_THAT(files.refusal(url), Contains("readable by its owner only"));
@@ -98,7 +103,17 @@ TEST_CASE("a database's URL that is wrong is refused with the reason", "[server]
              {"mysql://d@[::1]/n", "wants mysql://"},
              {"mysql://d@db:port/n", "wants mysql://"},
              {"mysql://d@db:0/n", "the port 0"},
-             {"mysql://d@db:65536/n", "the port 65536"},
+             {"mysql://d@db:65536/n", "between 0 and 65535"},
+             {"mysql://d@db:/n", "a colon without a port"},
+             {"mysql:/d@db/n", "wants mysql://"},
+             {"mysql:///d@db/n", "wants mysql://"},
+             {"mysql://d@db/n#f", "wants mysql://"},
+             {"mysql://d@db/n/m", "wants mysql://"},
+             {"mysql://d;o@db/n", "wants mysql://"},
+             {"mysql://d%41@db/n", "wants mysql://"},
+             {"mysql://d@d%62/n", "wants mysql://"},
+             {"mysql://d@d b/n", "wants mysql://"},
+             {"mysql://d@[fe80::1%25eth0]/n", "wants mysql://"},
              {"mysql://d@db/" + std::string(5'000, 'n'), "too long"},
              {"mysql://d@db/n?charset=utf8", "not \"charset\""},
              {"mysql://d@db/n?ssl-ca", "ssl-ca in --database wants an absolute path"},

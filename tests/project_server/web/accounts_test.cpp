@@ -102,8 +102,16 @@ TEST_CASE("forms of other sites are refused", "[server][integration]") {
     CHECK(browser.send("/account/preferences", guessed, {{"Origin", "https://evil.example"}})
               .status == 403);
     CHECK(browser.send("/account/preferences", guessed, {{"Origin", "null"}}).status == 403);
+    const std::string authority = "127.0.0.1:" + std::to_string(site.port());
+    const std::string origin = "http://" + authority;
+    for (const std::string& other :
+         {"http://evil@" + authority, origin + "@evil.example", origin + "/",
+          origin + ".evil.example", "http:/" + authority, "http:" + authority, authority,
+          origin + "#", "//" + authority}) {
+        CAPTURE(other);
+        CHECK(browser.send("/account/preferences", guessed, {{"Origin", other}}).status == 403);
+    }
     CHECK_THAT(browser.get("/account").body, !Contains(">Eve<"));
-    const std::string origin = "http://127.0.0.1:" + std::to_string(site.port());
     CHECK(browser.send("/account/preferences", guessed, {{"Origin", origin}}).status == 303);
     for (const char* const action :
          {"/account/sign_in", "/account/create", "/account/sign_out", "/account/email",
