@@ -365,6 +365,11 @@ Layers operator_layers() {
     };
 }
 
+/// What only one source of the product does, so that everything else uses it.
+Habit only_in(const std::string& home, const std::string& pattern, const std::string& sentence) {
+    return {"^(?!(tests/|" + home + R"()).*\.(hpp|cpp|cu)$)", pattern, false, sentence};
+}
+
 }  // namespace
 
 const std::vector<Layer>& layers() {
@@ -403,6 +408,22 @@ const std::vector<Habit>& habits() {
         {text, R"(\bissue #?[0-9])", true, "names an issue: say what it said"},
         {R"(^(?!tests/tidy_).*\.(hpp|cpp|cu)$)", R"(\b(TODO|FIXME)(?!\((perf|port|paper)\): ))",
          true, "a TODO says which kind: TODO(perf|port|paper): ..."},
+        only_in("peer/base/units", R"(duration<double>(\(.*\)|\{.*\})\.count\(\))",
+                "time spans become seconds by seconds_of()"),
+        only_in("peer/base/utc_text",
+                R"(fmt/chrono\.h|\b(strftime|put_time|(gm|local)time\w*)\s*\()",
+                "times become text by utc_text()"),
+        only_in("peer/base/sha256", R"(\b(EVP_sha256|SHA256_\w+|crypto_hash_sha256\w*)\b)",
+                "SHA-256 is class Sha256"),
+        only_in("peer/base/bytes", R"(\bsodium_(bin2|base642|hex2)\w+|\bEVP_(En|De)code\w+)",
+                "bytes become text by to_hex() and to_base64()"),
+        only_in("peer/platform/descriptor|boinc_app/launcher",
+                R"((^|[^\w>.:])::close\s*\(|\bpipe2?\()",
+                "class Descriptor closes, and make_pipe() makes pipes"),
+        only_in("peer/platform/networks", R"(\bIN6_IS_ADDR_LOOPBACK\b|>> 24\)? == 127)",
+                "addresses of this machine are told by is_loopback_host()"),
+        only_in("project_server/url", R"(\bcurl_(url|easy_(un)?escape)\w*\s*\()",
+                "URLs are parsed by parse_url(), %XX is that of peer/base/text"),
     };
     return all;
 }
