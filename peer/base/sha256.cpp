@@ -1,3 +1,4 @@
+// libsodium's streaming state, which its own header defines, lies behind a pointer.
 #include "peer/base/sha256.hpp"
 
 #include <sodium.h>

@@ -1,3 +1,5 @@
+// Letters and digits are compared as ASCII, whatever the locale of the process. %XX is decoded by
+// from_hex(), which takes neither signs nor blanks.
 #include "peer/base/text.hpp"
 
 #include <fmt/format.h>

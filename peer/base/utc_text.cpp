@@ -1,3 +1,5 @@
+// fmt formats a time in C's locale unless it is told otherwise, so names of days are English. The
+// form becomes a format string of fmt, which throws if strftime() would not know it.
 #include "peer/base/utc_text.hpp"
 
 #include <fmt/chrono.h>

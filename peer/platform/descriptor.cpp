@@ -1,3 +1,5 @@
+// Close is called once for each descriptor, also if it fails: Linux has freed the number by then,
+// and another thread may have it. Errno is restored, so that the error before is the one to report.
 #include "peer/platform/descriptor.hpp"
 
 #include <fcntl.h>

@@ -38,9 +38,9 @@ class File {
 
   private:
     struct stat facts() const {
-        struct stat facts {};
-        if (fstat(descriptor(), &facts) != 0) platform::fail("read", path_, errno);
-        return facts;
+        struct stat status {};
+        if (fstat(descriptor(), &status) != 0) platform::fail("read", path_, errno);
+        return status;
     }
 
     const fs::path path_;
