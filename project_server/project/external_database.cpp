@@ -86,10 +86,15 @@ UrlOptions parse_options(const std::string& text) {
     return options;
 }
 
-/// Whether there is a colon before the @ of the host, also in a text that is not a URL.
+/// Whether there is a colon between the scheme and the @ of the host, also in a text that is not a
+/// URL.
 bool has_password(std::string_view text) {
-    const auto end = text.find_first_of(":/@", text.find("//") + 2);
-    return end != text.npos && text[end] == ':' && text.find('@', end) != text.npos;
+    const auto slashes = text.find(":/");
+    const std::size_t begin = slashes != text.npos         ? slashes + 2
+                              : text.starts_with("mysql:") ? 6
+                                                           : 0;
+    const auto at = text.find('@');
+    return at != text.npos && text.substr(0, at).find(':', begin) != text.npos;
 }
 
 /// The settings without the password.

@@ -82,7 +82,7 @@ TEST_CASE("the password comes from a file or the environment, never from the URL
     CHECK_THAT(refused, !Contains("hunter2"));
     for (const char* const url :
          {"mysql://d:hunter2@x@db/n", "mysql://d:hunter2/x@db/n", "mysql:d:hunter2@db/n",
-          "mysql:/d:hunter2@db/n", "mysql://d:hunter2?@db/n"}) {
+          "mysql:/d:hunter2@db/n", "d:hunter2@db/n", "mysql://d:hunter2?@db/n"}) {
         CHECK_THAT(files.refusal(url), !Contains("hunter2"));
     }
     std::filesystem::permissions(files.password(), std::filesystem::perms::group_read,
