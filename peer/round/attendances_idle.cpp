@@ -46,8 +46,7 @@ void Attendances::note_late(TimePoint now, StepIndex step) {
         if (step.value() <= last.value() + wire::kMaxStaleSteps) continue;
         const TimePoint from =
             std::max(record.since_time, record.is_paid ? record.paid_at : record.since_time);
-        record.micro_batch =
-            std::max(record.micro_batch, std::chrono::duration<double>(now - from).count());
+        record.micro_batch = std::max(record.micro_batch, seconds_of(now - from));
     }
 }
 
