@@ -30,7 +30,7 @@ says 2 'name the --url' "$dedloc" project create "$p" --name x --listen 0.0.0.0:
 [[ $EUID != 0 ]] || says 2 'there is no user' "$dedloc" project create "$p" --name x \
     --user no-such-user
 says 2 '--contact-seconds' "$dedloc" project create "$p" --name x --contact-seconds 1
-says 2 'no numeric IPv4 or IPv6 address' "$dedloc" project create "$p" --name x \
+says 2 'not a numeric IPv4 or IPv6 address' "$dedloc" project create "$p" --name x \
     --listen nowhere:0
 says 2 'there is no folder' "$dedloc" project create "$folder/none/p" --name x
 says 2 'control character' "$dedloc" project create "$folder/two"$'\n'"lines" --name x
