@@ -5,8 +5,11 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "peer/platform/shell_word.hpp"
 #include "tests/tidy_callers.hpp"
@@ -330,6 +333,26 @@ TEST_CASE("habits are found in their files", "[tidy]") {
                         "// TO"
                         "DO: now\n"));
     CHECK_FALSE(habits_object("peer/x.cpp", "// TODO(perf): vectorise\n"));
+}
+
+TEST_CASE("what has a home is done nowhere else in the product", "[tidy]") {
+    for (const auto& [home, use] : std::initializer_list<std::pair<std::string, std::string>>{
+             {"peer/base/units.hpp", "double x = std::chrono::duration<double>(t).count();\n"},
+             {"peer/base/utc_text.cpp", "#include <fmt/chrono.h>\n"},
+             {"peer/base/utc_text.cpp", "std::strftime(text, 9, form, &time);\n"},
+             {"peer/base/sha256.cpp", "EVP_DigestInit_ex(context, EVP_sha256(), nullptr);\n"},
+             {"peer/base/bytes.cpp", "sodium_bin2base64(text, 9, bytes, 4, 1);\n"},
+             {"peer/platform/descriptor.cpp", "::close(file);\n"},
+             {"peer/platform/descriptor.cpp", "pipe2(ends, O_CLOEXEC);\n"},
+             {"project_server/url.cpp", "CURLU* url = curl_url();\n"}}) {
+        INFO(use);
+        const std::string begin = home.ends_with("hpp") ? "#pragma once\n" : "";
+        CHECK_FALSE(habits_object(home, begin + use));
+        CHECK(habits_object("project_server/x.cpp", use));
+        CHECK_FALSE(habits_object("tests/project_server/x_test.cpp", use));
+        CHECK_FALSE(habits_object("project_server/x.cpp", "// " + use));
+    }
+    CHECK_FALSE(habits_object("peer/net/x.cpp", "transport_.close(link);\nlinks::close(link);\n"));
 }
 
 TEST_CASE("a test that nobody builds and a folder that nobody explains are found", "[tidy]") {
