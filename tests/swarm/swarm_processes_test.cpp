@@ -73,6 +73,7 @@ class Story {
         : trial_(trial),
           random_(seed),
           swarm_({.program = DEDLOC_PEER_PROGRAM,
+                  .hostile_program = DEDLOC_HOSTILE_PEER_PROGRAM,
                   .bytes = 1'000'000,
                   .steps = trial.steps,
                   .target_batch = trial.target_batch,
