@@ -108,12 +108,9 @@ Layers core_layers() {
         core("peer/peer.", {"peer/config.hpp", "peer/events.hpp", "kernels/"}),
         core("peer/run_config.",
              {"peer/run_config.hpp", "peer/config.hpp", "peer/formats/", "peer/state/"}),
-        // Members that break the protocol on purpose, for tests.
-        core("peer/hostile/", {"peer/events.hpp"}),
         // A driver of the core in virtual time.
         core("peer/simulation/",
-             {"peer/peer.hpp", "peer/events.hpp", "peer/trainer.hpp", "peer/hostile/",
-              "peer/membership/", "peer/round/", "peer/state/", "kernels/"}),
+             {"peer/peer.hpp", "peer/events.hpp", "peer/trainer.hpp", "peer/state/"}),
     };
 }
 
@@ -360,6 +357,12 @@ Layers operator_layers() {
          kNoChance},
         // Tests see everything.
         {"tests/", {""}, {}, kNoChance},
+        // Members that break the protocol on purpose.
+        core("tests/hostile/", {"peer/events.hpp"}),
+        // The world of peer/simulation with faults, hostile members and checkers.
+        core("tests/simulation/",
+             {"peer/simulation/", "peer/events.hpp", "peer/membership/quorum.hpp",
+              "peer/round/codec.hpp", "peer/state/", "kernels/digest.hpp", "tests/hostile/"}),
     };
 }
 

@@ -9,10 +9,10 @@
 #include "peer/base/log.hpp"
 #include "peer/base/random.hpp"
 #include "peer/config.hpp"
-#include "peer/hostile/misbehaviour.hpp"
 #include "peer/tool/commands.hpp"
 #include "peer/tool/program.hpp"
 #include "peer/tool/stay.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 #include "tests/swarm/hostile_transport.hpp"
 
 namespace {

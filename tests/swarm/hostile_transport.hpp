@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "peer/hostile/adversary.hpp"
 #include "peer/net/transport.hpp"
 #include "peer/tool/interposer.hpp"
 #include "peer/trainer.hpp"
+#include "tests/hostile/adversary.hpp"
 
 namespace dedloc::test {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "peer/hostile/misbehaviour.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 #include "tests/swarm/process_swarm.hpp"
 
 using namespace dedloc;

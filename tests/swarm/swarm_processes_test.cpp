@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
-#include "peer/hostile/misbehaviour.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 #include "tests/swarm/process_swarm.hpp"
 
 using namespace dedloc;
