@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 3> kExcused{
 bool is_product(const std::string& path) {
     constexpr std::array<std::string_view, 5> kFolders{"peer/", "kernels/", "boinc_app/",
                                                        "project_server/", "validators/"};
-    return (is_code(path) || path.ends_with(".cuh")) && !path.starts_with("peer/hostile/") &&
+    return (is_code(path) || path.ends_with(".cuh")) &&
            std::ranges::any_of(kFolders, [&](auto folder) { return path.starts_with(folder); });
 }
 

@@ -108,12 +108,9 @@ Layers core_layers() {
         core("peer/peer.", {"peer/config.hpp", "peer/events.hpp", "kernels/"}),
         core("peer/run_config.",
              {"peer/run_config.hpp", "peer/config.hpp", "peer/formats/", "peer/state/"}),
-        // Members that break the protocol on purpose, for tests.
-        core("peer/hostile/", {"peer/events.hpp"}),
         // A driver of the core in virtual time.
         core("peer/simulation/",
-             {"peer/peer.hpp", "peer/events.hpp", "peer/trainer.hpp", "peer/hostile/",
-              "peer/membership/", "peer/round/", "peer/state/", "kernels/"}),
+             {"peer/peer.hpp", "peer/events.hpp", "peer/trainer.hpp", "peer/state/"}),
     };
 }
 
@@ -138,10 +135,10 @@ Layers adapter_layers() {
             {"peer/net/port_mapping.hpp", "peer/net/tcp/", "peer/net/dht/", "libtorrent/"}),
         // A headless peer, for tests and trouble-shooting.
         {"peer/tool/",
-         joined({Names{"peer/tool/", "peer/hostile/", "peer/net/", "peer/peer.hpp",
-                       "peer/events.hpp", "peer/trainer.hpp", "peer/run_config.hpp",
-                       "peer/planning/", "peer/state/", "peer/formats/", "peer/wire/",
-                       "peer/platform/", "peer/base/", "kernels/", "CLI/", "sodium.h"},
+         joined({Names{"peer/tool/", "peer/net/", "peer/peer.hpp", "peer/events.hpp",
+                       "peer/trainer.hpp", "peer/run_config.hpp", "peer/planning/", "peer/state/",
+                       "peer/formats/", "peer/wire/", "peer/platform/", "peer/base/", "kernels/",
+                       "CLI/", "sodium.h"},
                  kSystem, kText}),
          {"random"},
          kNoChance},
@@ -362,6 +359,12 @@ Layers operator_layers() {
          kNoChance},
         // Tests see everything.
         {"tests/", {""}, {}, kNoChance},
+        // Members that break the protocol on purpose.
+        core("tests/hostile/", {"peer/events.hpp"}),
+        // The world of peer/simulation with faults, hostile members and checkers.
+        core("tests/simulation/",
+             {"peer/simulation/", "peer/events.hpp", "peer/membership/quorum.hpp",
+              "peer/round/codec.hpp", "peer/state/", "kernels/digest.hpp", "tests/hostile/"}),
     };
 }
 

@@ -233,7 +233,7 @@ TEST_CASE("functions and classes that only tests use are found", "[tidy]") {
         const Findings findings = check_callers({{"kernels/x.hpp", header},
                                                  {"kernels/x.cpp", source},
                                                  {"peer/y.hpp", other},
-                                                 {"peer/hostile/z.cpp", "int a = f() + g();\n"},
+                                                 {"tests/fuzz/z.cpp", "int a = f() + g();\n"},
                                                  {"tests/x_test.cpp", "int a = f() + g();\n"}});
         std::string names;
         for (const Finding& finding : findings) {

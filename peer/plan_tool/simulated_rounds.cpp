@@ -1,7 +1,6 @@
-// The fleet is converted to a world of simulated hosts with the real protocol; averages are not
-// computed, only their bytes are sent. A first round warms the swarm up. Then each round is timed
-// from outside, from the last freeze until all members hold the next state. A day of simulated time
-// without the expected event ends the simulation.
+// The fleet is converted to a world of simulated hosts with the real protocol. A first round warms
+// the swarm up. Then each round is timed from outside, from the last freeze until all members hold
+// the next state. A day of simulated time without the expected event ends the simulation.
 #include "peer/plan_tool/simulated_rounds.hpp"
 
 #include <algorithm>
@@ -108,15 +107,12 @@ simulation::WorldOptions world_options(const PlanRequest& request, const Simulat
     options.rules.last_step = StepIndex{asked.rounds + 1'000};
     options.rules.chooses_trainers = false;  // the fleet's own round is asked for
     options.rules.probes_links = false;      // bandwidths are declared
-    options.computes_averages = false;
     options.network.tcp = asked.tcp;
     if (asked.tcp.packet_bytes > 0) {
         options.network.tcp.packet_bytes =
             std::max<std::uint64_t>(1, asked.tcp.packet_bytes / scale);
     }
     options.proves_links = true;
-    options.checks_bytes_queued = false;
-    options.checks_invariants = false;
     return options;
 }
 

@@ -4,11 +4,9 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <string>
 #include <variant>
 #include <vector>
 
-#include "peer/hostile/adversary.hpp"
 #include "peer/simulation/world.hpp"
 
 namespace dedloc::simulation {
@@ -20,7 +18,7 @@ struct World::Disk {
         std::uint64_t generation = 0;  ///< the generation that the state belongs to
         Checkpoint state;
     };
-    bool is_full = false;  ///< writes fail
+    bool is_full = false;  ///< no checkpoint is written any more
     /// All decisions and generations, in order.
     std::vector<std::variant<Decision, SignedGeneration>> ledger;
     std::optional<StepIndex> settled;  ///< step of the last action::Settled of the generation
@@ -40,36 +38,26 @@ struct World::Node {
     Disk disk{};
 
     // Its process, and what the world has in store for it.
-    std::unique_ptr<Peer> peer{};                         ///< null before the first start
-    std::unique_ptr<VirtualTrainer> trainer{};            ///< null before the first start
-    std::optional<hostile::Misbehaviour> misbehaviour{};  ///< nothing: an honest peer
-    std::unique_ptr<hostile::Adversary> adversary{};      ///< null: an honest peer
-    std::uint64_t life = 0;              ///< number of starts; calls for an earlier life are void
-    std::uint64_t generation = 0;        ///< the generation that the peer was last told of
-    std::uint64_t state_generation = 0;  ///< the generation that the trainer's state belongs to
-    bool is_alive = false;               ///< the process runs
-    bool is_hung = false;                ///< the process hangs: it neither reads nor writes
-    bool is_leaving = false;             ///< asked to leave, and not asked to return
-    bool has_left = false;               ///< action::Left
-    bool is_finished = false;            ///< action::Finished
-    std::string refusal{};               ///< the reason in action::Refused; empty: none
-    bool is_busy = false;                ///< its thread waits for the disk, or digests
-    std::deque<Event> inbox{};           ///< events that wait while the process hangs or is busy
-    Actions actions{};                   ///< the peer's answer to its last event
-    std::size_t performed = 0;           ///< number of these actions that are done
-    bool is_written = false;             ///< what the next one has to write is on the disk
-    std::uint64_t digested_bytes = 0;    ///< Peer::digested_bytes() that have taken their time
-    TimePoint tick_at = kNever;          ///< time of the only valid Tick in the timeline
-    std::uint64_t loads = 0;             ///< number of whole states loaded in this life
-    std::uint32_t idle_ticks = 0;        ///< ticks in a row that left the deadline in the past
-    std::optional<KillPoint> kill_point{};  ///< where it dies, if anywhere
-    Exit kill_exit = Exit::kFlushed;        ///< how it dies there
-    bool was_killed = false;                ///< it has died there
-    bool has_flip_coming = false;           ///< a bit flips with one of its next updates
-    std::uint64_t pause_count = 0;          ///< the last action::PauseChanged of this life
-    Attendance attendance{};                ///< the last action::TurnChanged of this life
-    PeerKey coordinator{};                  ///< the coordinator by its last action::SwarmSeen
-    std::vector<PeerKey> wanted_voters{};   ///< for event::VotersWanted at each start
+    std::unique_ptr<Peer> peer{};               ///< null before the first start
+    std::unique_ptr<VirtualTrainer> trainer{};  ///< null before the first start
+    std::uint64_t life = 0;                ///< number of starts; calls for an earlier life are void
+    std::uint64_t generation = 0;          ///< the generation that the peer was last told of
+    std::uint64_t state_generation = 0;    ///< the generation that the trainer's state belongs to
+    bool is_alive = false;                 ///< the process runs
+    bool is_hung = false;                  ///< the process hangs: it neither reads nor writes
+    bool is_leaving = false;               ///< asked to leave, and not asked to return
+    bool is_finished = false;              ///< action::Finished
+    bool is_busy = false;                  ///< its thread waits for the disk, or digests
+    std::deque<Event> inbox{};             ///< events that wait while the process hangs or is busy
+    Actions actions{};                     ///< the peer's answer to its last event
+    std::size_t performed = 0;             ///< number of these actions that are done
+    bool is_written = false;               ///< what the next one has to write is on the disk
+    std::uint64_t digested_bytes = 0;      ///< Peer::digested_bytes() that have taken their time
+    TimePoint tick_at = kNever;            ///< time of the only valid Tick in the timeline
+    std::uint32_t idle_ticks = 0;          ///< ticks in a row that left the deadline in the past
+    std::uint64_t pause_count = 0;         ///< the last action::PauseChanged of this life
+    std::vector<PeerKey> wanted_voters{};  ///< for event::VotersWanted at each start
+    bool is_awaited = true;                ///< World::are_all_at() waits for it
 };
 
 }  // namespace dedloc::simulation

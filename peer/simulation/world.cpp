@@ -16,13 +16,6 @@
 namespace dedloc::simulation {
 namespace {
 
-KeyPair key_of(std::uint64_t seed, std::uint64_t number) {
-    std::array<std::byte, 32> bytes;
-    Random random = Random{seed}.split(1'000'000 + number);
-    for (std::byte& b : bytes) b = static_cast<std::byte>(random.below(256));
-    return KeyPair::from_seed(bytes);
-}
-
 std::unique_ptr<const Problem> make_problem(const WorldOptions& options, std::uint64_t seed) {
     if (options.problem == ProblemKind::kQuadratic) {
         return std::make_unique<Quadratic>(options.rules.elements, seed);
@@ -63,7 +56,7 @@ Profile Profile::outbound_only() const {
 }
 
 World::World(std::uint64_t seed, const RoundRules& rules)
-    : World(seed, WorldOptions{.rules = rules, .network = {}, .replay = {}}) {}
+    : World(seed, WorldOptions{.rules = rules, .network = {}}) {}
 
 World::World(std::uint64_t seed, const WorldOptions& options)
     : options_(options),
@@ -73,17 +66,15 @@ World::World(std::uint64_t seed, const WorldOptions& options)
       run_(run_of(seed)),
       proves_links_(options.proves_links.value_or(Random{seed}.split(3).below(2) == 1)),
       random_(Random{seed}.split(1)),
-      network_(timeline_, *this, Random{seed}.split(2), options.network),
-      checkers_({.run = run_,
-                 .project = project_.public_key(),
-                 .backbone = key_of(seed, 1).public_key(),
-                 .scalars_of = scalars_at,
-                 .codec = options.rules.codec,
-                 .target_batch = options.rules.target_batch,
-                 .overlaps = options.rules.overlaps,
-                 .computes_averages = options.computes_averages}) {
-    if (options.keeps_whole_trace) trace_.keep_all();
+      network_(timeline_, *this, Random{seed}.split(2), options.network) {
     if (options.voters > 1) begin_with_voters();
+}
+
+KeyPair World::key_of(std::uint64_t seed, std::uint64_t number) {
+    std::array<std::byte, 32> bytes;
+    Random random = Random{seed}.split(1'000'000 + number);
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random.below(256));
+    return KeyPair::from_seed(bytes);
 }
 
 /// Appoints the voters before the run begins, with a generation 1 at the state of step 0.
@@ -98,8 +89,7 @@ void World::begin_with_voters() {
     std::sort(record.voters.begin(), record.voters.end());
     const SignedGeneration generation = signed_by_project(record);
     signed_.emplace(record.generation, generation);
-    checkers_.generation_signed(generation);
-    checkers_.generation_begun(generation);
+    newest_generation_ = record.generation;
 }
 
 World::~World() = default;
@@ -118,10 +108,11 @@ World::Id World::add(Role role, const Profile& profile) {
     // Every clock shows another time.
     const TimePoint shown = TimePoint{} + std::chrono::milliseconds{random_.below(1'000'000)};
     node(id).clock = Clock{now(), shown, profile.drift_ppm};
+    hooks_->added(id);
     if (role != Role::kBackbone) return id;
     // A new key has not voted, whatever was decided before.
     const bool is_first_voter = id == 0 && options_.voters == 1;
-    const std::uint64_t generation = id < options_.voters ? 0 : checkers_.generation();
+    const std::uint64_t generation = id < options_.voters ? 0 : newest_generation_;
     node(id).disk.voter = first_memory(generation, is_first_voter);
     if (id < options_.voters && options_.voters > 1) {
         node(id).disk.ledger.emplace_back(signed_.at(1));
@@ -236,9 +227,7 @@ std::unique_ptr<VirtualTrainer> World::trainer_for(Id id) {
                 if (node(id).is_alive && node(id).life == life) what();
             });
         },
-        [this, id](const Frozen& frozen) {
-            checkers_.frozen(key(id), frozen, node(id).trainer->is_tainted());
-        });
+        [this, id](const Frozen& frozen) { hooks_->frozen(id, frozen); });
 }
 
 void World::start(Id id, Memory memory) {
@@ -248,17 +237,14 @@ void World::start(Id id, Memory memory) {
                  "a backbone does not restart without its ledger");
     ++host.life;
     host.is_alive = true;
-    host.is_hung = host.is_leaving = host.has_left = host.is_finished = false;
-    host.was_killed = host.has_flip_coming = false;
-    host.refusal.clear();
+    host.is_hung = host.is_leaving = host.is_finished = false;
     host.inbox.clear();
     host.actions.clear();
     host.performed = 0;
     host.is_busy = host.is_written = false;
     host.digested_bytes = 0;
     host.tick_at = kNever;
-    host.kill_point.reset();
-    host.generation = host.state_generation = host.loads = 0;
+    host.generation = host.state_generation = 0;
     note(id, fmt::format("starts, memory {}", memory == Memory::kLost   ? "lost"
                                               : memory == Memory::kDisk ? "on disk"
                                                                         : "stale"));
@@ -268,7 +254,7 @@ void World::start(Id id, Memory memory) {
     host.pause_count = config.pause ? config.pause->count : 0;
     host.peer = std::make_unique<Peer>(config, host.key, workers_);
     host.trainer = trainer_for(id);
-    start_adversary(id);
+    hooks_->starts(id);
     load_disk(id, memory);
     deliver(id, event::Tick{});
     if (!host.wanted_voters.empty()) deliver(id, event::VotersWanted{host.wanted_voters});
@@ -306,35 +292,15 @@ bool World::run_until(const std::function<bool()>& is_done, Duration limit) {
             }
             happen(timeline_.pop());
         }
-    } catch (const Violation& violation) {
-        throw Violation{fmt::format("{}\n{}", violation.what(), describe())};
+    } catch (const std::exception& error) {
+        hooks_->failed(error);
+        throw;
     }
     return true;
 }
 
 void World::run_for(Duration time) {
     (void)run_until([] { return false; }, time);
-}
-
-std::string World::describe() const {
-    std::string text =
-        fmt::format("seed {}, {} links, {:.6f} s, {} records of generation {}\nreplay: {}\n", seed_,
-                    proves_links_ ? "proven" : "unproven", seconds_of(now().time_since_epoch()),
-                    checkers_.record_count(), checkers_.generation(), options_.replay);
-    for (Id id = 0; id < nodes_.size(); ++id) {
-        const Node& host = node(id);
-        text += fmt::format("  {:3} {} {}{}{}{}{}{} generation {} step {}\n", id, key(id).brief(),
-                            host.role == Role::kBackbone  ? "backbone"
-                            : host.role == Role::kTrainer ? "trainer"
-                                                          : "aggregator",
-                            is_hostile(id) ? fmt::format(", {}", name_of(*host.misbehaviour)) : "",
-                            host.profile.connection.is_outbound_only ? ", outbound only" : "",
-                            host.is_alive ? "" : ", dead", host.is_hung ? ", hangs" : "",
-                            host.is_leaving ? ", suspended" : "", host.generation,
-                            has_state(id) ? std::to_string(step(id).value()) : "-");
-    }
-    for (const std::string& line : trace_.last_lines()) text += line + "\n";
-    return text;
 }
 
 }  // namespace dedloc::simulation

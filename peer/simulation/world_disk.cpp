@@ -1,7 +1,7 @@
 // World: a host's disk. An action that must be durable before later ones take effect (Voted,
 // Committed, Settled, GenerationBegun, PauseChanged) is written before the next action of the same
-// event, after Profile::disk_latency; a full disk crashes the host there. A checkpoint is written
-// beside the peer's thread. What a crash interrupts is not written.
+// event, after Profile::disk_latency. A checkpoint is written beside the peer's thread. What a
+// crash interrupts is not written.
 #include <utility>
 
 #include "peer/simulation/node.hpp"
@@ -47,7 +47,6 @@ void World::write_checkpoint(Id id, StepIndex step) {
     after(host.profile.disk_latency, [keep, checkpoint] { keep(checkpoint); });
 }
 
-/// Whether a host keeps an action on its disk.
 bool World::writes(const Node& host, const Action& action) {
     if (host.role != Role::kBackbone) return false;
     return std::holds_alternative<action::Voted>(action) ||
@@ -57,14 +56,9 @@ bool World::writes(const Node& host, const Action& action) {
            std::holds_alternative<action::PauseChanged>(action);
 }
 
-/// Requires writes(). A host that cannot write crashes.
+/// Requires writes().
 void World::do_write(Id id, const Action& action) {
-    Node& host = node(id);
-    if (host.disk.is_full) {
-        note(id, "cannot write: the disk is full");
-        return crash(id);
-    }
-    Disk& disk = host.disk;
+    Disk& disk = node(id).disk;
     if (const auto* voted = std::get_if<action::Voted>(&action)) {
         disk.voter = voted->state;
     } else if (const auto* committed = std::get_if<action::Committed>(&action)) {
@@ -111,10 +105,6 @@ void World::read_history(Id id, const action::ReadHistory& wanted) {
     after(node(id).profile.disk_latency, [this, id, life = node(id).life, read] {
         if (node(id).life == life) deliver(id, read);
     });
-}
-
-void World::fill_disk(Id id, bool is_full) {
-    node(id).disk.is_full = is_full;
 }
 
 }  // namespace dedloc::simulation

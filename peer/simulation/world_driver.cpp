@@ -1,15 +1,14 @@
 // World: driving a host's peer like net/reactor does. deliver() passes an event to Peer::handle and
-// performs the returned actions one by one, so a kill point can end the peer between two of them.
-// After each event it checks the peer's invariants and schedules its next deadline.
+// performs the returned actions one by one, so a hook can end the process between two of them.
+// After each event it schedules the peer's next deadline.
 //
 // The peer's thread is busy while it digests an average and while it waits for the disk: then the
 // actions that it has not performed wait, its machine reads nothing, and events wait in the inbox.
 // go_on() ends that, and the time of a process that hangs. A host without such times never waits.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "peer/base/check.hpp"
 #include "peer/simulation/node.hpp"
 #include "peer/simulation/world.hpp"
 
@@ -41,21 +40,16 @@ void World::deliver(Id id, const Event& event) {
         if (!std::holds_alternative<event::Tick>(event)) host.inbox.push_back(event);
         return;
     }
-    if (host.adversary != nullptr) return deliver_to_adversary(id, event);
-    deliver_to_peer(id, event);
+    if (!hooks_->takes_event(id, event)) deliver_to_peer(id, event);
 }
 
 void World::deliver_to_peer(Id id, const Event& event) {
     Node& host = node(id);
-    trace_.event(now(), id, event);
-    if (std::holds_alternative<event::ReturnRequested>(event)) host.has_left = false;
+    hooks_->before_event(id, event);
+    if (!host.is_alive) return;
     if (const auto* reached = std::get_if<event::StateReached>(&event)) {
-        if (!host.trainer->is_tainted(reached->digest)) {
-            checkers_.reached(host.state_generation, reached->step, reached->digest);
-        }
         write_checkpoint(id, reached->step);
     }
-    if (host.kill_point && host.kill_point->is_before(event)) return die_at_point(id);
     handle(id, event);
 }
 
@@ -63,10 +57,6 @@ void World::handle(Id id, const Event& event) {
     Node& host = node(id);
     Actions actions;
     const TimePoint shown = host.clock.at(now());
-    // Read the residual first: a lone peer decides the round while it handles this event.
-    if (const auto* frozen = std::get_if<event::ContributionFrozen>(&event)) {
-        checkers_.amended(key(id), *frozen, host.peer->residual());
-    }
     if (options_.observer != nullptr) options_.observer->handles(now(), id, event);
     host.peer->handle(shown, event, actions);
     if (options_.observer != nullptr) options_.observer->has_handled(now(), id, actions);
@@ -81,32 +71,25 @@ void World::perform_rest(Id id) {
     for (std::size_t& i = host.performed; i < host.actions.size(); ++i) {
         const Action& action = host.actions[i];
         if (!std::exchange(host.is_written, false)) {
-            if (host.kill_point && host.kill_point->is_before(host.actions, i)) {
-                return die_at_point(id);
-            }
+            hooks_->before_action(id, host.actions, i);
+            if (!host.is_alive) return;
             if (host.profile.disk_latency > Duration{0} && writes(host, action)) {
                 host.is_written = true;  // when it goes on
                 return keep_busy(id, host.profile.disk_latency);
             }
         }
-        trace_.action(now(), id, action);
-        perform(id, action);
+        hooks_->performs(id, action);
         if (!host.is_alive) return;
-        if (host.kill_point && host.kill_point->is_after(host.actions, i)) return die_at_point(id);
+        perform(id, action);
+        hooks_->after_action(id, host.actions, i);
+        if (!host.is_alive) return;
     }
     host.actions.clear();
     host.performed = 0;
-    if (host.kill_point && host.kill_point->is_after_event()) return die_at_point(id);
-    if (options_.checks_invariants) host.peer->check_invariants();
+    hooks_->after_event(id);
+    if (!host.is_alive) return;
     arm(id);
     work_ahead(id);
-}
-
-void World::die_at_point(Id id) {
-    Node& host = node(id);
-    note(id, fmt::format("dies {}", name_of(host.kill_point->point())));
-    crash(id, host.kill_exit);
-    host.was_killed = true;
 }
 
 // --- a thread that is busy ---------------------------------------------------
@@ -162,18 +145,10 @@ void World::go_on(Id id) {
     if (is_free()) deliver(id, event::Tick{});
 }
 
-void World::hang(Id id) {
-    if (!node(id).is_alive || node(id).is_hung) return;
-    note(id, "hangs");
-    node(id).is_hung = true;
-    network_.set_reading(id, false);
-}
-
-void World::wake(Id id) {
+void World::set_hung(Id id, bool is_hung) {
     Node& host = node(id);
-    if (!host.is_alive || !host.is_hung) return;
-    note(id, "wakes");
-    host.is_hung = false;
+    host.is_hung = is_hung;
+    if (is_hung) return network_.set_reading(id, false);
     host.tick_at = kNever;
     if (!host.is_busy) go_on(id);
 }
@@ -198,10 +173,8 @@ void World::tick(Id id, const Moment& moment) {
     if (due > now()) return arm(id);
     deliver(id, event::Tick{});
     if (host.is_alive && !host.is_busy && host.peer->next_deadline() <= host.clock.at(now())) {
-        if (++host.idle_ticks >= kMaxIdleTicks) {
-            throw Violation{
-                fmt::format("peer {} keeps a deadline in the past after its ticks", id)};
-        }
+        DEDLOC_CHECK(++host.idle_ticks < kMaxIdleTicks,
+                     "a peer keeps a deadline in the past after its ticks", id);
     } else {
         host.idle_ticks = 0;
     }

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "peer/platform/stop_signals.hpp"
+#include "peer/tool/interposer.hpp"
 
 namespace dedloc::tool {
 
@@ -11,7 +12,9 @@ namespace dedloc::tool {
 /// arguments), Error.
 void add_check_command(CLI::App& app);
 void add_create_command(CLI::App& app);
-void add_join_command(CLI::App& app, platform::StopSignals& signals);
+/// Returns the subcommand, to which a test adds options of its interposer. `make` is called once
+/// the arguments are parsed.
+CLI::App& add_join_command(CLI::App& app, platform::StopSignals& signals, MakeInterposer make = {});
 void add_seed_command(CLI::App& app, platform::StopSignals& signals);
 void add_ticket_command(CLI::App& app);
 

@@ -1,6 +1,7 @@
 // Declares the options that only `join` has, checks what excludes what, and runs one Stay until the
 // run is over or a signal comes.
 #include <memory>
+#include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/stop_signals.hpp"
@@ -12,7 +13,6 @@ namespace dedloc::tool {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{100};
-constexpr int kMaxIntensity = 1'000;
 
 struct JoinArguments {
     MemberArguments member;
@@ -25,11 +25,8 @@ Role role_of(const JoinArguments& arguments) {
     return arguments.is_aggregator ? Role::kAggregator : Role::kTrainer;
 }
 
-std::vector<std::string> misbehaviours() {
-    return {hostile::kMisbehaviourNames.begin(), hostile::kMisbehaviourNames.end()};
-}
-
-void join(const JoinArguments& arguments, platform::StopSignals& signals) {
+void join(const JoinArguments& arguments, platform::StopSignals& signals,
+          const MakeInterposer& make) {
     if (arguments.is_aggregator && arguments.member.samples_per_second > 0) {
         throw InputError("an aggregator computes nothing: no --samples-per-second");
     }
@@ -38,13 +35,14 @@ void join(const JoinArguments& arguments, platform::StopSignals& signals) {
         throw InputError(
             "the run starts from a given state, which only dedloc-backbone reads: no --backbone");
     }
-    Stay stay(run, stay_options(arguments.member, role_of(arguments), run));
+    const StayOptions options = stay_options(arguments.member, role_of(arguments), run);
+    Stay stay(run, options, make ? make(run, options) : nullptr);
     stay.wait_until_over([&signals] { return signals.wait(kPoll); });
 }
 
 }  // namespace
 
-void add_join_command(CLI::App& app, platform::StopSignals& signals) {
+CLI::App& add_join_command(CLI::App& app, platform::StopSignals& signals, MakeInterposer make) {
     const auto arguments = std::make_shared<JoinArguments>();
     MemberArguments& member = arguments->member;
     CLI::App* command =
@@ -63,19 +61,10 @@ void add_join_command(CLI::App& app, platform::StopSignals& signals) {
                                        "Be the run's backbone, which coordinates; needs --key");
     command->add_flag("--aggregator", arguments->is_aggregator, "Only reduce; hold no state")
         ->excludes(backbone);
-    command
-        ->add_option("--misbehave", member.misbehaviour,
-                     "For tests: break the protocol in this way")
-        ->check(CLI::IsMember(misbehaviours()))
-        ->excludes(backbone);
-    command
-        ->add_option("--intensity", member.intensity,
-                     "With --misbehave: floods send so many times as much")
-        ->check(CLI::Range(1, kMaxIntensity))
-        ->capture_default_str()
-        ->needs("--misbehave");
     add_member_options(*command, member);
-    command->callback([arguments, &signals] { join(*arguments, signals); });
+    command->callback(
+        [arguments, &signals, make = std::move(make)] { join(*arguments, signals, make); });
+    return *command;
 }
 
 }  // namespace dedloc::tool

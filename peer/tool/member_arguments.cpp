@@ -124,9 +124,7 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const form
                         .checks = arguments.checks,
                         .memory = arguments.memory,
                         .is_quiet = arguments.is_quiet,
-                        .ticket = {},
-                        .misbehaviour = hostile::misbehaviour_named(arguments.misbehaviour),
-                        .intensity = arguments.intensity};
+                        .ticket = {}};
     if (!arguments.ticket.empty()) options.ticket = read_ticket(arguments.ticket);
     if (arguments.is_outbound_only) return options;
     const std::string usual = usual_host(options, run);

@@ -30,8 +30,6 @@ struct MemberArguments {
     bool checks = false;             ///< --check: verify every average
     bool is_quiet = false;           ///< --quiet: no line for each step
     std::vector<std::string> seeds;  ///< --seed: HOST:PORT of DHT seeds
-    std::string misbehaviour;        ///< --misbehave: name of a misbehaviour
-    std::uint32_t intensity = 1;     ///< --intensity: AdversarySettings::intensity
 };
 
 /// Adds the options that every kind of member has.

@@ -1,5 +1,5 @@
 // The members of Stay are declared in the order of their wiring: the queue first, the reactor last,
-// so that each part outlives those that use it. Frames pass reactor, adversary (if any), watch and
+// so that each part outlives those that use it. Frames pass reactor, interposer (if any), watch and
 // transport in this order. The reactor is created only in wait_until_over(), after the router was
 // asked for a port. The polling loop ends on a failure, on a finished run or by `pause`.
 #include "peer/tool/stay.hpp"
@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
-#include "peer/base/log.hpp"
-#include "peer/base/random.hpp"
 #include "peer/net/port_mapping.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/run_config.hpp"
@@ -25,9 +23,6 @@ StayOptions completed(const formats::RunFile& run, StayOptions options) {
     }
     if (!is_backbone && options.key.public_key() == run.backbone_key) {
         throw InputError("this key is the backbone's, which has to join as one");
-    }
-    if (is_backbone && options.misbehaviour) {
-        throw InputError("a backbone is trusted: it cannot be told to misbehave");
     }
     if (options.seeds.empty()) {
         for (const Endpoint& seed : run.dht_seeds) options.seeds.push_back(seed.text());
@@ -45,22 +40,19 @@ std::optional<BackboneMemory> memory_of(const StayOptions& options) {
 
 }  // namespace
 
-Stay::Stay(const formats::RunFile& run, const StayOptions& options)
+Stay::Stay(const formats::RunFile& run, const StayOptions& options,
+           std::unique_ptr<Interposer> interposer)
     : run_(run),
       options_(completed(run, options)),
       memory_(memory_of(options_)),
       workers_(kernels::threads_within_reach(options_.threads)),
-      adversary_(adversary()),
+      interposer_(std::move(interposer)),
       watch_(run_.codec),
       log_(watch_, log_options()),
       transport_(transport_options(), watched(watch_, peer_sink())),
       watched_(transport_, watch_),
       directory_(directory_options(), queue_.sink()),
-      trainer_(run_, trainer_options(), reporting_sink()) {
-    if (!adversary_) return;
-    hostile_.emplace(watched_, *adversary_);
-    log_info("hostile on purpose: {}", name_of(*options_.misbehaviour));
-}
+      trainer_(run_, trainer_options(), reporting_sink()) {}
 
 Stay::~Stay() {
     if (reactor_) reactor_->stop();
@@ -104,22 +96,9 @@ net::TransportOptions Stay::transport_options() const {
     return options;
 }
 
-std::unique_ptr<SharedAdversary> Stay::adversary() const {
-    if (!options_.misbehaviour) return nullptr;
-    const auto& ticket = options_.ticket;
-    const std::uint64_t figure = ticket ? ticket->ticket.max_samples_per_second : 0;
-    const hostile::AdversarySettings settings{
-        .misbehaviour = *options_.misbehaviour,
-        .max_samples_per_second = figure != 0 ? figure : RoundRules{}.max_samples_per_second,
-        .elements = formats::element_count(run_),
-        .random_seed = unpredictable_seed(),
-        .intensity = options_.intensity};
-    return std::make_unique<SharedAdversary>(settings, options_.key);
-}
-
 /// Events of the transport and of the trainer.
 EventSink Stay::peer_sink() {
-    return adversary_ ? through(*adversary_, queue_.sink()) : queue_.sink();
+    return interposer_ ? interposer_->sink(queue_.sink()) : queue_.sink();
 }
 
 net::DhtDirectoryOptions Stay::directory_options() const {
@@ -182,7 +161,7 @@ void Stay::wait_until_over(const Pause& pause) {
     if (options_.maps_port) {
         transport_.set_listening_port(net::map_port(transport_, directory_, false, pause));
     }
-    net::Transport& transport = hostile_ ? static_cast<net::Transport&>(*hostile_) : watched_;
+    net::Transport& transport = interposer_ ? interposer_->transport(watched_) : watched_;
     reactor_.emplace(peer_config(), options_.key,
                      net::ReactorParts{queue_, transport, directory_, trainer_, log_, workers_});
     reactor_->start();

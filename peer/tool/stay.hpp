@@ -17,7 +17,7 @@
 #include "peer/net/reactor.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
 #include "peer/tool/backbone_memory.hpp"
-#include "peer/tool/hostile_transport.hpp"
+#include "peer/tool/interposer.hpp"
 #include "peer/tool/round_watch.hpp"
 #include "peer/tool/step_log.hpp"
 #include "peer/tool/synthetic_trainer.hpp"
@@ -42,9 +42,7 @@ struct StayOptions {
     bool checks = false;                  ///< verifies every average
     std::filesystem::path memory;         ///< folder of a backbone's memory; empty: not kept
     bool is_quiet = false;                ///< prints no line for each step
-    std::optional<formats::SignedTicket> ticket;          ///< nothing: links prove nothing
-    std::optional<hostile::Misbehaviour> misbehaviour{};  ///< nothing: honest; not for a backbone
-    std::uint32_t intensity = 1;                          ///< AdversarySettings::intensity
+    std::optional<formats::SignedTicket> ticket;  ///< nothing: links prove nothing
 };
 
 /// Waits for a short time; returns true when the stay should end.
@@ -53,9 +51,11 @@ using Pause = std::function<bool()>;
 /// Not copyable. Thread: one.
 class Stay final {
   public:
-    /// Opens the port and starts the trainer; joins nothing yet. `run` must outlive it. Errors:
-    /// InputError (wrong key, no seed, invalid ticket), IoError (port in use).
-    Stay(const formats::RunFile& run, const StayOptions& options);
+    /// Opens the port and starts the trainer; joins nothing yet. `run` must outlive it. Frames and
+    /// events pass through `interposer`, if any. Errors: InputError (wrong key, no seed, invalid
+    /// ticket), IoError (port in use).
+    Stay(const formats::RunFile& run, const StayOptions& options,
+         std::unique_ptr<Interposer> interposer = nullptr);
     /// Leaves the swarm if wait_until_over() has thrown.
     ~Stay();
     Stay(const Stay&) = delete;
@@ -75,7 +75,6 @@ class Stay final {
     SyntheticTrainerOptions trainer_options();
     EventSink reporting_sink();
     EventSink peer_sink();
-    std::unique_ptr<SharedAdversary> adversary() const;
     void publish(const action::Settled& settled);
 
     const formats::RunFile& run_;
@@ -83,12 +82,11 @@ class Stay final {
     const std::optional<BackboneMemory> memory_;
     const kernels::ThreadWorkers workers_;  ///< shared by the trainer and the network thread
     net::EventQueue queue_;
-    const std::unique_ptr<SharedAdversary> adversary_;  ///< null: honest
+    const std::unique_ptr<Interposer> interposer_;  ///< null: none
     RoundWatch watch_;
     StepLog log_;
     net::TcpTransport transport_;
     WatchedTransport watched_;
-    std::optional<HostileTransport> hostile_;
     net::DhtDirectory directory_;
     SyntheticTrainer trainer_;
     std::optional<net::Reactor> reactor_;  ///< created once the port for other peers is known

@@ -13,7 +13,7 @@ import time
 from flood_processes import (ATTACKER_NICE, Child, Flood, LabError, Watch, enter_namespace, run,
                              until)
 
-# What a member does, and its intensity (peer/hostile/README.md). Chunks are large.
+# What a member does, and its intensity (tests/hostile/README.md). Chunks are large.
 MEMBER_FLOODS = {"no flood": 1, "hello-storm": 100, "false-votes": 100, "heartbeat-storm": 100,
                  "early-flood": 10, "repeated-queries": 100, "dial-storm": 1}
 # Handshakes of outsiders, and the number of wide networks (16 bits) that they come from.

@@ -24,10 +24,10 @@
 #include <string_view>
 #include <vector>
 
-#include "peer/simulation/trace.hpp"
-#include "peer/simulation/world.hpp"
 #include "tests/bench/shared_zeros.hpp"
 #include "tests/bench/swarm_meter.hpp"
+#include "tests/simulation/test_world.hpp"
+#include "tests/simulation/trace.hpp"
 
 namespace {
 
@@ -35,7 +35,7 @@ using namespace dedloc;
 using namespace dedloc::bench;
 using simulation::NodeId;
 using simulation::Profile;
-using simulation::World;
+using simulation::TestWorld;
 using std::chrono::duration;
 
 /// Elements of the vector without --elements. Few, so that a thousand peers are simulated within
@@ -105,7 +105,7 @@ Samples target_of(const std::vector<Host>& hosts) {
     return Samples{static_cast<std::uint64_t>(rate * duration<double>(kComputing).count())};
 }
 
-void start(World& world, const Host& host) {
+void start(TestWorld& world, const Host& host) {
     switch (host.role) {
         case Role::kBackbone:
             world.add_backbone(host.profile);
@@ -148,9 +148,9 @@ NodeId leaver(const std::vector<Host>& hosts, NodeId member, std::size_t k) {
     }
 }
 
-simulation::WorldOptions options_for(const Choice& choice, const std::vector<Host>& hosts,
-                                     simulation::Observer& observer) {
-    simulation::WorldOptions options;
+simulation::TestWorldOptions options_for(const Choice& choice, const std::vector<Host>& hosts,
+                                         simulation::Observer& observer) {
+    simulation::TestWorldOptions options;
     options.rules.elements = choice.elements;
     options.rules.codec = choice.codec;
     options.rules.target_batch = target_of(hosts);
@@ -170,7 +170,7 @@ simulation::WorldOptions options_for(const Choice& choice, const std::vector<Hos
 
 /// Plays until the meter has this number of steps, within kMaxWait. If trainers leave, `leave`
 /// ends one every 14 s.
-bool play_step(World& world, const Meter& meter, std::size_t count,
+bool play_step(TestWorld& world, const Meter& meter, std::size_t count,
                const std::function<void()>& leave) {
     const TimePoint end = world.now() + kMaxWait;
     while (!world.run_until([&] { return meter.steps().size() >= count; }, kBetweenLeavers)) {
@@ -187,7 +187,7 @@ Played play(std::size_t peers, const Choice& choice) {
     std::vector<simulation::Connection> links;
     for (const Host& host : hosts) links.push_back(host.profile.connection);
     Meter meter{{0, member}, links, choice.tells_notes};
-    World world{peers, options_for(choice, hosts, meter)};
+    TestWorld world{peers, options_for(choice, hosts, meter)};
     for (const Host& host : hosts) start(world, host);
     world.set_paused(true);
     world.run_for(kLinking);

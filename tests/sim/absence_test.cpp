@@ -77,7 +77,7 @@ class Sighting final : public Observer {
   public:
     explicit Sighting(Situation moment) : moment_(std::move(moment)) {}
     /// From now on.
-    void watch(World::Id id) {
+    void watch(TestWorld::Id id) {
         watched_ = id;
         is_watching_ = true;
         is_seen_ = false;
@@ -95,7 +95,7 @@ class Sighting final : public Observer {
 
   private:
     const Situation moment_;
-    World::Id watched_ = 0;
+    TestWorld::Id watched_ = 0;
     bool is_watching_ = false;
     bool is_seen_ = false;
 };
@@ -192,15 +192,16 @@ std::vector<Situation> coordinator() {
 
 struct Interruption {
     std::string name;
-    std::function<void(World&, World::Id)> happen;  ///< returns when it has ended
+    std::function<void(TestWorld&, TestWorld::Id)> happen;  ///< returns when it has ended
 };
 
-void cut_all(World& world, World::Id id) {
+void cut_all(TestWorld& world, TestWorld::Id id) {
     for (std::size_t k = 0; k < world.size(); ++k) world.cut(id, 0);
 }
 
 Interruption suspended(Duration time) {
-    return {"suspended for " + std::to_string(time / 1ms) + " ms", [time](World& world, auto id) {
+    return {"suspended for " + std::to_string(time / 1ms) + " ms",
+            [time](TestWorld& world, auto id) {
                 world.suspend(id);
                 world.run_for(time);
                 world.resume(id);
@@ -214,7 +215,7 @@ std::vector<Interruption> absences() {
             suspended(2s),
             suspended(40s),
             {"suspended twice",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  for (const Duration time : {1s, 1s}) {
                      world.suspend(id);
                      world.run_for(time);
@@ -223,7 +224,7 @@ std::vector<Interruption> absences() {
                  }
              }},
             {"hangs while it is suspended",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  world.suspend(id);
                  world.hang(id);
                  world.run_for(3s);
@@ -232,13 +233,13 @@ std::vector<Interruption> absences() {
                  world.wake(id);
              }},
             {"the run is paused",
-             [](World& world, auto) {
+             [](TestWorld& world, auto) {
                  world.set_paused(true);
                  world.run_for(20s);
                  world.set_paused(false);
              }},
             {"suspended in a pause",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  world.set_paused(true);
                  world.run_for(1s);
                  world.suspend(id);
@@ -247,7 +248,7 @@ std::vector<Interruption> absences() {
                  world.run_for(5s);
                  world.set_paused(false);
              }},
-            {"suspended until after a pause", [](World& world, auto id) {
+            {"suspended until after a pause", [](TestWorld& world, auto id) {
                  world.suspend(id);
                  world.set_paused(true);
                  world.run_for(5s);
@@ -261,41 +262,41 @@ std::vector<Interruption> absences() {
 std::vector<Interruption> failures() {
     return {{"loses its links", cut_all},
             {"loses its links silently",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  for (std::size_t k = 0; k < world.size(); ++k) world.silent_cut(id, 0);
              }},
             {"cut off",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  world.partition({id});
                  world.run_for(15s);
                  world.heal();
              }},
             {"loses its links while it is suspended",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  cut_all(world, id);
                  world.suspend(id);
                  world.run_for(1s);
                  world.resume(id);
              }},
             {"hangs briefly",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  world.hang(id);
                  world.run_for(3s);
                  world.wake(id);
              }},
             {"hangs",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  world.hang(id);
                  world.run_for(15s);
                  world.wake(id);
              }},
             {"killed",
-             [](World& world, auto id) {
+             [](TestWorld& world, auto id) {
                  world.crash(id);
                  world.run_for(1s);
                  world.restart(id);
              }},
-            {"its machine crashes", [](World& world, auto id) {
+            {"its machine crashes", [](TestWorld& world, auto id) {
                  world.crash(id, Exit::kSilent);
                  world.run_for(20s);
                  world.restart(id, Memory::kStale);
@@ -335,12 +336,12 @@ struct Case {
         if (fleet == Fleet::kOnlyTrainer) return;
         world.add_trainers(2, profile());
     }
-    WorldOptions options(std::uint64_t seed) {
+    TestWorldOptions options(std::uint64_t seed) {
         RoundRules rules = quick_rules(1'000, 400);
         rules.overlaps = seed % 2 == 0;
         rules.join_timeout = 20s;
         rules.round_timeout = 20s;
-        WorldOptions options = options_for(seed, rules);
+        TestWorldOptions options = options_for(seed, rules);
         options.voters = fleet >= Fleet::kCoordinator ? 3 : 1;
         options.observer = &sighting;
         return options;
@@ -395,8 +396,8 @@ struct Case {
 
     const Fleet fleet;
     Sighting sighting;
-    World world;
-    World::Id watched = 0;
+    TestWorld world;
+    TestWorld::Id watched = 0;
 };
 
 using Prepare = std::function<void(Case&)>;
@@ -445,10 +446,10 @@ TEST_CASE("a run begins although its only trainer is suspended while it loads th
           "[state][sim]") {
     for (const auto seed : seeds(4)) {
         INFO("replay: " << replay_command(seed));
-        World world{seed, options_for(seed, quick_rules(3, 200'000))};
+        TestWorld world{seed, options_for(seed, quick_rules(3, 200'000))};
         const Watch watch{world};
         world.add_backbone();
-        const World::Id trainer = world.add_trainer(Profile::with_mbit(4, 4));
+        const TestWorld::Id trainer = world.add_trainer(Profile::with_mbit(4, 4));
         world.run_for(2s);
         REQUIRE_FALSE(world.has_state(trainer));
         world.suspend(trainer);

@@ -33,7 +33,7 @@ Profile backbone_of(const Attack& attack, Random& random) {
     return attack.is_crowd() ? Profile::office() : profile;
 }
 
-void add_liar(World& world, const Attack& attack, std::size_t liar, Random& random) {
+void add_liar(TestWorld& world, const Attack& attack, std::size_t liar, Random& random) {
     if (!attack.is_crowd()) {
         world.add_hostile(attack.misbehaviour, profile_of(Profile::home(), random));
         return;
@@ -49,7 +49,7 @@ void add_liar(World& world, const Attack& attack, std::size_t liar, Random& rand
 }
 
 /// Host 0 is a voter, and coordinates if it can.
-void add_hosts(World& world, const Attack& attack, std::size_t honest, std::size_t liars,
+void add_hosts(TestWorld& world, const Attack& attack, std::size_t honest, std::size_t liars,
                Random random) {
     for (std::size_t i = 0; i < attack.voters; ++i) {
         const Profile profile = backbone_of(attack, random);
@@ -68,12 +68,12 @@ void add_hosts(World& world, const Attack& attack, std::size_t honest, std::size
     }
 }
 
-WorldOptions options_of(std::uint64_t seed, const Attack& attack) {
+TestWorldOptions options_of(std::uint64_t seed, const Attack& attack) {
     RoundRules rules;
     rules.elements = attack.has_many_chunks() ? 20'000 : 2'000;
     rules.target_batch = Samples{1'920};
     rules.last_step = StepIndex{10'000};
-    WorldOptions options = options_for(seed, rules);
+    TestWorldOptions options = options_for(seed, rules);
     options.voters = attack.voters;
     if (attack.is_crowd()) {
         options.proves_links = true;   // tickets name the user
@@ -84,7 +84,7 @@ WorldOptions options_of(std::uint64_t seed, const Attack& attack) {
 }
 
 /// Mean loss of host 0's state over samples that no trainer computes.
-double held_out_loss(const World& world) {
+double held_out_loss(const TestWorld& world) {
     constexpr std::uint64_t kFirst = std::uint64_t{1} << 63;
     constexpr std::uint64_t kSamples = 2'000;
     const auto parameters = world.trainer(0).state().parameters();
@@ -97,7 +97,7 @@ double held_out_loss(const World& world) {
 }
 
 /// The liars' part of all samples that are counted.
-double liars_part(const World& world) {
+double liars_part(const TestWorld& world) {
     double all = 0;
     double part = 0;
     for (const Round& round : world.checkers().history()) {
@@ -112,7 +112,7 @@ double liars_part(const World& world) {
 }
 
 /// The fewest honest trainers that have samples in one of the last 5 rounds.
-std::size_t fewest_honest(const World& world) {
+std::size_t fewest_honest(const TestWorld& world) {
     const auto rounds = world.checkers().history();
     std::size_t fewest = world.size();
     for (std::size_t r = rounds.size() - std::min<std::size_t>(rounds.size(), 5); r < rounds.size();
@@ -128,7 +128,7 @@ std::size_t fewest_honest(const World& world) {
 }
 
 /// Runs until step kKnown, for kTime at most, and then on to the attack's end.
-Outcome outcome_in(World& world, const Attack& attack) {
+Outcome outcome_in(TestWorld& world, const Attack& attack) {
     (void)world.run_until([&] { return world.are_all_at(kKnown); }, kTime);
     Outcome outcome{.known_after = seconds_of(world.now().time_since_epoch())};
     const StepIndex known = world.checkers().newest_step();
@@ -140,7 +140,7 @@ Outcome outcome_in(World& world, const Attack& attack) {
     outcome.steps_a_minute = steps / seconds_of(time) * 60;
     outcome.loss = held_out_loss(world);
     outcome.liars_part = liars_part(world);
-    for (World::Id id = 0; id < world.size(); ++id) {
+    for (TestWorld::Id id = 0; id < world.size(); ++id) {
         (world.is_hostile(id) ? outcome.liars : outcome.honest) += world.accusations(id);
     }
     outcome.fewest_honest = fewest_honest(world);
@@ -150,7 +150,7 @@ Outcome outcome_in(World& world, const Attack& attack) {
 /// Runs it with so many honest trainers and liars.
 Outcome outcome_with(std::uint64_t seed, const Attack& attack, std::size_t honest,
                      std::size_t liars, bool is_sound) {
-    World world{seed, options_of(seed, attack)};
+    TestWorld world{seed, options_of(seed, attack)};
     const Watch watch{world};
     add_hosts(world, attack, honest, liars, Random{seed}.split(87));
     const Outcome outcome = outcome_in(world, attack);

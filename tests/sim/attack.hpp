@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "peer/base/units.hpp"
-#include "peer/hostile/misbehaviour.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 #include "tests/sim/scenario.hpp"
 
 namespace dedloc::sim {

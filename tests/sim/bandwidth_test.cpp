@@ -112,11 +112,11 @@ RoundRules rules_of(std::uint64_t steps, const TimedFleet& fleet) {
 Played timed(std::uint64_t seed, std::uint64_t steps, TimedFleet fleet) {
     const RoundRules rules = rules_of(steps, fleet);
     RoundTimes times;
-    WorldOptions options = options_for(seed, rules);
+    TestWorldOptions options = options_for(seed, rules);
     options.computes_averages = false;
     options.proves_links = true;
     options.observer = &times;
-    World world{seed, options};
+    TestWorld world{seed, options};
     const Watch watch{world};
     world.add_backbone(fleet.backbone);
     if (fleet.claim != 1) {
@@ -125,7 +125,7 @@ Played timed(std::uint64_t seed, std::uint64_t steps, TimedFleet fleet) {
         last.connection.download_bytes_per_second *= fleet.claim;
         last.measures_bandwidth = false;
     }
-    World::Id id = 0;
+    TestWorld::Id id = 0;
     for (const Profile& trainer : fleet.trainers) id = world.add_trainer(trainer);
     if (fleet.claim != 1) world.scale_bandwidth(id, 1 / fleet.claim);
     const TimePoint began = world.now();
@@ -254,17 +254,17 @@ TEST_CASE("a slow uplink is seen although the others' windows wait for it", "[av
                      .kept_slice_bytes = 0};
     RoundRules rules = rules_of(100, fleet);
     rules.chooses_trainers = true;
-    WorldOptions options = options_for(1, rules);
+    TestWorldOptions options = options_for(1, rules);
     options.computes_averages = false;
     options.proves_links = true;
-    World world{1, options};
+    TestWorld world{1, options};
     const Watch watch{world};
     world.add_backbone(fleet.backbone);
     for (const Profile& trainer : fleet.trainers) world.add_trainer(trainer);
     // It claims what the others have and sends a twentieth, so all chunks wait for its slices.
     Profile slow = trainer_with(100, 2'000).outbound_only();
     slow.measures_bandwidth = false;
-    const World::Id id = world.add_trainer(slow);
+    const TestWorld::Id id = world.add_trainer(slow);
     world.scale_bandwidth(id, 0.05);
     require_within(world, 600s, "it is not in every round",
                    [&] { return world.attendance(id) != Attendance::kEveryRound; });

@@ -1,5 +1,5 @@
 // The checkers alone: they accept what an honest swarm may decide, and refuse what it may not.
-#include "peer/simulation/checkers.hpp"
+#include "tests/simulation/checkers.hpp"
 
 #include <catch2/catch.hpp>
 #include <chrono>

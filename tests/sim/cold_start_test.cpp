@@ -24,19 +24,19 @@ TEST_CASE("four peers that start at random times with breaking links make one hi
     for (const auto seed : seeds(1'000)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(78);
-        World world{seed, options_for(seed, quick_rules(3))};
+        TestWorld world{seed, options_for(seed, quick_rules(3))};
         const Watch watch{world};
         world.add(Role::kBackbone, {});
         for (int i = 0; i < 3; ++i) {
             world.add(Role::kTrainer, random.below(4) == 0 ? Profile{}.outbound_only() : Profile{});
         }
-        for (World::Id id = 0; id < 4; ++id) {
+        for (TestWorld::Id id = 0; id < 4; ++id) {
             const auto delay = std::chrono::milliseconds{random.below(8'000)};
             world.after(delay, [&world, id] { world.start(id); });
         }
         for (std::uint64_t cuts = random.below(8); cuts > 0; --cuts) {
             const auto when = std::chrono::milliseconds{random.below(12'000)};
-            const auto id = static_cast<World::Id>(random.below(4));
+            const auto id = static_cast<TestWorld::Id>(random.below(4));
             const bool is_silent = random.below(2) == 0;
             const std::uint64_t which = random.next();
             world.after(when, [=, &world] {
@@ -55,13 +55,13 @@ TEST_CASE("a partition that heals leaves one history", "[membership][sim]") {
         Random random = Random{seed}.split(79);
         RoundRules rules = quick_rules(kSteps);
         rules.target_batch = Samples{192};
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(2 + random.below(4));
         world.run_for(std::chrono::milliseconds{random.below(10'000)});
-        std::vector<World::Id> side;
-        for (World::Id id = 0; id < world.size(); ++id) {
+        std::vector<TestWorld::Id> side;
+        for (TestWorld::Id id = 0; id < world.size(); ++id) {
             if (random.below(2) == 0) side.push_back(id);
         }
         world.partition(side);
@@ -80,14 +80,14 @@ TEST_CASE("a swarm that loses all members except its backbone continues without 
         Random random = Random{seed}.split(80);
         RoundRules rules = quick_rules(kSteps);
         rules.target_batch = Samples{192};
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(4);
         world.run_for(4s + std::chrono::milliseconds{random.below(8'000)});
-        for (const World::Id id : {1u, 2u, 3u, 4u}) world.crash(id, Exit::kSilent);
+        for (const TestWorld::Id id : {1u, 2u, 3u, 4u}) world.crash(id, Exit::kSilent);
         world.run_for(std::chrono::milliseconds{random.below(5'000)});
-        for (const World::Id id : {1u, 2u, 3u, 4u}) world.restart(id, Memory::kLost);
+        for (const TestWorld::Id id : {1u, 2u, 3u, 4u}) world.restart(id, Memory::kLost);
         require_all_at(world, StepIndex{kSteps}, 120s);
         REQUIRE(world.checkers().generation() == 0);
         require_clean_history(world, kSteps);
@@ -102,15 +102,15 @@ TEST_CASE("a swarm whose newest states are lost continues from an older one by a
         Random random = Random{seed}.split(81);
         RoundRules rules = quick_rules(kSteps);
         rules.target_batch = Samples{192};
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         Profile backbone;
         backbone.checkpoint_every = 4;
         world.add_backbone(backbone);
         world.add_trainers(2);
         world.run_for(9s + std::chrono::milliseconds{random.below(4'000)});
-        for (World::Id id = 0; id < 3; ++id) world.crash(id, Exit::kSilent);
-        for (World::Id id = 0; id < 3; ++id) {
+        for (TestWorld::Id id = 0; id < 3; ++id) world.crash(id, Exit::kSilent);
+        for (TestWorld::Id id = 0; id < 3; ++id) {
             world.restart(id, id == 0 ? Memory::kStale : Memory::kLost);
         }
         require_all_at(world, StepIndex{kSteps}, 240s);
@@ -127,7 +127,7 @@ TEST_CASE("a round that lasts longer than its deadline teaches the next one how 
         // T* is 58 s and 68 s, the first deadline round_timeout, 60 s.
         RoundRules rules = quick_rules(kRounds, kElements);
         rules.probes_links = false;
-        World world{trainers, options_for(trainers, rules)};
+        TestWorld world{trainers, options_for(trainers, rules)};
         const Watch watch{world};
         Profile profile = Profile::with_mbit(1, 1);
         profile.guesses_bandwidth = false;

@@ -23,7 +23,7 @@ TEST_CASE("a swarm's quadratic equals one machine's at every step", "[averaging]
         INFO("replay: " << replay_command(seed));
         RoundRules rules = quick_rules(30, 30'000);
         rules.codec = codec_of(seed);
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(5, Profile::home());
@@ -39,7 +39,7 @@ TEST_CASE("a swarm's network equals one machine's at every step and learns",
         auto options = options_for(seed, quick_rules(60, TinyNetwork::kElements));
         options.rules.codec = codec_of(seed);
         options.problem = ProblemKind::kTinyNetwork;
-        World world{seed, options};
+        TestWorld world{seed, options};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(4);

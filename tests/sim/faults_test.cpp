@@ -4,8 +4,8 @@
 #include <iterator>
 #include <string>
 
-#include "peer/simulation/faults.hpp"
 #include "tests/sim/scenario.hpp"
+#include "tests/simulation/faults.hpp"
 
 using namespace dedloc;
 using namespace dedloc::sim;
@@ -62,7 +62,7 @@ void play(std::uint64_t seed) {
     rules.overlaps = Random{seed}.split(79).below(2) == 0;
     // Half of the swarms free every slice at once.
     if (Random{seed}.split(83).below(2) == 0) rules.kept_slice_bytes = 0;
-    World world{seed, options_for(seed, rules)};
+    TestWorld world{seed, options_for(seed, rules)};
     const Watch watch{world};
     Random machines = Random{seed}.split(97);  // leaves the seeds of kOnceFailed as they were
     const bool has_slow_machines = machines.below(4) == 0;

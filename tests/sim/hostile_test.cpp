@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "peer/hostile/misbehaviour.hpp"
-#include "peer/simulation/faults.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 #include "tests/sim/scenario.hpp"
+#include "tests/simulation/faults.hpp"
 
 using namespace dedloc;
 using namespace dedloc::sim;
@@ -87,14 +87,14 @@ struct Outcome {
     }
 };
 
-std::size_t notes_with(const World& world, const std::string& words) {
+std::size_t notes_with(const TestWorld& world, const std::string& words) {
     return static_cast<std::size_t>(std::ranges::count_if(
         world.trace().notes(),
         [&](const std::string& note) { return note.find(words) != std::string::npos; }));
 }
 
 /// Requires that each honest trainer has samples in at least one of the `last` newest rounds.
-void require_all_included(const World& world, const Outcome& outcome, std::size_t last) {
+void require_all_included(const TestWorld& world, const Outcome& outcome, std::size_t last) {
     std::set<PeerKey> included;
     const std::size_t first = outcome.rounds.size() - std::min(last, outcome.rounds.size());
     for (std::size_t r = first; r < outcome.rounds.size(); ++r) {
@@ -102,7 +102,7 @@ void require_all_included(const World& world, const Outcome& outcome, std::size_
             if (line.samples > Samples{0}) included.insert(line.peer);
         }
     }
-    for (World::Id id = 0; id < world.size(); ++id) {
+    for (TestWorld::Id id = 0; id < world.size(); ++id) {
         if (world.is_hostile(id) || world.role(id) != Role::kTrainer) continue;
         INFO("trainer " << id);
         CHECK(included.contains(world.key(id)));
@@ -122,7 +122,7 @@ Profile home_of(std::uint64_t seed, Random& random) {
 }
 
 /// Runs the backbone, five honest trainers and these hostile members without other faults.
-Outcome run_quietly(World& world, std::uint64_t seed,
+Outcome run_quietly(TestWorld& world, std::uint64_t seed,
                     const std::vector<Misbehaviour>& misbehaviours, Duration limit) {
     Random random = Random{seed}.split(80);
     world.add_backbone(backbone_of(seed));
@@ -139,7 +139,7 @@ Outcome run_quietly(World& world, std::uint64_t seed,
 }
 
 Outcome honest_outcome(std::uint64_t seed) {
-    World world{seed, options_for(seed, rules_for(seed))};
+    TestWorld world{seed, options_for(seed, rules_for(seed))};
     return run_quietly(world, seed, {}, 300s);
 }
 
@@ -158,7 +158,7 @@ void require_harmless(Misbehaviour misbehaviour) {
     for (const auto seed : seeds(8)) {
         INFO("replay: " << replay_command(seed));
         const Outcome honest = honest_outcome(seed);
-        World world{seed, options_for(seed, rules_for(seed))};
+        TestWorld world{seed, options_for(seed, rules_for(seed))};
         const Watch watch{world};
         const Outcome outcome = run_quietly(world, seed, {misbehaviour}, honest.time * 5 / 4 + 15s);
         const std::string text = summary(name_of(misbehaviour), outcome, honest);
@@ -237,7 +237,7 @@ TEST_CASE("floods of such chunks displace no chunk that is ahead of its plan", "
         INFO("replay: " << replay_command(seed));
         RoundRules rules = quick_rules(kSteps, 250'000);
         rules.target_batch = Samples{480};
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         Random random = Random{seed}.split(85);
         // So fast that three liars fill what a peer keeps of all senders within a round.
@@ -260,7 +260,7 @@ TEST_CASE("floods of such chunks displace no chunk that is ahead of its plan", "
         INFO(text);
         if (std::getenv("DEDLOC_SHOW") != nullptr) WARN(text);
         CHECK(notes_with(world, "loses its part") == 0);
-        for (World::Id id = 0; id < world.size(); ++id) {
+        for (TestWorld::Id id = 0; id < world.size(); ++id) {
             CHECK((world.accusations(id) > 0) == world.is_hostile(id));
         }
     }
@@ -280,7 +280,7 @@ struct AfterSlander {
     std::size_t fewest = 0;  ///< honest trainers with samples in each of the last 10 rounds
 };
 
-AfterSlander after_slander(const World& world) {
+AfterSlander after_slander(const TestWorld& world) {
     const auto& rounds = world.checkers().history();
     AfterSlander after{.fewest = world.size()};
     for (std::size_t r = 0; r < rounds.size(); ++r) {
@@ -307,7 +307,7 @@ TEST_CASE("slander costs each liar two attempts at most", "[averaging][sim]") {
                 rules.target_batch = Samples{480};
                 rules.join_timeout = 10s;
                 rules.round_timeout = 20s;
-                World world{seed, options_for(seed, rules)};
+                TestWorld world{seed, options_for(seed, rules)};
                 const Watch watch{world};
                 Random random = Random{seed}.split(83);
                 world.add_backbone(with_slow_link(Profile::office()));
@@ -342,7 +342,7 @@ TEST_CASE("a member that never says that it is ready is not waited for", "[avera
         INFO("replay: " << replay_command(seed));
         const Outcome honest = honest_outcome(seed);
         const RoundRules rules = rules_for(seed);
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         const Outcome outcome = run_quietly(world, seed, {Misbehaviour::kNeverReady}, 300s);
         const std::string text = summary("never-ready", outcome, honest);
@@ -360,7 +360,7 @@ TEST_CASE("two honest members that do not reach each other cost the others littl
     const auto duration = [](std::uint64_t seed, int cuts, std::size_t& attempts) {
         RoundRules rules = quick_rules(kLast, 4'000);
         rules.target_batch = Samples{480};
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         Random random = Random{seed}.split(84);
         world.add_backbone(with_slow_link(Profile::office()));
@@ -394,7 +394,7 @@ TEST_CASE("what nothing stops yet does not split the history", "[averaging][sim]
         for (const auto seed : seeds(4)) {
             INFO("replay: " << replay_command(seed));
             const Outcome honest = honest_outcome(seed);
-            World world{seed, options_for(seed, rules_for(seed))};
+            TestWorld world{seed, options_for(seed, rules_for(seed))};
             const Watch watch{world};
             const Outcome outcome = run_quietly(world, seed, {misbehaviour}, 1h);
             WARN(summary(name_of(misbehaviour), outcome, honest));
@@ -413,9 +413,9 @@ TEST_CASE("a run continues while up to a third of the members break the protocol
         Random random = Random{seed}.split(79);
         RoundRules rules = rules_for(seed);
         rules.target_batch = Samples{160};
-        WorldOptions options = options_for(seed, rules);
+        TestWorldOptions options = options_for(seed, rules);
         options.flood_per_second = 50;  // a whole flood costs minutes of processor time
-        World world{seed, options};
+        TestWorld world{seed, options};
         const Watch watch{world};
         world.add_backbone(backbone_of(seed));
         const std::uint64_t honest = 2 + random.below(4);

@@ -51,11 +51,11 @@ struct Newcomer {
         if (join.is_large()) profile.checkpoint_every = 0;
         return profile;
     }
-    static WorldOptions options(std::uint64_t seed, const Join& join) {
+    static TestWorldOptions options(std::uint64_t seed, const Join& join) {
         RoundRules rules = quick_rules(100'000, join.elements);
         rules.target_batch = Samples{join.target_batch};
         rules.codec = join.codec;
-        WorldOptions options = options_for(seed, rules);
+        TestWorldOptions options = options_for(seed, rules);
         options.computes_averages = !join.is_large();
         return options;
     }
@@ -103,8 +103,8 @@ struct Newcomer {
     double seconds() const { return std::chrono::duration<double>(world.now() - began).count(); }
 
     const Join join;
-    World world;
-    World::Id id = 0;
+    TestWorld world;
+    TestWorld::Id id = 0;
     std::size_t since = 0;
     TimePoint began{};
     double round_seconds = 0;  ///< duration of a round without the newcomer

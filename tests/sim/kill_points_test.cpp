@@ -58,8 +58,8 @@ const char* name_of(Victim victim) {
     return "";
 }
 
-WorldOptions options_with(std::uint64_t seed, const RoundRules& rules, Victim victim) {
-    WorldOptions options = options_for(seed, rules);
+TestWorldOptions options_with(std::uint64_t seed, const RoundRules& rules, Victim victim) {
+    TestWorldOptions options = options_for(seed, rules);
     options.voters = voters_with(victim);
     return options;
 }
@@ -86,7 +86,7 @@ struct Swarm {
         rules.round_timeout = 10s;
         return rules;
     }
-    World::Id find(Victim victim) const {
+    TestWorld::Id find(Victim victim) const {
         switch (victim) {
             case Victim::kCoordinator:
                 return *world.coordinator();
@@ -104,9 +104,9 @@ struct Swarm {
         return 0;
     }
 
-    World world;
-    std::vector<World::Id> dialled;
-    std::optional<World::Id> outbound_only, aggregator;
+    TestWorld world;
+    std::vector<TestWorld::Id> dialled;
+    std::optional<TestWorld::Id> outbound_only, aggregator;
     const Watch watch{world};
 };
 
@@ -183,16 +183,16 @@ Duration longest_recovery(Victim victim, Exit exit) {
 }
 
 /// How many whole states each host has loaded.
-std::vector<std::uint64_t> loads(const World& world) {
+std::vector<std::uint64_t> loads(const TestWorld& world) {
     std::vector<std::uint64_t> all;
-    for (World::Id id = 0; id < world.size(); ++id) all.push_back(world.loads(id));
+    for (TestWorld::Id id = 0; id < world.size(); ++id) all.push_back(world.loads(id));
     return all;
 }
 
 /// Whether the swarm has gone on since `step` for more rounds without this host than peers keep
 /// averages of: it may not have noticed for a failure timeout that its link to the only voter is
 /// dead.
-bool may_load(const Swarm& swarm, World::Id host, StepIndex step) {
+bool may_load(const Swarm& swarm, TestWorld::Id host, StepIndex step) {
     const PeerKey& key = swarm.world.key(host);
     std::uint32_t missed = 0;
     for (const Round& round : swarm.world.checkers().history()) {
@@ -208,9 +208,9 @@ bool may_load(const Swarm& swarm, World::Id host, StepIndex step) {
 }
 
 /// Requires that the record counts a contribution of every trainer except the victim.
-void require_all_counted(const World& world, World::Id victim, StepIndex step) {
+void require_all_counted(const TestWorld& world, TestWorld::Id victim, StepIndex step) {
     const CommitRecord record = world.checkers().history().at(step.value()).record;
-    for (World::Id id = 0; id < world.size(); ++id) {
+    for (TestWorld::Id id = 0; id < world.size(); ++id) {
         if (id == victim || world.role(id) != Role::kTrainer) continue;
         REQUIRE(std::any_of(record.members.begin(), record.members.end(), [&](const auto& line) {
             return line.peer == world.key(id) && line.samples > Samples{0};
@@ -219,7 +219,7 @@ void require_all_counted(const World& world, World::Id victim, StepIndex step) {
 }
 
 /// Requires one action::Settled of each state from the first to this one.
-void require_all_settled(const World& world, StepIndex last) {
+void require_all_settled(const TestWorld& world, StepIndex last) {
     std::vector<StepIndex> settled;
     for (const auto& one : world.settled()) {
         if (one.step <= last) settled.push_back(one.step);
@@ -229,7 +229,7 @@ void require_all_settled(const World& world, StepIndex last) {
 }
 
 /// Whether every host was a member of the newest round.
-bool is_everybody_in(const World& world) {
+bool is_everybody_in(const TestWorld& world) {
     const Round* const newest = world.checkers().newest_round();
     return newest != nullptr && newest->record.members.size() == world.size();
 }
@@ -238,10 +238,10 @@ bool is_everybody_in(const World& world) {
 /// the other peers took to finish the round, or nothing if the point was not reached within two
 /// rounds.
 std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point point, Exit exit) {
-    World& world = swarm.world;
+    TestWorld& world = swarm.world;
     require_within(world, 60s, "a round with all hosts", [&] { return is_everybody_in(world); });
     // Not before: another voter than the first may have won the first election.
-    const World::Id id = swarm.find(victim);
+    const TestWorld::Id id = swarm.find(victim);
     // A round may be in progress.
     const StepIndex step = world.checkers().newest_step().next();
     world.kill(id, point, step, exit);
@@ -261,7 +261,7 @@ std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point poin
     auto loads_after = loads(world);
     // Loads are counted per life.
     if (victim == Victim::kOnlyVoter) loads_after[0] += loads_before[0];
-    for (World::Id host = 0; host < world.size(); ++host) {
+    for (TestWorld::Id host = 0; host < world.size(); ++host) {
         INFO("host " << host);
         REQUIRE(loads_after[host] <= loads_before[host] + (may_load(swarm, host, *round) ? 1 : 0));
     }

@@ -85,10 +85,10 @@ struct LargeFleet {
         profile.micro_batch_time = 1s;
         return profile;
     }
-    static WorldOptions options(std::uint64_t seed, RelayWatch& watch) {
+    static TestWorldOptions options(std::uint64_t seed, RelayWatch& watch) {
         RoundRules rules = quick_rules(5);
         rules.target_batch = Samples{kTrainers * 8 * 3};
-        WorldOptions options = options_for(seed, rules);
+        TestWorldOptions options = options_for(seed, rules);
         options.observer = &watch;
         return options;
     }
@@ -104,8 +104,8 @@ struct LargeFleet {
     }
 
     RelayWatch relays;
-    World world;
-    std::vector<World::Id> fast;
+    TestWorld world;
+    std::vector<TestWorld::Id> fast;
     std::size_t peers = 0;
     const Watch watch{world};
 
@@ -139,7 +139,7 @@ TEST_CASE("a peer whose relay fails receives messages from the coordinator", "[a
     const StepIndex next = fleet.world.checkers().newest_step();
     REQUIRE(next < StepIndex{5});
     REQUIRE_FALSE(fleet.relays.passed_on.empty());
-    const World::Id relay = fleet.relays.passed_on.begin()->first;
+    const TestWorld::Id relay = fleet.relays.passed_on.begin()->first;
     fleet.world.kill(relay, Point::kBeforePlanHandled, next, Exit::kSilent);
     const TimePoint begin = fleet.world.now();
     require_all_at(fleet.world, next.next(), 60s);
@@ -176,9 +176,9 @@ TEST_CASE("no member takes a coordinator for dead while its first plan is under 
     RoundRules rules = quick_rules(2);
     rules.target_batch = Samples{kMany * 8 * 3};
     CoordinatorNotes notes;
-    WorldOptions options = options_for(1, rules);
+    TestWorldOptions options = options_for(1, rules);
     options.observer = &notes;
-    World world{1, options};
+    TestWorld world{1, options};
     const Watch watch{world};
     // 130 plans take 8 s, and no peer is linked with a relay yet.
     world.add_backbone(Profile::with_mbit(1, 100));

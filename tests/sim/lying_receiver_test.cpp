@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "peer/hostile/misbehaviour.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 #include "tests/sim/scenario.hpp"
 
 using namespace dedloc;
@@ -57,9 +57,9 @@ Cost cost_of(std::uint64_t seed, const std::vector<Misbehaviour>& liars) {
     rules.target_batch = Samples{480};
     rules.join_timeout = 10s;
     rules.round_timeout = 20s;
-    WorldOptions options = options_for(seed, rules);
+    TestWorldOptions options = options_for(seed, rules);
     options.network.window_bytes = 64 << 10;
-    World world{seed, options};
+    TestWorld world{seed, options};
     const Watch watch{world};
     Random random = Random{seed}.split(91);
     world.add_backbone(narrow_home(random));
@@ -73,7 +73,7 @@ Cost cost_of(std::uint64_t seed, const std::vector<Misbehaviour>& liars) {
     Cost cost;
     while (!world.are_all_at(StepIndex{kRunSteps})) {
         world.run_for(1s);
-        for (World::Id id = 0; id <= kHonestPeers; ++id) {
+        for (TestWorld::Id id = 0; id <= kHonestPeers; ++id) {
             cost.most_queued = std::max(cost.most_queued, world.queued_bytes(id));
         }
         REQUIRE(world.now().time_since_epoch() < 600s);
@@ -92,7 +92,7 @@ Cost cost_of(std::uint64_t seed, const std::vector<Misbehaviour>& liars) {
             cost.liars_in += id && world.is_hostile(*id) ? 1 : 0;
         }
     }
-    for (World::Id id = 0; id <= kHonestPeers; ++id) cost.sent += world.traffic(id).bytes_sent;
+    for (TestWorld::Id id = 0; id <= kHonestPeers; ++id) cost.sent += world.traffic(id).bytes_sent;
     return cost;
 }
 

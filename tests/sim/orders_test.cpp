@@ -17,7 +17,7 @@ namespace {
 
 /// Runs until the condition holds, and returns the time that it took.
 template <class Condition>
-double seconds_until(World& world, const Condition& condition) {
+double seconds_until(TestWorld& world, const Condition& condition) {
     const TimePoint begin = world.now();
     require_within(world, 60s, "the order to take effect", condition);
     return std::chrono::duration<double>(world.now() - begin).count();
@@ -45,7 +45,7 @@ TEST_CASE("a new voter is appointed as soon as it has caught up", "[membership][
         Random random = Random{seed}.split(98);
         RoundRules rules = quick_rules(1'000);
         rules.target_batch = Samples{192};
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         world.add_backbone();
         world.add_trainers(3);
         const Watch watch{world};
@@ -72,7 +72,7 @@ TEST_CASE("a voter is dismissed in the middle of a round", "[membership][sim]") 
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(99);
         RoundRules rules = quick_rules(1'000);
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         world.add_backbone();
         world.add_trainers(2);
         const Watch watch{world};

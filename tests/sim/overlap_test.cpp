@@ -21,7 +21,7 @@ RoundRules overlapping(std::uint64_t steps, std::uint64_t elements = 160) {
 struct Counted {
     std::uint64_t all = 0, delayed = 0;
 };
-Counted counted(const World& world) {
+Counted counted(const TestWorld& world) {
     Counted counted;
     visit_contributions(world, [&](const Round& round, const PeerKey&, const Frozen& frozen) {
         for (const Part& part : frozen.parts) {
@@ -42,7 +42,7 @@ double computing_share(std::size_t homes, bool overlaps) {
     auto options = options_for(1, rules);
     options.computes_averages = false;
     options.proves_links = true;
-    World world{1, options};
+    TestWorld world{1, options};
     const Watch watch{world};
     world.add_backbone(Profile::with_mbit(100, 100));
     Profile home = Profile::home();
@@ -53,7 +53,7 @@ double computing_share(std::size_t homes, bool overlaps) {
     require_all_at(world, StepIndex{4}, 600s);
     const auto computed = [&] {
         Duration sum{};
-        for (const World::Id id : trainers) sum += world.trainer(id).computed();
+        for (const TestWorld::Id id : trainers) sum += world.trainer(id).computed();
         return sum;
     };
     const Duration before = computed();
@@ -71,7 +71,7 @@ TEST_CASE("with overlap a swarm equals one machine with gradients that are delay
         INFO("replay: " << replay_command(seed));
         RoundRules rules = overlapping(30, 30'000);
         if (seed % 2 == 0) rules.codec = Codec::kFp16;
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone();
         Profile profile = Profile::home();
@@ -93,7 +93,7 @@ TEST_CASE("with overlap a small network learns while members join, leave and cra
         INFO("replay: " << replay_command(seed));
         auto options = options_for(seed, overlapping(60, TinyNetwork::kElements));
         options.problem = ProblemKind::kTinyNetwork;
-        World world{seed, options};
+        TestWorld world{seed, options};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(4);
@@ -113,7 +113,7 @@ TEST_CASE("without voters trainers hold what they have, and with overlap nothing
           "[averaging][sim]") {
     for (const auto seed : seeds(10)) {
         INFO("replay: " << replay_command(seed));
-        World world{seed, options_for(seed, overlapping(12))};
+        TestWorld world{seed, options_for(seed, overlapping(12))};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(3);
@@ -123,7 +123,7 @@ TEST_CASE("without voters trainers hold what they have, and with overlap nothing
         world.run_for(300s);
         const auto samples = [&] {
             Duration computed{};
-            for (World::Id id = 1; id < world.size(); ++id)
+            for (TestWorld::Id id = 1; id < world.size(); ++id)
                 computed += world.trainer(id).computed();
             return computed;
         };
@@ -144,13 +144,13 @@ TEST_CASE("a peer whose micro-batches are long is in every round, or the swarm i
         const auto duration = [&](bool chooses_trainers) {
             RoundRules rules = overlapping(20, 30'000);
             rules.chooses_trainers = chooses_trainers;
-            World world{seed, options_for(seed, rules)};
+            TestWorld world{seed, options_for(seed, rules)};
             const Watch watch{world};
             world.add_backbone();
             world.add_trainers(4, Profile::with_mbit(2, 2));
             Profile slow = Profile::home();
             slow.micro_batch_time = 4s;
-            const World::Id late = world.add_trainer(slow);
+            const TestWorld::Id late = world.add_trainer(slow);
             const TimePoint began = world.now();
             require_all_at(world, StepIndex{20}, 600s);
             require_every_state_equal(world, 20);

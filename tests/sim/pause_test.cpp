@@ -14,26 +14,27 @@ namespace {
 /// Time after which a called round has ended and every peer has heard of the pause.
 constexpr Duration kToCalm = 10s;
 
-WorldOptions options(std::uint64_t seed, std::size_t voters, bool overlaps, std::uint64_t steps) {
+TestWorldOptions options(std::uint64_t seed, std::size_t voters, bool overlaps,
+                         std::uint64_t steps) {
     RoundRules rules = quick_rules(steps);
     rules.overlaps = overlaps;
-    WorldOptions made = options_for(seed, rules);
+    TestWorldOptions made = options_for(seed, rules);
     made.voters = voters;
     return made;
 }
 
 /// Time that all trainers have computed for.
-Duration computed(const World& world) {
+Duration computed(const TestWorld& world) {
     Duration sum{};
-    for (World::Id id = 0; id < world.size(); ++id) {
+    for (TestWorld::Id id = 0; id < world.size(); ++id) {
         if (world.role(id) == Role::kTrainer) sum += world.trainer(id).computed();
     }
     return sum;
 }
 
-void require_paused(World& world, bool is_paused, Duration limit = 2s) {
+void require_paused(TestWorld& world, bool is_paused, Duration limit = 2s) {
     require_within(world, limit, "every peer knows whether the run is paused", [&] {
-        for (World::Id id = 0; id < world.size(); ++id) {
+        for (TestWorld::Id id = 0; id < world.size(); ++id) {
             if (world.is_up(id) && world.is_paused(id) != is_paused) return false;
         }
         return true;
@@ -41,13 +42,13 @@ void require_paused(World& world, bool is_paused, Duration limit = 2s) {
 }
 
 /// Requires that nothing happens in this time, and that no peer leaves.
-void require_calm(World& world, Duration time) {
+void require_calm(TestWorld& world, Duration time) {
     const StepIndex step = world.checkers().newest_step();
     const Duration before = computed(world);
     world.run_for(time);
     REQUIRE(world.checkers().newest_step() == step);
     REQUIRE(computed(world) == before);
-    for (World::Id id = 0; id < world.size(); ++id) REQUIRE_FALSE(world.has_left(id));
+    for (TestWorld::Id id = 0; id < world.size(); ++id) REQUIRE_FALSE(world.has_left(id));
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ TEST_CASE("while a run is paused nothing is computed, and afterwards nothing is 
     for (const auto seed : seeds(12)) {
         INFO("replay: " << replay_command(seed));
         const bool overlaps = seed % 2 == 0;
-        World world{seed, options(seed, seed % 3 == 0 ? 3 : 1, overlaps, 30)};
+        TestWorld world{seed, options(seed, seed % 3 == 0 ? 3 : 1, overlaps, 30)};
         const Watch watch{world};
         world.add_voters();
         world.add_trainers(4);
@@ -83,14 +84,14 @@ TEST_CASE("a pause outlives crashes of backbones, and newcomers take part in it"
     for (const auto seed : seeds(12)) {
         INFO("replay: " << replay_command(seed));
         const std::size_t voters = seed % 2 == 0 ? 3 : 1;
-        World world{seed, options(seed, voters, seed % 3 == 0, 16)};
+        TestWorld world{seed, options(seed, voters, seed % 3 == 0, 16)};
         const Watch watch{world};
         world.add_voters();
         world.add_trainers(3);
         require_all_at(world, StepIndex{3}, 120s);
         world.set_paused(true);
         require_paused(world, true);
-        const auto crashed = static_cast<World::Id>(voters == 3 ? seed / 2 % 3 : 0);
+        const auto crashed = static_cast<TestWorld::Id>(voters == 3 ? seed / 2 % 3 : 0);
         world.crash(crashed, Exit::kCutOff);
         world.add_trainer();
         world.run_for(30s);
@@ -113,7 +114,7 @@ TEST_CASE("a pause outlives crashes of backbones, and newcomers take part in it"
 TEST_CASE("a pause that a crash follows at once is kept, or was never told", "[averaging][sim]") {
     for (const auto seed : seeds(8)) {
         INFO("replay: " << replay_command(seed));
-        World world{seed, options(seed, 3, false, 12)};
+        TestWorld world{seed, options(seed, 3, false, 12)};
         const Watch watch{world};
         world.add_voters();
         world.add_trainers(3);

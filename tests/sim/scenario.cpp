@@ -11,12 +11,12 @@
 #include <string_view>
 
 #include "peer/base/random.hpp"
-#include "peer/simulation/replay.hpp"
+#include "tests/simulation/replay.hpp"
 
 namespace dedloc::sim {
 namespace {
 
-const simulation::World* watched = nullptr;
+const simulation::TestWorld* watched = nullptr;
 
 void print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
@@ -77,11 +77,12 @@ std::string replay_command(std::uint64_t seed) {
            test_argument(Catch::getResultCapture().getCurrentTestName());
 }
 
-simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules) {
-    return {.rules = rules,
-            .network = {},
-            .keeps_whole_trace = std::getenv("DEDLOC_TRACE") != nullptr,
-            .replay = replay_command(seed)};
+simulation::TestWorldOptions options_for(std::uint64_t seed, const RoundRules& rules) {
+    simulation::TestWorldOptions options;
+    options.rules = rules;
+    options.keeps_whole_trace = std::getenv("DEDLOC_TRACE") != nullptr;
+    options.replay = replay_command(seed);
+    return options;
 }
 
 RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements) {
@@ -96,7 +97,7 @@ Codec drawn_codec(std::uint64_t seed) {
     return static_cast<Codec>(Random{seed}.split(78).below(kCodecNames.size()));
 }
 
-Watch::Watch(const simulation::World& world) {
+Watch::Watch(const simulation::TestWorld& world) {
     watched = &world;
     std::signal(SIGABRT, print_watched);
 }
@@ -108,7 +109,7 @@ Watch::~Watch() {
     watched = nullptr;
 }
 
-void require_within(simulation::World& world, Duration limit, const std::string& what,
+void require_within(simulation::TestWorld& world, Duration limit, const std::string& what,
                     const std::function<bool()>& is_done) {
     if (world.run_until(is_done, limit)) return;
     std::string text = what + ": not in time\n";
@@ -117,12 +118,12 @@ void require_within(simulation::World& world, Duration limit, const std::string&
     FAIL(what << ": not in time");
 }
 
-void require_all_at(simulation::World& world, StepIndex step, Duration limit) {
+void require_all_at(simulation::TestWorld& world, StepIndex step, Duration limit) {
     require_within(world, limit, "all peers at step " + std::to_string(step.value()),
                    [&] { return world.are_all_at(step); });
 }
 
-void require_clean_history(const simulation::World& world, std::uint64_t steps) {
+void require_clean_history(const simulation::TestWorld& world, std::uint64_t steps) {
     const auto rounds = world.checkers().history();
     REQUIRE(rounds.size() == steps);
     REQUIRE(world.checkers().newest_step() == StepIndex{steps});
@@ -130,7 +131,7 @@ void require_clean_history(const simulation::World& world, std::uint64_t steps) 
     for (const auto& settled : world.settled()) REQUIRE(settled.equal == settled.reported);
 }
 
-void visit_contributions(const simulation::World& world, const ContributionVisitor& visit) {
+void visit_contributions(const simulation::TestWorld& world, const ContributionVisitor& visit) {
     for (const simulation::Round& round : world.checkers().history()) {
         REQUIRE_FALSE(round.is_claimed);
         auto contribution = round.contributions.begin();
@@ -140,7 +141,7 @@ void visit_contributions(const simulation::World& world, const ContributionVisit
     }
 }
 
-void require_nothing_lost(const simulation::World& world) {
+void require_nothing_lost(const simulation::TestWorld& world) {
     std::map<PeerKey, std::uint64_t> next;
     visit_contributions(world, [&](const simulation::Round& round, const PeerKey& peer,
                                    const simulation::Frozen& frozen) {
@@ -153,7 +154,7 @@ void require_nothing_lost(const simulation::World& world) {
     });
 }
 
-void require_every_state_equal(const simulation::World& world, std::uint64_t steps) {
+void require_every_state_equal(const simulation::TestWorld& world, std::uint64_t steps) {
     const auto rounds = world.checkers().history();
     REQUIRE(rounds.size() == steps);
     const auto digests = simulation::train_alone(world.problem(), world.codec(), rounds);
@@ -164,12 +165,12 @@ void require_every_state_equal(const simulation::World& world, std::uint64_t ste
     require_equal_to_one_machine(world);
 }
 
-void require_equal_to_one_machine(const simulation::World& world) {
+void require_equal_to_one_machine(const simulation::TestWorld& world) {
     const auto digests =
         simulation::train_alone(world.problem(), world.codec(), world.checkers().history());
     REQUIRE(!digests.empty());
     std::size_t holders = 0;
-    for (simulation::World::Id id = 0; id < world.size(); ++id) {
+    for (simulation::TestWorld::Id id = 0; id < world.size(); ++id) {
         if (!world.is_up(id) || !world.has_state(id)) continue;
         if (world.step(id) != StepIndex{digests.size()}) continue;
         if (world.trainer(id).is_tainted()) continue;

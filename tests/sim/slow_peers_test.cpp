@@ -78,10 +78,10 @@ Counted played(const Fleet& fleet, const RoundRules& rules, Duration warm, Durat
     auto options = options_for(seed, rules);
     options.computes_averages = false;
     options.proves_links = true;
-    World world{seed, options};
+    TestWorld world{seed, options};
     const Watch watch{world};
     world.add_backbone(Profile::with_mbit(100, 100));
-    std::vector<World::Id> ids;
+    std::vector<TestWorld::Id> ids;
     for (const Profile& peer : fleet.peers) ids.push_back(world.add_trainer(peer));
     if (fleet.last_link != 1) world.scale_bandwidth(ids.back(), fleet.last_link);
     world.run_for(warm);
@@ -97,7 +97,7 @@ Counted played(const Fleet& fleet, const RoundRules& rules, Duration warm, Durat
             all += line.samples.value();
         }
     }
-    for (const World::Id id : ids) {
+    for (const TestWorld::Id id : ids) {
         counted.samples.push_back(samples[world.key(id)]);
         counted.turns.push_back(world.attendance(id));
     }
@@ -209,10 +209,10 @@ TEST_CASE("the last round has the samples of a peer that takes part in some roun
     RoundRules rules = rules_of_fleets();
     rules.target_batch = Samples{100};
     rules.last_step = StepIndex{last_step};
-    World world{1, options_for(1, rules)};
+    TestWorld world{1, options_for(1, rules)};
     const Watch watch{world};
     world.add_backbone(Profile::with_mbit(100, 100));
-    std::vector<World::Id> ids;
+    std::vector<TestWorld::Id> ids;
     for (const Profile& peer : two_and_a_slow_upload().peers)
         ids.push_back(world.add_trainer(peer));
     require_within(world, 300s, "the run is over", [&] {
@@ -231,7 +231,7 @@ TEST_CASE("the last round has the samples of a peer that takes part in some roun
 }
 
 TEST_CASE("a peer whose link was slow for a while is back a few rounds later", "[averaging][sim]") {
-    World world{1, options_for(1, rules_of_fleets())};
+    TestWorld world{1, options_for(1, rules_of_fleets())};
     const Watch watch{world};
     world.add_backbone(Profile::with_mbit(100, 100));
     const auto ids = world.add_trainers(9, peer_with(100, 100ms));
@@ -276,14 +276,14 @@ TEST_CASE("a peer that never joins makes the others wait once", "[averaging][sim
 TEST_CASE("the peers that were left out go on when the others leave", "[averaging][sim]") {
     const Duration micro_batch = GENERATE(Duration{2s}, Duration{100ms});
     const double mbit = micro_batch == Duration{2s} ? 100 : 5;
-    World world{1, options_for(1, rules_of_fleets())};
+    TestWorld world{1, options_for(1, rules_of_fleets())};
     const Watch watch{world};
     world.add_backbone(Profile::with_mbit(100, 100));
     const auto fast = world.add_trainers(8, peer_with(100, 100ms));
     const auto slow = world.add_trainers(2, peer_with(mbit, micro_batch));
     world.run_for(60s);
     REQUIRE(world.attendance(slow[0]) != Attendance::kEveryRound);
-    for (const World::Id id : fast) world.suspend(id);
+    for (const TestWorld::Id id : fast) world.suspend(id);
     world.run_for(5s);
     const StepIndex step = world.checkers().newest_step();
     require_within(world, 900s, "three more rounds",
@@ -298,13 +298,13 @@ TEST_CASE("with old samples all replicas equal those of one machine, and each sa
         RoundRules rules = quick_rules(40);
         rules.codec = drawn_codec(seed);
         rules.overlaps = seed % 2 == 0;
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(4);
         Profile slow = Profile::home();
         slow.micro_batch_time = std::chrono::milliseconds{2'000 + 500 * seed};
-        const World::Id last = world.add_trainer(slow);
+        const TestWorld::Id last = world.add_trainer(slow);
         require_all_at(world, StepIndex{20}, 300s);
         if (seed % 4 == 1) {
             world.crash(last);

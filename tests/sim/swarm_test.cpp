@@ -30,9 +30,9 @@ struct Fleet {
         return rules;
     }
     void finish(Duration limit) { require_all_at(world, StepIndex{steps}, limit); }
-    World world;
+    TestWorld world;
     const std::uint64_t steps;
-    std::vector<World::Id> trainers;
+    std::vector<TestWorld::Id> trainers;
     const Watch watch{world};
 };
 
@@ -61,7 +61,7 @@ Profile slow_link(double mbit) {
     return profile;
 }
 
-bool was_cancelled(const World& world) {
+bool was_cancelled(const TestWorld& world) {
     return std::ranges::any_of(world.trace().notes(), [](const std::string& note) {
         return note.find(" is off: ") != std::string::npos;
     });
@@ -92,7 +92,7 @@ TEST_CASE("three trainers and a backbone finish a run with equal states", "[aver
         fleet.world.run_for(2s);
         require_clean_history(fleet.world, 10);
         require_equal_to_one_machine(fleet.world);
-        for (World::Id id = 0; id < 4; ++id) REQUIRE(fleet.world.is_finished(id));
+        for (TestWorld::Id id = 0; id < 4; ++id) REQUIRE(fleet.world.is_finished(id));
     }
 }
 
@@ -155,16 +155,16 @@ TEST_CASE("a cancelled round is called again with the same contributions", "[ave
         RoundRules rules = quick_rules(8, 30'000);
         rules.round_timeout = 1s;
         rules.overlaps = seed % 2 == 0;
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone();
         Profile profile = Profile::home();
         profile.measures_bandwidth = false;  // plans go on promising a short round
         const auto trainers = world.add_trainers(4, profile);
         require_all_at(world, StepIndex{2}, 60s);
-        for (const World::Id id : trainers) world.scale_bandwidth(id, 0.005);
+        for (const TestWorld::Id id : trainers) world.scale_bandwidth(id, 0.005);
         require_within(world, 60s, "a cancelled round", [&] { return was_cancelled(world); });
-        for (const World::Id id : trainers) world.scale_bandwidth(id, 1);
+        for (const TestWorld::Id id : trainers) world.scale_bandwidth(id, 1);
         require_all_at(world, StepIndex{8}, 60s);
         require_every_state_equal(world, 8);
         require_nothing_lost(world);
@@ -207,7 +207,7 @@ TEST_CASE("a peer that fetches an average slower than others compute a batch joi
         // So a peer that missed the last round would always be a step behind.
         RoundRules rules = quick_rules(80, 262'144);
         rules.target_batch = Samples{64};
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone(slow_link(8));
         world.add_trainers(4, slow_link(8));
@@ -280,7 +280,7 @@ TEST_CASE("corrupted frames only close their link", "[wire][sim]") {
 TEST_CASE("clocks that run fast or slow or jump forward change nothing", "[averaging][sim]") {
     for (const auto seed : seeds(20)) {
         INFO("replay: " << replay_command(seed));
-        World world{seed, options_for(seed, quick_rules(10))};
+        TestWorld world{seed, options_for(seed, quick_rules(10))};
         const Watch watch{world};
         Profile profile;
         world.add_backbone(profile);
@@ -299,7 +299,7 @@ TEST_CASE("an aggregator that holds no state averages for trainers that cannot b
           "[averaging][sim]") {
     for (const auto seed : seeds(10)) {
         INFO("replay: " << replay_command(seed));
-        World world{seed, options_for(seed, quick_rules(10, 12'000))};
+        TestWorld world{seed, options_for(seed, quick_rules(10, 12'000))};
         const Watch watch{world};
         const auto backbone = world.add_backbone(Profile::home());
         world.add_trainers(3, Profile::home().outbound_only());
@@ -318,7 +318,8 @@ TEST_CASE("an aggregator that holds no state averages for trainers that cannot b
 }
 
 /// What a peer has averaged in the round of this step, in elements; nothing if it is not decided.
-std::optional<std::uint64_t> reduced_in_round(const World& world, World::Id id, StepIndex step) {
+std::optional<std::uint64_t> reduced_in_round(const TestWorld& world, TestWorld::Id id,
+                                              StepIndex step) {
     const auto history = world.checkers().history();
     if (step.value() >= history.size()) return std::nullopt;
     const CommitLine* const line = line_of(history[step.value()].record, world.key(id));
@@ -329,7 +330,7 @@ TEST_CASE("a peer that cannot be dialled any more stays, and reduces again when 
           "[averaging][sim]") {
     for (const auto seed : seeds(10)) {
         INFO("replay: " << replay_command(seed));
-        World world{seed, options_for(seed, quick_rules(15, 12'000))};
+        TestWorld world{seed, options_for(seed, quick_rules(15, 12'000))};
         const Watch watch{world};
         Profile slow = Profile::home();
         slow.connection.upload_bytes_per_second /= 8;
@@ -363,9 +364,9 @@ TEST_CASE("in a long round of slow links no peer is reported as stalled", "[aver
         RoundRules rules = quick_rules(4, 262'144);
         rules.target_batch = Samples{512};
         StallWatch stalls;
-        WorldOptions options = options_for(seed, rules);
+        TestWorldOptions options = options_for(seed, rules);
         options.observer = &stalls;
-        World world{seed, options};
+        TestWorld world{seed, options};
         const Watch watch{world};
         world.add_backbone(slow_link(0.6));
         world.add_trainers(4, slow_link(2.4));
@@ -383,12 +384,12 @@ TEST_CASE("many new peers pass on the state of a backbone with a slow uplink", "
         // Sending its 3 MB to all sixteen peers itself would take it 400 s.
         RoundRules rules = quick_rules(1, 262'144);
         rules.target_batch = Samples{512};
-        World world{seed, options_for(seed, rules)};
+        TestWorld world{seed, options_for(seed, rules)};
         const Watch watch{world};
         const auto backbone = world.add_backbone(Profile::with_mbit(1, 100));
         world.add_trainers(16, Profile::home());
         require_within(world, 90s, "all peers hold the state", [&] {
-            for (World::Id id = 0; id < world.size(); ++id) {
+            for (TestWorld::Id id = 0; id < world.size(); ++id) {
                 if (!world.has_state(id)) return false;
             }
             return true;
@@ -401,7 +402,7 @@ TEST_CASE("a voter that dies between a decision and its update fetches that roun
           "[state][sim]") {
     for (const auto seed : seeds(6)) {
         INFO("replay: " << replay_command(seed));
-        World world{seed, options_for(seed, quick_rules(6))};
+        TestWorld world{seed, options_for(seed, quick_rules(6))};
         const Watch watch{world};
         Profile profile = Profile::office();
         profile.apply_time = 500ms;

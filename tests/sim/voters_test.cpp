@@ -25,11 +25,12 @@ struct Swarm {
         trainers = world.add_trainers(trainer_count);
     }
     /// Proven links save time, as most messages on them need no signature.
-    static WorldOptions options(std::uint64_t seed, std::size_t voter_count, std::uint64_t steps,
-                                std::uint64_t target, std::optional<bool> proves_links = {}) {
+    static TestWorldOptions options(std::uint64_t seed, std::size_t voter_count,
+                                    std::uint64_t steps, std::uint64_t target,
+                                    std::optional<bool> proves_links = {}) {
         RoundRules rules = quick_rules(steps);
         rules.target_batch = Samples{target};
-        WorldOptions made = options_for(seed, rules);
+        TestWorldOptions made = options_for(seed, rules);
         made.voters = voter_count;
         made.proves_links = proves_links;
         return made;
@@ -42,8 +43,8 @@ struct Swarm {
                        [&] { return steps() >= before + more; });
     }
 
-    World world;
-    std::vector<World::Id> voters, trainers;
+    TestWorld world;
+    std::vector<TestWorld::Id> voters, trainers;
     const Watch watch{world};
 };
 
@@ -75,7 +76,7 @@ Duration drawn(Random& random, std::uint64_t milliseconds) {
 }
 
 /// Returns random voters, as many as possible without a majority.
-std::vector<World::Id> minority_of(std::vector<World::Id> voters, Random& random) {
+std::vector<TestWorld::Id> minority_of(std::vector<TestWorld::Id> voters, Random& random) {
     const std::size_t size = (voters.size() - 1) / 2;
     for (std::size_t i = voters.size(); i > 1; --i) {
         std::swap(voters[i - 1], voters[random.below(i)]);
@@ -94,7 +95,7 @@ TEST_CASE("one or three or five voters finish a run", "[membership][sim]") {
         swarm.world.run_for(2s);
         require_clean_history(swarm.world, 10);
         require_equal_to_one_machine(swarm.world);
-        for (World::Id id = 0; id < swarm.world.size(); ++id) {
+        for (TestWorld::Id id = 0; id < swarm.world.size(); ++id) {
             REQUIRE(swarm.world.is_finished(id));
         }
     }
@@ -108,9 +109,9 @@ TEST_CASE("killing a minority of the voters stops no round", "[membership][sim]"
         swarm.world.run_for(2s + drawn(random, 6'000));
         const auto dead = minority_of(swarm.voters, random);
         const Exit exit = random.below(2) == 0 ? Exit::kFlushed : Exit::kSilent;
-        for (const World::Id id : dead) swarm.world.crash(id, exit);
+        for (const TestWorld::Id id : dead) swarm.world.crash(id, exit);
         swarm.require_steps(6, 60s);
-        for (const World::Id id : dead) swarm.world.restart(id, Memory::kStale);
+        for (const TestWorld::Id id : dead) swarm.world.restart(id, Memory::kStale);
         require_all_at(swarm.world, StepIndex{40}, 240s);
         REQUIRE(swarm.world.checkers().generation() == 1);
         require_clean_history(swarm.world, 40);
@@ -128,11 +129,11 @@ TEST_CASE("a minority of the voters dies at every point of a round", "[membershi
         Swarm swarm{seed, count, 3, 30};
         swarm.require_steps(2, 60s);
         const auto dead = minority_of(swarm.voters, random);
-        for (const World::Id id : dead) {
+        for (const TestWorld::Id id : dead) {
             swarm.world.kill(id, point, StepIndex{swarm.steps()}, Exit::kSilent);
         }
         swarm.require_steps(4, 90s);
-        for (const World::Id id : dead) {
+        for (const TestWorld::Id id : dead) {
             swarm.world.spare(id);
             if (!swarm.world.is_alive(id)) swarm.world.restart(id);
         }
@@ -152,17 +153,17 @@ TEST_CASE("all voters crash at any point of a round and the run continues when t
         INFO(count << " voters, point: " << name_of(point));
         Swarm swarm{seed, count, 3, 14};
         swarm.require_steps(2, 60s);
-        const World::Id first = *swarm.world.coordinator();
+        const TestWorld::Id first = *swarm.world.coordinator();
         swarm.world.kill(first, point, StepIndex{swarm.steps()});
         swarm.world.run_for(4s);
-        for (const World::Id id : swarm.voters) {
+        for (const TestWorld::Id id : swarm.voters) {
             swarm.world.spare(id);
             swarm.world.crash(id, Exit::kCutOff);
         }
         const std::size_t before = swarm.steps();
         swarm.world.run_for(drawn(random, 60'000));
         REQUIRE(swarm.steps() == before);  // nothing is decided without a voter
-        for (const World::Id id : swarm.voters) {
+        for (const TestWorld::Id id : swarm.voters) {
             const auto wait = drawn(random, 3'000);
             swarm.world.after(wait, [&swarm, id] { swarm.world.restart(id); });
         }
@@ -184,7 +185,7 @@ TEST_CASE("after minutes without the backbone no step is lost and the first comm
         swarm.world.run_for(10min);
         // They have stopped at about one target batch instead of computing for ten minutes.
         std::size_t computing = 0;
-        for (const World::Id id : swarm.trainers) {
+        for (const TestWorld::Id id : swarm.trainers) {
             computing += swarm.world.trainer(id).is_computing() ? 1 : 0;
         }
         REQUIRE(computing == 0);
@@ -258,15 +259,15 @@ TEST_CASE("three and five voters start at any time", "[membership][sim]") {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(94);
         const std::size_t count = 3 + 2 * random.below(2);
-        World world{seed, Swarm::options(seed, count, 3, 96)};
+        TestWorld world{seed, Swarm::options(seed, count, 3, 96)};
         const Watch watch{world};
         for (std::size_t i = 0; i < count; ++i) world.add(Role::kBackbone, {});
         for (int i = 0; i < 2; ++i) world.add(Role::kTrainer, {});
-        for (World::Id id = 0; id < world.size(); ++id) {
+        for (TestWorld::Id id = 0; id < world.size(); ++id) {
             world.after(drawn(random, 8'000), [&world, id] { world.start(id); });
         }
         for (std::uint64_t cuts = random.below(6); cuts > 0; --cuts) {
-            const auto id = static_cast<World::Id>(random.below(world.size()));
+            const auto id = static_cast<TestWorld::Id>(random.below(world.size()));
             const std::uint64_t which = random.next();
             world.after(drawn(random, 12'000), [&world, id, which] { world.cut(id, which); });
         }
@@ -282,13 +283,13 @@ TEST_CASE("a partition among voters that heals leaves one history", "[membership
         Random random = Random{seed}.split(95);
         Swarm swarm{seed, 3 + 2 * (seed % 2), 3, 15};
         swarm.world.run_for(drawn(random, 8'000));
-        std::vector<World::Id> side;
-        for (World::Id id = 0; id < swarm.world.size(); ++id) {
+        std::vector<TestWorld::Id> side;
+        for (TestWorld::Id id = 0; id < swarm.world.size(); ++id) {
             if (random.below(2) == 0) side.push_back(id);
         }
         if (seed % 3 == 0) {
             // Block one direction only.
-            for (const World::Id id : side) {
+            for (const TestWorld::Id id : side) {
                 if (id != (id + 1) % 3) swarm.world.block(id, (id + 1) % 3, true);
             }
         } else {
@@ -316,7 +317,7 @@ TEST_CASE("voters are appointed and dismissed while a run goes on", "[membership
                        [&] { return swarm.world.checkers().generation() == 1; });
         swarm.require_steps(3, 30s);
         // Now any voter may crash, including the first one.
-        const World::Id gone = std::array{World::Id{0}, second, third}[random.below(3)];
+        const TestWorld::Id gone = std::array{TestWorld::Id{0}, second, third}[random.below(3)];
         swarm.world.crash(gone, Exit::kSilent);
         swarm.require_steps(3, 60s);
         swarm.world.restart(gone);
@@ -361,9 +362,9 @@ TEST_CASE("a slow disk of the only voter delays a round by its writes", "[member
     double without = 0;
     for (const double latency : {0.0, kLatency}) {
         Writes writes;
-        WorldOptions options = Swarm::options(1, 1, kSteps, 192);
+        TestWorldOptions options = Swarm::options(1, 1, kSteps, 192);
         options.observer = &writes;
-        World world{1, options};
+        TestWorld world{1, options};
         const Watch watch{world};
         Profile profile;
         profile.disk_latency = Duration{static_cast<std::int64_t>(latency * 1e9)};
@@ -392,7 +393,7 @@ TEST_CASE("a voter that dies while it writes has neither voted nor forgotten a v
     for (const auto seed : seeds(60)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(95);
-        World world{seed, Swarm::options(seed, 3, 12, 192)};
+        TestWorld world{seed, Swarm::options(seed, 3, 12, 192)};
         const Watch watch{world};
         Profile profile;
         // So slow that most of a round is spent on writes.
@@ -401,7 +402,7 @@ TEST_CASE("a voter that dies while it writes has neither voted nor forgotten a v
         (void)world.add_trainers(3);
         for (int k = 0; k < 6; ++k) {
             world.run_for(drawn(random, 4'000));
-            const World::Id victim = voters[random.below(voters.size())];
+            const TestWorld::Id victim = voters[random.below(voters.size())];
             if (random.below(3) == 0) {
                 world.hang(victim);
                 world.run_for(drawn(random, 2'000));

@@ -1,5 +1,5 @@
 // Nine real processes on loopback for each misbehaviour: a DHT seed, a backbone, seven honest
-// trainers, and one that misbehaves (`join --misbehave`). The run goes on and all members have the
+// trainers, and one that misbehaves (`hostile_peer`). The run goes on and all members have the
 // same states. Prints how long it takes to the last step that is awaited, beside the time without a
 // liar.
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "peer/hostile/misbehaviour.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 #include "tests/swarm/process_swarm.hpp"
 
 using namespace dedloc;
@@ -50,6 +50,7 @@ struct Outcome {
 /// Runs until all honest members have reached the last step. An empty name: without a liar.
 Outcome run_beside(const std::string& misbehaviour) {
     ProcessSwarm swarm({.program = DEDLOC_PEER_PROGRAM,
+                        .hostile_program = DEDLOC_HOSTILE_PEER_PROGRAM,
                         .steps = 100'000,
                         .target_batch = kTargetBatch,
                         .has_tickets = true});

@@ -79,8 +79,10 @@ void ProcessSwarm::start_seed() {
 }
 
 void ProcessSwarm::start(const std::string& name, const std::vector<std::string>& words) {
-    std::vector<std::string> all{options_.program, "join",  run_file(),    "--seed",
-                                 seed_address_,    "--key", key_file(name)};
+    const bool misbehaves = std::ranges::find(words, "--misbehave") != words.end();
+    const std::string& program = misbehaves ? options_.hostile_program : options_.program;
+    std::vector<std::string> all{program,       "join",  run_file(),    "--seed",
+                                 seed_address_, "--key", key_file(name)};
     if (options_.has_tickets) {
         make_ticket(name);
         all.insert(all.end(), {"--ticket", ticket_file(name)});

@@ -22,7 +22,8 @@ namespace dedloc::test {
 
 /// Parameters of the swarm and of its run.
 struct ProcessSwarmOptions {
-    std::string program;  ///< path of dedloc-peer
+    std::string program;            ///< path of dedloc-peer
+    std::string hostile_program{};  ///< path of hostile_peer, for members that misbehave
     std::uint64_t bytes = 1'000'000;
     std::uint64_t steps = 100;
     std::uint64_t target_batch = 60;
@@ -53,7 +54,8 @@ class ProcessSwarm final {
     /// Starts or restarts the DHT's seed, at the same address, and waits until it answers.
     void start_seed();
     void kill_seed() { seed_.reset(); }
-    /// Starts a member, with the same key each time; `words` are added to its arguments.
+    /// Starts a member, with the same key each time; `words` are added to its arguments. With
+    /// --misbehave it is a hostile_peer.
     void start(const std::string& name, const std::vector<std::string>& words);
     /// Starts a killed member with the same arguments; a backbone listens on the same port.
     void restart(const std::string& name);

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
-#include "peer/hostile/misbehaviour.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 #include "tests/swarm/process_swarm.hpp"
 
 using namespace dedloc;
@@ -73,6 +73,7 @@ class Story {
         : trial_(trial),
           random_(seed),
           swarm_({.program = DEDLOC_PEER_PROGRAM,
+                  .hostile_program = DEDLOC_HOSTILE_PEER_PROGRAM,
                   .bytes = 1'000'000,
                   .steps = trial.steps,
                   .target_batch = trial.target_batch,

@@ -1,11 +1,11 @@
 // SharedAdversary holds its lock only while the adversary decides. Its actions are executed without
 // the lock, because the transport may post an event at once, which comes back through receive().
-#include "peer/tool/hostile_transport.hpp"
+#include "tests/swarm/hostile_transport.hpp"
 
 #include <chrono>
 #include <variant>
 
-namespace dedloc::tool {
+namespace dedloc::test {
 namespace {
 
 TimePoint now() {
@@ -34,9 +34,9 @@ Actions SharedAdversary::take_waiting() {
     return std::exchange(waiting_, {});
 }
 
-EventSink through(SharedAdversary& adversary, EventSink sink) {
-    return [&adversary, sink = std::move(sink)](Event event) {
-        for (Event& for_peer : adversary.receive(event)) sink(std::move(for_peer));
+EventSink HostileInterposer::sink(EventSink sink) {
+    return [this, sink = std::move(sink)](Event event) {
+        for (Event& for_peer : adversary_.receive(event)) sink(std::move(for_peer));
     };
 }
 
@@ -62,4 +62,4 @@ void HostileTransport::perform(Actions actions) {
     }
 }
 
-}  // namespace dedloc::tool
+}  // namespace dedloc::test

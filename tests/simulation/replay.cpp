@@ -1,7 +1,7 @@
 // Replaces the sum in each frozen contribution by a freshly computed one and passes the result to
 // the checkers' average_of(), which encodes, adds and divides as peers do. The order of samples and
 // members is the swarm's, so all sums have the same bits.
-#include "peer/simulation/replay.hpp"
+#include "tests/simulation/replay.hpp"
 
 #include <cstdint>
 #include <deque>

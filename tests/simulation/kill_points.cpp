@@ -3,7 +3,7 @@
 // present round and compares the count with the number that the newest plan makes this peer send or
 // receive. Plans are read from received and sent frames alike, as a coordinator receives none, so
 // the expected number is known before the first chunk. kRules and Point must have the same order.
-#include "peer/simulation/kill_points.hpp"
+#include "tests/simulation/kill_points.hpp"
 
 #include <algorithm>
 #include <utility>

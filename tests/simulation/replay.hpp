@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "peer/base/digest.hpp"
-#include "peer/simulation/checkers.hpp"
 #include "peer/simulation/problem.hpp"
+#include "tests/simulation/checkers.hpp"
 
 namespace dedloc::simulation {
 

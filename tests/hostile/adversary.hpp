@@ -24,9 +24,9 @@
 #include "peer/base/digest.hpp"
 #include "peer/base/random.hpp"
 #include "peer/events.hpp"
-#include "peer/hostile/forgery.hpp"
-#include "peer/hostile/misbehaviour.hpp"
 #include "peer/wire/message.hpp"
+#include "tests/hostile/forgery.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 
 namespace dedloc::hostile {
 

@@ -3,7 +3,7 @@
 // and in reaction to received messages (react()). All of them go out through add(), which keeps
 // sequence numbers consistent. `Link::frames` records the fate of each frame in order, so that the
 // peer receives exactly one event::FrameWritten for each frame of its own.
-#include "peer/hostile/adversary.hpp"
+#include "tests/hostile/adversary.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -6,7 +6,7 @@
 // (is_void). Lookups therefore walk from the asking peer's generation back to older ones and skip
 // what is void. Sums are kept for eight steps only, to bound memory; a record that needs an older
 // sum is a violation.
-#include "peer/simulation/checkers.hpp"
+#include "tests/simulation/checkers.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 // happens while a state is damaged, so the repair is tested alone. The order and number of random
 // draws is part of a seed's meaning: a new fault must draw from apart_, or it changes every
 // recorded seed.
-#include "peer/simulation/faults.hpp"
+#include "tests/simulation/faults.hpp"
 
 #include <algorithm>
 #include <array>
@@ -87,7 +87,7 @@ Duration Faults::Chain::up_to(Duration most) {
         static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most.count()) + 1))};
 }
 
-Faults::Faults(World& world, const FaultMix& mix, Random random)
+Faults::Faults(TestWorld& world, const FaultMix& mix, Random random)
     : world_(world), mix_(mix), usual_{random}, apart_{random.split(kApart)} {
     Chain& usual = usual_;
     usual.add(mix.crashes, [this] { crash(somebody()); });
@@ -142,7 +142,7 @@ void Faults::next(Chain& chain) {
 }
 
 bool Faults::is_anybody_damaged() const {
-    for (World::Id id = 0; id < world_.size(); ++id) {
+    for (TestWorld::Id id = 0; id < world_.size(); ++id) {
         if (world_.is_damaged(id)) return true;
     }
     return false;
@@ -153,25 +153,25 @@ void Faults::calm_down() {
     world_.set_directory({});
     world_.heal();
     if (mix_.rate_changes <= 0) return;
-    for (World::Id id = 0; id < world_.size(); ++id) world_.scale_bandwidth(id, 1);
+    for (TestWorld::Id id = 0; id < world_.size(); ++id) world_.scale_bandwidth(id, 1);
 }
 
-World::Id Faults::anybody() {
-    return static_cast<World::Id>(usual_.random.below(world_.size()));
+TestWorld::Id Faults::anybody() {
+    return static_cast<TestWorld::Id>(usual_.random.below(world_.size()));
 }
 
-World::Id Faults::somebody() {
+TestWorld::Id Faults::somebody() {
     if (world_.size() == 1) return 0;
-    return static_cast<World::Id>(1 + usual_.random.below(world_.size() - 1));
+    return static_cast<TestWorld::Id>(1 + usual_.random.below(world_.size() - 1));
 }
 
-void Faults::crash(World::Id id) {
+void Faults::crash(TestWorld::Id id) {
     world_.crash(id,
                  std::array{Exit::kFlushed, Exit::kCutOff, Exit::kSilent}[usual_.random.below(3)]);
     world_.after(usual_.up_to(mix_.longest_absence), [this, id] { bring_back(id, usual_); });
 }
 
-void Faults::bring_back(World::Id id, Chain& chain) {
+void Faults::bring_back(TestWorld::Id id, Chain& chain) {
     if (world_.is_alive(id)) return;
     const bool keeps_all = world_.role(id) == Role::kBackbone;
     const Memory memory = std::array{Memory::kDisk, Memory::kStale,
@@ -180,7 +180,7 @@ void Faults::bring_back(World::Id id, Chain& chain) {
 }
 
 void Faults::kill_at_point() {
-    const World::Id id = anybody();
+    const TestWorld::Id id = anybody();
     if (!world_.is_alive(id)) return;
     const Point point = all_points()[usual_.random.below(kPointCount)];
     world_.kill(id, point, world_.step(id));
@@ -192,20 +192,20 @@ void Faults::kill_at_point() {
 }
 
 void Faults::hang() {
-    const World::Id id = anybody();
+    const TestWorld::Id id = anybody();
     world_.hang(id);
     world_.after(usual_.up_to(mix_.longest_hang), [this, id] { world_.wake(id); });
 }
 
 void Faults::suspend() {
-    const World::Id id = somebody();
+    const TestWorld::Id id = somebody();
     world_.suspend(id);
     world_.after(usual_.up_to(mix_.longest_absence), [this, id] { world_.resume(id); });
 }
 
 void Faults::part() {
-    std::vector<World::Id> side;
-    for (World::Id id = 0; id < world_.size(); ++id) {
+    std::vector<TestWorld::Id> side;
+    for (TestWorld::Id id = 0; id < world_.size(); ++id) {
         if (usual_.random.below(2) == 0) side.push_back(id);
     }
     world_.partition(side);
@@ -213,8 +213,8 @@ void Faults::part() {
 }
 
 void Faults::cut_one_way() {
-    const World::Id from = apart_.any_of(world_.size());
-    const World::Id to = apart_.any_of(world_.size());
+    const TestWorld::Id from = apart_.any_of(world_.size());
+    const TestWorld::Id to = apart_.any_of(world_.size());
     if (from == to) return;
     world_.block(from, to, true);
     world_.after(apart_.up_to(mix_.longest_absence),
@@ -223,12 +223,12 @@ void Faults::cut_one_way() {
 
 void Faults::change_rate() {
     constexpr std::array kFactors{0.02, 0.1, 0.5, 1.0, 2.0};
-    const World::Id id = apart_.any_of(world_.size());
+    const TestWorld::Id id = apart_.any_of(world_.size());
     world_.scale_bandwidth(id, kFactors[apart_.random.below(kFactors.size())]);
 }
 
 void Faults::pause_long() {
-    const World::Id id = apart_.any_of(world_.size());
+    const TestWorld::Id id = apart_.any_of(world_.size());
     const std::uint64_t kind = apart_.random.below(3);
     const Duration length = apart_.up_to(mix_.longest_pause);
     if (is_pausing_ || !world_.is_up(id)) return;

@@ -1,6 +1,6 @@
-// Places an adversary between reactor and transport, for tests of swarms: `join --misbehave`.
+// An adversary between a member's peer and its transport: `hostile_peer join --misbehave`.
 //
-//     transport ── events ──► through(adversary, sink) ──► queue ──► reactor
+//     transport ── events ──► HostileInterposer::sink ──► queue ──► reactor
 //     trainer   ── events ──►
 //     transport ◄── frames ── HostileTransport ◄────────────────────── reactor
 //
@@ -10,14 +10,16 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "peer/hostile/adversary.hpp"
 #include "peer/net/transport.hpp"
+#include "peer/tool/interposer.hpp"
 #include "peer/trainer.hpp"
+#include "tests/hostile/adversary.hpp"
 
-namespace dedloc::tool {
+namespace dedloc::test {
 
 /// An adversary with a lock. Thread: any.
 class SharedAdversary final {
@@ -39,9 +41,6 @@ class SharedAdversary final {
     Actions waiting_;
 };
 
-/// A sink whose events pass through the adversary. `adversary` must outlive it.
-EventSink through(SharedAdversary& adversary, EventSink sink);
-
 /// A transport whose frames pass through the adversary.
 class HostileTransport final : public net::Transport {
   public:
@@ -62,4 +61,21 @@ class HostileTransport final : public net::Transport {
     SharedAdversary& adversary_;
 };
 
-}  // namespace dedloc::tool
+/// An adversary for a whole stay.
+class HostileInterposer final : public tool::Interposer {
+  public:
+    /// `key` is the peer's key.
+    HostileInterposer(const hostile::AdversarySettings& settings, const KeyPair& key)
+        : adversary_(settings, key) {}
+
+    EventSink sink(EventSink sink) override;
+    net::Transport& transport(net::Transport& transport) override {
+        return transport_.emplace(transport, adversary_);
+    }
+
+  private:
+    SharedAdversary adversary_;
+    std::optional<HostileTransport> transport_;
+};
+
+}  // namespace dedloc::test

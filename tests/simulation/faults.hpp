@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
-#include "peer/simulation/world.hpp"
+#include "tests/simulation/test_world.hpp"
 
 namespace dedloc::simulation {
 
@@ -56,7 +56,7 @@ struct FaultMix {
 class Faults {
   public:
     /// `world` must outlive this object, which must outlive the run.
-    Faults(World& world, const FaultMix& mix, Random random);
+    Faults(TestWorld& world, const FaultMix& mix, Random random);
     /// Schedules faults for `duration` from now on.
     void run(Duration duration);
 
@@ -76,16 +76,18 @@ class Faults {
 
         void add(double kind_rate, std::function<void()> happen);
         Duration up_to(Duration most);
-        World::Id any_of(std::size_t hosts) { return static_cast<World::Id>(random.below(hosts)); }
+        TestWorld::Id any_of(std::size_t hosts) {
+            return static_cast<TestWorld::Id>(random.below(hosts));
+        }
     };
 
     void next(Chain& chain);
     bool is_anybody_damaged() const;
     void calm_down();
-    World::Id anybody();   ///< a random host
-    World::Id somebody();  ///< a random host except host 0, unless host 0 is the only one
-    void crash(World::Id id);
-    void bring_back(World::Id id, Chain& chain);
+    TestWorld::Id anybody();   ///< a random host
+    TestWorld::Id somebody();  ///< a random host except host 0, unless host 0 is the only one
+    void crash(TestWorld::Id id);
+    void bring_back(TestWorld::Id id, Chain& chain);
     void kill_at_point();
     void hang();
     void suspend();
@@ -94,7 +96,7 @@ class Faults {
     void change_rate();
     void pause_long();
 
-    World& world_;
+    TestWorld& world_;
     const FaultMix mix_;
     Chain usual_;
     Chain apart_;  ///< the faults with a separate random stream

@@ -1,6 +1,6 @@
 // Reads kMisbehaviourNames, whose order is that of the enumeration; a new value needs only its name
 // there.
-#include "peer/hostile/misbehaviour.hpp"
+#include "tests/hostile/misbehaviour.hpp"
 
 namespace dedloc::hostile {
 

@@ -1,7 +1,7 @@
 // Forged bodies keep every limit of the wire format, forged records chain to the peer's real head,
 // and all signatures are valid ones of the adversary's key. What is wrong is that this key has no
 // vote, or that a digest matches no data.
-#include "peer/hostile/forgery.hpp"
+#include "tests/hostile/forgery.hpp"
 
 #include <bit>
 #include <limits>

@@ -6,9 +6,9 @@
 #include <utility>
 #include <variant>
 
-#include "peer/hostile/adversary.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
+#include "tests/hostile/adversary.hpp"
 
 namespace dedloc::hostile {
 namespace {

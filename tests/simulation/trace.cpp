@@ -2,7 +2,7 @@
 // frame keeps the frame and is decoded only when last_lines() is called, which keeps tracing cheap.
 // The name tables follow the order of Event, Action and wire::Body; static_asserts check their
 // size.
-#include "peer/simulation/trace.hpp"
+#include "tests/simulation/trace.hpp"
 
 #include <fmt/format.h>
 
