@@ -1,4 +1,4 @@
-# cmake --install BUILD --prefix DIR: programs into DIR/bin, licence and overview into
+# cmake --install BUILD --prefix DIR: programs into DIR/bin, licences and overview into
 # DIR/share/doc/dedloc. Benches, test programs, libraries and headers are not installed.
 include(GNUInstallDirs)
 foreach(program dedloc dedloc-backbone dedloc-credit dedloc-evaluate dedloc-gateway dedloc-peer
@@ -22,3 +22,8 @@ foreach(program dedloc_aggregate dedloc_launcher dedloc_train dedloc_cuda)
     endif()
 endforeach()
 install(FILES LICENSE COPYING README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# All other libraries are packages of the system, which has their licences.
+if(TARGET dedloc-backbone)
+    install(FILES ${DEDLOC_NNG_ROOT}/LICENSE.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        RENAME LICENSE.nng)
+endif()

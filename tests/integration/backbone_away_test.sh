@@ -6,6 +6,7 @@
 # Usage: backbone_away_test.sh PROGRAMS [SECONDS...]
 #   SECONDS: lengths of the absences after each kill (1 10). A volunteer joins during the longest.
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
@@ -28,7 +29,7 @@ bible_text >"$folder/text"
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" \
     --no-gzip >/dev/null
 "$dedloc" run create --project "$project" --name away --corpus "$folder/corpus" --model tiny \
-    --overlap --steps "$steps" >/dev/null
+    --overlap --steps "$steps" --evaluate-every 0 >/dev/null
 grep -q '"overlap":true' "$project/runs/away/run.json" || fail_test "no overlap in run.json"
 url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null

@@ -4,6 +4,7 @@
 # with its source; a second client whose job uploads none is valid all the same.
 # Usage: checkpoint_upload_test.sh PROGRAMS [STEPS]
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
@@ -30,7 +31,7 @@ bible_text >"$folder/text"
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
 "$dedloc" run create --project "$project" --name up --corpus "$folder/corpus" --model tiny \
-    --steps $steps >/dev/null
+    --steps $steps --evaluate-every 0 >/dev/null
 url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null
 at_end "'$dedloc' project stop '$project' >/dev/null"

@@ -13,9 +13,10 @@ chmod 711 "$folder" # other accounts may start the programs
 cd "$folder/root"
 
 echo "licence"
-for file in LICENSE COPYING README.md; do
+for file in LICENSE COPYING README.md LICENSE.nng; do
     [[ -s share/doc/dedloc/$file ]] || fail_test "share/doc/dedloc/$file is missing"
 done
+grep -q '^The MIT License' share/doc/dedloc/LICENSE.nng || fail_test "LICENSE.nng has no notice"
 
 echo "programs"
 expected="dedloc dedloc-backbone dedloc-credit dedloc-evaluate dedloc-gateway dedloc-peer"

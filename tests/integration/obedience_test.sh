@@ -6,6 +6,7 @@
 # addresses.
 # Usage: obedience_test.sh PROGRAMS
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
@@ -23,7 +24,7 @@ bible_text >"$folder/text"
     --no-gzip >/dev/null
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_aggregate"
 "$dedloc" run create --project "$project" --name obey --corpus "$folder/corpus" --model tiny \
-    --steps "$steps" --aggregators 1 >/dev/null
+    --steps "$steps" --aggregators 1 --evaluate-every 0 >/dev/null
 url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null
 at_end "'$dedloc' project stop '$project' >/dev/null"

@@ -41,11 +41,12 @@ struct Elsewhere {
         return ask(end, {.command = Command::kSnapshot}, 2s).outcome;
     }
     Outcome asked() const { return asked(voter()); }
-    /// The answer, however busy this machine is.
-    Answer answer() const {
+    /// The answer, however busy this machine is. `began`: when the command that is answered began.
+    Answer answer(Command command = Command::kSnapshot, Clock::time_point* began = nullptr) const {
         const auto until = Clock::now() + 60s;
         for (;;) {
-            Answer answer = ask(voter(), {.command = Command::kSnapshot});
+            if (began) *began = Clock::now();
+            Answer answer = ask(voter(), {.command = command});
             if (answer.outcome == Outcome::kAnswered || Clock::now() >= until) return answer;
         }
     }
@@ -218,6 +219,34 @@ TEST_CASE(
     REQUIRE(reaches(subscriber, own.picture()));
     own.happen(step(2));
     REQUIRE(reaches(subscriber, own.picture()));
+}
+
+TEST_CASE("a pause reaches a voter on another machine, and is seen here", "[server][net]") {
+    const Elsewhere elsewhere;
+    BackboneEnd end{elsewhere.folder.path()};
+    Subscriber subscriber{
+        Places{[voter = elsewhere.voter()] { return std::vector<Place>{voter}; }}};
+    end.happen(step(1));
+    REQUIRE(reaches(subscriber, end.picture()));
+
+    // With the log-in of ssh that each command needs, and back through the subscriber's own ssh.
+    double slowest_there = 0;
+    double slowest_back = 0;
+    const auto seconds = [](Clock::duration took) {
+        return std::chrono::duration<double>(took).count();
+    };
+    for (const Command command : {Command::kPause, Command::kResume, Command::kPause,
+                                  Command::kResume, Command::kPause, Command::kResume}) {
+        Clock::time_point began;
+        REQUIRE(elsewhere.answer(command, &began).outcome == Outcome::kAnswered);
+        REQUIRE(reaches(subscriber, end.picture()));
+        slowest_back = std::max(slowest_back, seconds(Clock::now() - began));
+        slowest_there = std::max(slowest_there, seconds(end.told_at() - began));
+        CHECK(subscriber.picture().state ==
+              (command == Command::kPause ? RunState::kPaused : RunState::kRunning));
+    }
+    WARN("the slowest of 6 commands reached the voter after "
+         << slowest_there << " s, and its effect was seen after " << slowest_back << " s");
 }
 
 TEST_CASE("a voter on another machine is followed again once its SSH server is back",
