@@ -251,7 +251,7 @@ std::string TestWorld::describe() const {
     std::string text =
         fmt::format("seed {}, {} links, {:.6f} s, {} records of generation {}\nreplay: {}\n",
                     seed(), proves_links() ? "proven" : "unproven",
-                    std::chrono::duration<double>(now().time_since_epoch()).count(),
+                    seconds_of(now().time_since_epoch()),
                     checkers_.record_count(), checkers_.generation(), settings_.replay);
     for (Id id = 0; id < size(); ++id) {
         const Node& host = node(id);
