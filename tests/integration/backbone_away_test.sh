@@ -6,6 +6,7 @@
 # Usage: backbone_away_test.sh PROGRAMS [SECONDS...]
 #   SECONDS: lengths of the absences after each kill (1 10). A volunteer joins during the longest.
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"

@@ -4,6 +4,7 @@
 # with its source; a second client whose job uploads none is valid all the same.
 # Usage: checkpoint_upload_test.sh PROGRAMS [STEPS]
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"

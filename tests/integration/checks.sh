@@ -3,6 +3,9 @@
 # killed, and fail the test.
 
 export DEDLOC_CHECK_MARK=$$.$RANDOM$RANDOM
+# A test that sets is_large before it sources this fills its folder with gigabytes: it is on the disk,
+# where tests/run keeps those of other tests in memory.
+[[ -z ${is_large:-} ]] || TMPDIR=${DEDLOC_DISK:-${TMPDIR:-/tmp}}
 folder=$(mktemp -d "${TMPDIR:-/tmp}/dedloc-test.XXXXXX")
 
 # Ids of the processes with the mark. This shell is not among them: it set the mark after its start.

@@ -40,6 +40,7 @@ if [[ $EUID != 0 ]] || ! command -v debootstrap >/dev/null; then
     exit 77
 fi
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+is_large=yes
 source "$here/checks.sh"
 source "$here/../../project_server/bible_text.sh"
 source "$here/../../project_server/volunteers.sh"

@@ -4,6 +4,7 @@
 # ends in mid-run.
 # Usage: demo_test.sh PROGRAMS
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 programs=$(realpath "$1")
 demo=$(dirname "${BASH_SOURCE[0]}")/../../project_server/demo

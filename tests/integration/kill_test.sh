@@ -6,6 +6,7 @@
 # Usage: kill_test.sh PROGRAMS [KILLS [SEED]]
 #   KILLS: how many (12: each kind of process once). SEED: of kinds and pauses (printed).
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
 programs=$(realpath "$1")

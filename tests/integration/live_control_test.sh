@@ -5,6 +5,7 @@
 # at all members, and each counts its own users, jobs and samples only.
 # Usage: live_control_test.sh PROGRAMS
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
 programs=$(realpath "$1")

@@ -6,6 +6,7 @@
 # addresses.
 # Usage: obedience_test.sh PROGRAMS
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"

@@ -5,6 +5,7 @@
 # the project's own code only.
 # Usage: package_test.sh PROGRAMS
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 programs=$(realpath "$1")
 dedloc=$programs/dedloc

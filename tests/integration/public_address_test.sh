@@ -13,6 +13,7 @@ if [[ -z ${DEDLOC_OWN_HOSTS:-} ]]; then
     DEDLOC_OWN_HOSTS=yes exec unshare --mount --net --propagation private "$0" "$@"
 fi
 here=$(dirname "${BASH_SOURCE[0]}")
+is_large=yes
 source "$here/checks.sh"
 source "$here/hosts.sh"
 source "$here/../../project_server/bible_text.sh"

@@ -7,6 +7,7 @@
 #   --away SECONDS  for which the gateway does not answer (20)
 #   FAULT           gateway, disk, clock, key, run_file, crash or hang; without one, all of them
 set -Eeuo pipefail
+is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
