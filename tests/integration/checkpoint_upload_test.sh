@@ -31,7 +31,7 @@ bible_text >"$folder/text"
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
 "$dedloc" run create --project "$project" --name up --corpus "$folder/corpus" --model tiny \
-    --steps $steps >/dev/null
+    --steps $steps --evaluate-every 0 >/dev/null
 url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null
 at_end "'$dedloc' project stop '$project' >/dev/null"

@@ -24,7 +24,7 @@ bible_text >"$folder/text"
     --no-gzip >/dev/null
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_aggregate"
 "$dedloc" run create --project "$project" --name obey --corpus "$folder/corpus" --model tiny \
-    --steps "$steps" --aggregators 1 >/dev/null
+    --steps "$steps" --aggregators 1 --evaluate-every 0 >/dev/null
 url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null
 at_end "'$dedloc' project stop '$project' >/dev/null"
