@@ -168,7 +168,7 @@ TEST_CASE("each part of the server may include only what its row allows", "[tidy
                               "#include \"project_server/http/form.hpp\"\n"));
     CHECK(layers_object("project_server/gateway/x.cpp",
                         "#include \"project_server/web/site.hpp\"\n"));
-    CHECK(layers_object("project_server/admin/x.cpp",
+    CHECK(layers_object("project_server/accounts/x.cpp",
                         "#include \"project_server/views/tasks.hpp\"\n"));
     CHECK(layers_object("project_server/json/x.cpp",
                         "#include \"project_server/database/database.hpp\"\n"));
@@ -183,14 +183,15 @@ TEST_CASE("each part of the server may include only what its row allows", "[tidy
 
 TEST_CASE("a README that says something else than the row of its folder is found", "[tidy]") {
     const auto objections = [](const std::string& text) {
-        return check_may_include({"project_server/admin/README.md", text}).size();
+        return check_may_include({"project_server/http/README.md", text}).size();
     };
-    const std::string right = "May include `accounts/`, `database/`,\n`json/` and `peer/base/`";
-    CHECK(objections("# admin\n\n" + right + ". More of `it`.\n") == 0);
-    CHECK(objections("# admin\n\n" + right + "; `web/` only in jest.\n") == 0);
-    CHECK(objections("# admin\n") == 1);
+    const std::string right =
+        "May include `database/`, `xml/`,\n`peer/platform/`, `httplib.h` and `peer/base/`";
+    CHECK(objections("# http\n\n" + right + ". More of `it`.\n") == 0);
+    CHECK(objections("# http\n\n" + right + "; `web/` only in jest.\n") == 0);
+    CHECK(objections("# http\n") == 1);
     CHECK(objections(right + ", `web/`.\n") == 1);
-    CHECK(objections("May include `accounts/`, `database/` and `json/`.\n") == 1);
+    CHECK(objections("May include `database/`, `xml/`, `httplib.h` and `peer/base/`.\n") == 1);
     CHECK(objections(right + " and system headers.\n") == 1);
     CHECK(check_may_include({"project_server/web/pages/README.md", "# pages\n"}).empty());
     CHECK(check_may_include({"tests/README.md", "# tests\n"}).empty());
