@@ -74,6 +74,10 @@ TEST_CASE("each README says what its folder may include, as the row of the folde
     CHECK(describe(in_the_whole_tree(check_may_include)) == "");
 }
 
+TEST_CASE("statements of SQL stand only in the folders that a README names", "[tidy]") {
+    CHECK(describe(check_sql(tree())) == "");
+}
+
 TEST_CASE("lines, functions and files keep their limits", "[tidy]") {
     CHECK(describe(in_the_whole_tree(check_limits)) == "");
 }
@@ -195,6 +199,23 @@ TEST_CASE("a README that says something else than the row of its folder is found
     CHECK(objections(right + " and system headers.\n") == 1);
     CHECK(check_may_include({"project_server/web/pages/README.md", "# pages\n"}).empty());
     CHECK(check_may_include({"tests/README.md", "# tests\n"}).empty());
+}
+
+TEST_CASE("SQL in a folder that is not named is found, and a folder without it", "[tidy]") {
+    const std::string readme =
+        "**SQL.** SQL stands in `database/` and `validators/` only. `web/`\n";
+    const auto objections = [&](const std::string& path, const std::string& text) {
+        return check_sql({{"project_server/database/README.md", readme},
+                          {"project_server/database/x.cpp", "(\"select 1\");\n"},
+                          {"validators/x.cpp", "(\"update host set id = ?\");\n"},
+                          {path, text}})
+            .size();
+    };
+    CHECK(objections("project_server/web/x.cpp", "log(\"select a file\")\n") == 1);
+    CHECK(objections("project_server/web/x.cpp", "log(\"Select a file\")\n") == 0);
+    CHECK(objections("project_server/web/x.cpp", "run(\"insert into host values\")\n") == 1);
+    CHECK(objections("tests/x.cpp", "run(\"select 1\")\n") == 0);
+    CHECK(check_sql({{"project_server/database/README.md", readme}}).size() == 2);
 }
 
 TEST_CASE("banned constructions are found in comments, messages and Markdown only", "[tidy]") {
