@@ -283,7 +283,6 @@ Layers volunteer_layers() {
         server("accounts/",
                {"database/", "email_address.hpp", "json/", "publishing/", "scheduler/", "xml/"},
                {"peer/platform/", "config.h", "curl/", "error_numbers.h", "sodium.h"}),
-        server("admin/", {"accounts/", "database/", "json/"}, {}),
         posix_server(
             "gateway/",
             {"daemon.hpp", "database/", "handover.hpp", "http/", "scheduler/plan_class.hpp",
@@ -338,14 +337,14 @@ Layers operator_layers() {
             {"peer/formats/", "peer/platform/", "archive.h", "archive_entry.h", "sodium.h"}),
         // A run that starts from a model needs the first values of a new run, too.
         server("runs/",
-               {"admin/lookup.hpp", "backbone/", "control/", "corpus/", "database/", "huggingface/",
-                "json/", "project/", "settings.hpp", "signed_revocations.hpp", "ticket_key.hpp",
-                "tokenizer/"},
+               {"accounts/lookup.hpp", "backbone/", "control/", "corpus/", "database/",
+                "huggingface/", "json/", "project/", "settings.hpp", "signed_revocations.hpp",
+                "ticket_key.hpp", "tokenizer/", "views/"},
                {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/"}),
         posix_server("cli/",
-                     {"accounts/", "admin/", "backbone/", "check/", "control/", "corpus/",
-                      "daemon.hpp", "database/", "json/", "official/", "packaging/", "project/",
-                      "publishing/", "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
+                     {"accounts/", "backbone/", "check/", "control/", "corpus/", "daemon.hpp",
+                      "database/", "json/", "official/", "packaging/", "project/", "publishing/",
+                      "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
                      {"peer/wire/", "peer/platform/", "CLI/"}),
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",

@@ -268,9 +268,9 @@ std::string plain(std::string name) {
     return name;
 }
 
-/// The sentence that begins with "May include", up to a full stop or a semicolon outside of code.
-std::optional<std::string> include_sentence(const std::string& text) {
-    const auto begin = text.find("May include ");
+/// The sentence that begins with `words`, up to a full stop or a semicolon outside of code.
+std::optional<std::string> sentence_of(const std::string& text, const std::string& words) {
+    const auto begin = text.find(words);
     if (begin == std::string::npos) return std::nullopt;
     bool is_code = false;
     auto end = begin;
@@ -317,7 +317,7 @@ Findings check_may_include(const SourceFile& file) {
         starts_with_any("", row->may_include)) {
         return {};
     }
-    const auto sentence = include_sentence(file.text);
+    const auto sentence = sentence_of(file.text, "May include ");
     if (!sentence) return {{file.path, 0, "has no sentence that begins with \"May include\""}};
     Findings findings;
     const std::set<std::string> said = names_in(*sentence);
@@ -335,6 +335,39 @@ Findings check_may_include(const SourceFile& file) {
                                       system_headers().front()) != row->may_include.end();
     if ((sentence->find("system headers") != std::string::npos) != has_system) {
         findings.push_back({file.path, line, "and its row differ in the system headers"});
+    }
+    return findings;
+}
+
+Findings check_sql(const std::vector<SourceFile>& files) {
+    static const std::regex statement{
+        "\"(select [a-z0-9(*{]|insert (into|ignore)|update [a-z_{]+ (set|[a-z]+ (set|join))|"
+        "delete from|(create|alter|drop) table|replace into)"};
+    std::set<std::string> named;
+    std::set<std::string> used;
+    Findings findings;
+    for (const SourceFile& file : files) {
+        if (file.path != "project_server/database/README.md") continue;
+        if (const auto said = sentence_of(file.text, "SQL stands in ")) named = names_in(*said);
+    }
+    for (const SourceFile& file : files) {
+        const bool is_server = file.path.starts_with("project_server/");
+        if (!is_code(file.path) || (!is_server && !file.path.starts_with("validators/"))) continue;
+        std::smatch match;
+        if (!std::regex_search(file.text, match, statement)) continue;
+        std::string folder = folder_of(file.path) + '/';
+        if (is_server) folder.erase(0, std::string{"project_server/"}.size());
+        folder = plain(folder);
+        used.insert(folder);
+        if (named.contains(folder)) continue;
+        findings.push_back(
+            {file.path, line_at(file.text, static_cast<std::size_t>(match.position())),
+             "has SQL, and project_server/database/README.md does not name its folder"});
+    }
+    for (const std::string& folder : named) {
+        if (used.contains(folder)) continue;
+        findings.push_back(
+            {"project_server/database/README.md", 0, "names " + folder + ", which has no SQL"});
     }
     return findings;
 }

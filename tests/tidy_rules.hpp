@@ -46,6 +46,10 @@ Findings check_layers(const SourceFile& file);
 /// quotes, in project_server/ without that folder, and "system headers" for all of those. The
 /// folder's own files, the standard library and fmt are not named.
 Findings check_may_include(const SourceFile& file);
+/// Statements of SQL in a folder of project_server/, or in validators/, that the sentence "SQL
+/// stands in ..." of project_server/database/README.md does not name, and names of folders without
+/// any.
+Findings check_sql(const std::vector<SourceFile>& files);
 /// Lines over 100 columns, files over 500 lines, functions over 70, CMake files over 150 (root)
 /// or 40.
 Findings check_limits(const SourceFile& file);

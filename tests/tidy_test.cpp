@@ -77,6 +77,10 @@ TEST_CASE("each README says what its folder may include, as the row of the folde
     CHECK(describe(in_the_whole_tree(check_may_include)) == "");
 }
 
+TEST_CASE("statements of SQL stand only in the folders that a README names", "[tidy]") {
+    CHECK(describe(check_sql(tree())) == "");
+}
+
 TEST_CASE("lines, functions and files keep their limits", "[tidy]") {
     CHECK(describe(in_the_whole_tree(check_limits)) == "");
 }
@@ -171,7 +175,7 @@ TEST_CASE("each part of the server may include only what its row allows", "[tidy
                               "#include \"project_server/http/form.hpp\"\n"));
     CHECK(layers_object("project_server/gateway/x.cpp",
                         "#include \"project_server/web/site.hpp\"\n"));
-    CHECK(layers_object("project_server/admin/x.cpp",
+    CHECK(layers_object("project_server/accounts/x.cpp",
                         "#include \"project_server/views/tasks.hpp\"\n"));
     CHECK(layers_object("project_server/json/x.cpp",
                         "#include \"project_server/database/database.hpp\"\n"));
@@ -186,17 +190,35 @@ TEST_CASE("each part of the server may include only what its row allows", "[tidy
 
 TEST_CASE("a README that says something else than the row of its folder is found", "[tidy]") {
     const auto objections = [](const std::string& text) {
-        return check_may_include({"project_server/admin/README.md", text}).size();
+        return check_may_include({"project_server/http/README.md", text}).size();
     };
-    const std::string right = "May include `accounts/`, `database/`,\n`json/` and `peer/base/`";
-    CHECK(objections("# admin\n\n" + right + ". More of `it`.\n") == 0);
-    CHECK(objections("# admin\n\n" + right + "; `web/` only in jest.\n") == 0);
-    CHECK(objections("# admin\n") == 1);
+    const std::string right =
+        "May include `database/`, `xml/`,\n`peer/platform/`, `httplib.h` and `peer/base/`";
+    CHECK(objections("# http\n\n" + right + ". More of `it`.\n") == 0);
+    CHECK(objections("# http\n\n" + right + "; `web/` only in jest.\n") == 0);
+    CHECK(objections("# http\n") == 1);
     CHECK(objections(right + ", `web/`.\n") == 1);
-    CHECK(objections("May include `accounts/`, `database/` and `json/`.\n") == 1);
+    CHECK(objections("May include `database/`, `xml/`, `httplib.h` and `peer/base/`.\n") == 1);
     CHECK(objections(right + " and system headers.\n") == 1);
     CHECK(check_may_include({"project_server/web/pages/README.md", "# pages\n"}).empty());
     CHECK(check_may_include({"tests/README.md", "# tests\n"}).empty());
+}
+
+TEST_CASE("SQL in a folder that is not named is found, and a folder without it", "[tidy]") {
+    const std::string readme =
+        "**SQL.** SQL stands in `database/` and `validators/` only. `web/`\n";
+    const auto objections = [&](const std::string& path, const std::string& text) {
+        return check_sql({{"project_server/database/README.md", readme},
+                          {"project_server/database/x.cpp", "(\"select 1\");\n"},
+                          {"validators/x.cpp", "(\"update host set id = ?\");\n"},
+                          {path, text}})
+            .size();
+    };
+    CHECK(objections("project_server/web/x.cpp", "log(\"select a file\")\n") == 1);
+    CHECK(objections("project_server/web/x.cpp", "log(\"Select a file\")\n") == 0);
+    CHECK(objections("project_server/web/x.cpp", "run(\"insert into host values\")\n") == 1);
+    CHECK(objections("tests/x.cpp", "run(\"select 1\")\n") == 0);
+    CHECK(check_sql({{"project_server/database/README.md", readme}}).size() == 2);
 }
 
 TEST_CASE("banned constructions are found in comments, messages and Markdown only", "[tidy]") {

@@ -21,13 +21,9 @@ namespace {
 constexpr std::size_t kMaxCountry = 60;
 constexpr std::size_t kMaxUrl = 200;
 
-bool is_hash_of(const std::string& hash, const std::string& email, const std::string& password) {
+bool is_password_of(const StoredAccount& account, const std::string& password) {
     return password.size() <= kMaxPassword &&
-           is_password(hash, boinc_password_hash(password, email));
-}
-
-bool is_hash_of(const Row& row, const std::string& password) {
-    return is_hash_of(row.text("passwd_hash"), row.text("email_addr"), password);
+           is_password(account.password_hash, boinc_password_hash(password, account.email));
 }
 
 /// The sentence of the error reply that BOINC's clients would get.
@@ -62,14 +58,13 @@ std::optional<std::int64_t> user_of(Database& database, const std::string& email
         }
         return std::nullopt;
     }
-    if (!is_hash_of(account->password_hash, account->email, password)) return std::nullopt;
+    if (!is_password_of(*account, password)) return std::nullopt;
     return account->id;
 }
 
 bool has_password(Database& database, std::int64_t user, const std::string& password) {
-    const auto row =
-        database.query_one("select email_addr, passwd_hash from user where id = ?", {user});
-    return row && is_hash_of(*row, password);
+    const auto account = account_with_id(database, user);
+    return account && is_password_of(*account, password);
 }
 
 Registration register_user(Database& database, const std::string& email, const std::string& name,
@@ -96,12 +91,11 @@ Registration register_user(Database& database, const std::string& email, const s
 Refusal change_email(Database& database, std::int64_t user, const std::string& password,
                      const std::string& email, double now) {
     const std::string address = clean_email(email);
-    const auto row =
-        database.query_one("select email_addr, passwd_hash from user where id = ?", {user});
+    const auto account = account_with_id(database, user);
     // Accounts of former releases keep an address that no new one gets.
-    const bool is_new = !row || address != clean_email(row->text("email_addr"));
+    const bool is_new = !account || address != clean_email(account->email);
     if (const Refusal fault = is_new ? email_fault(address) : std::nullopt) return fault;
-    if (!row || !is_hash_of(*row, password)) return "The password is wrong.";
+    if (!account || !is_password_of(*account, password)) return "The password is wrong.";
     const std::string hash = slow_hash(boinc_password_hash(password, address));
     try {
         in_transaction(database, [&] {
@@ -121,15 +115,14 @@ Refusal change_email(Database& database, std::int64_t user, const std::string& p
 Refusal change_password(Database& database, std::int64_t user, const std::string& password,
                         const std::string& next) {
     if (const Refusal fault = password_fault(next)) return fault;
-    const auto row =
-        database.query_one("select email_addr, passwd_hash from user where id = ?", {user});
-    if (!row || !is_hash_of(*row, password)) return "The password is wrong.";
+    const auto account = account_with_id(database, user);
+    if (!account || !is_password_of(*account, password)) return "The password is wrong.";
     return in_transaction(database, [&] { return set_password(database, user, next); });
 }
 
 Refusal set_password(Database& database, std::int64_t user, const std::string& next) {
     if (const Refusal fault = password_fault(next)) return fault;
-    const auto account = locked_account(database, user);
+    const auto account = account_with_id(database, user, true);
     if (!account) return "There is no such account.";
     const std::string hash = slow_hash(boinc_password_hash(next, account->email));
     database.execute("update user set passwd_hash = ? where id = ?", {hash, user});

@@ -114,7 +114,7 @@ std::optional<std::string> change_sign_in(Database& database, const Row& account
     try {
         return in_transaction(database, [&]() -> std::optional<std::string> {
             const std::int64_t user = account.integer("id");
-            const auto locked = locked_account(database, user);
+            const auto locked = account_with_id(database, user, true);
             if (!locked || locked->email != stored) {
                 return manager_error(ERR_DB_NOT_FOUND, "The account has changed. Try again.");
             }

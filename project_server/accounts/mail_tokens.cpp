@@ -51,7 +51,7 @@ std::string stored(MailPurpose purpose, const std::string& secret, const std::st
 std::optional<StoredAccount> take(Database& database, MailPurpose purpose,
                                   const std::string& secret, double now) {
     const std::int64_t user = account_of(secret);
-    auto account = user > 0 ? locked_account(database, user) : std::nullopt;
+    auto account = user > 0 ? account_with_id(database, user, true) : std::nullopt;
     if (!account) return std::nullopt;
     const auto taken = database.execute(
         "delete from token where token = ? and userid = ? and type = ? and expire_time > ?",

@@ -42,9 +42,11 @@ std::optional<StoredAccount> account_at(Database& database, std::string_view typ
     return found;
 }
 
-std::optional<StoredAccount> locked_account(Database& database, std::int64_t user) {
+std::optional<StoredAccount> account_with_id(Database& database, std::int64_t user,
+                                             bool is_locked) {
     const auto row = database.query_one(
-        fmt::format("select {} from user where id = ? for update", kColumns), {user});
+        fmt::format("select {} from user where id = ?{}", kColumns, is_locked ? " for update" : ""),
+        {user});
     return row ? std::optional{account_in(*row)} : std::nullopt;
 }
 

@@ -26,8 +26,9 @@ struct StoredAccount {
 /// DatabaseError.
 std::optional<StoredAccount> account_at(Database& database, std::string_view typed,
                                         bool is_locked = false);
-/// The account with an id, locked until the end of the transaction.
-std::optional<StoredAccount> locked_account(Database& database, std::int64_t user);
+/// The account with an id. `is_locked`: as above.
+std::optional<StoredAccount> account_with_id(Database& database, std::int64_t user,
+                                             bool is_locked = false);
 
 // Each takes the account that an address names, which account_at() has found.
 

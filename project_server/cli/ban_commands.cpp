@@ -8,20 +8,22 @@
 
 #include "peer/base/error.hpp"
 #include "project_server/accounts/account_changes.hpp"
+#include "project_server/accounts/lookup.hpp"
 #include "project_server/accounts/sessions.hpp"
-#include "project_server/admin/lookup.hpp"
-#include "project_server/admin/people.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/runs/bans.hpp"
+#include "project_server/views/hosts.hpp"
+#include "project_server/views/users.hpp"
+#include "project_server/views/volunteer_work.hpp"
 
 namespace dedloc::cli {
 namespace {
 
 /// The options of all of these commands.
 struct BanChoice : runs::BanOptions {
-    admin::ListChoice list{};
+    server::ListChoice list{};
     std::string user{};  ///< name of the account list.user
     bool prints_json = false;
 
@@ -59,13 +61,15 @@ void unban_named(const BanChoice& chosen) {
 void show_user(const BanChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
-    print(admin::user_facts(database, admin::user_id(database, chosen.name())), chosen.prints_json);
+    print(server::user_facts(database, server::find_user(database, chosen.name())),
+          chosen.prints_json);
 }
 
 void show_host(const BanChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
-    print(admin::host_facts(database, admin::host_id(database, chosen.name())), chosen.prints_json);
+    print(server::host_facts(database, server::find_host(database, chosen.name())),
+          chosen.prints_json);
 }
 
 /// A random password, because nothing that is typed here should stay in a shell's history.
@@ -73,7 +77,7 @@ void replace_password(const BanChoice& chosen) {
     constexpr std::size_t kDigits = 20;  // 80 bits
     project::ProjectDatabase access{project::existing_project(chosen.project)};
     auto& database = access.database();
-    const auto user = admin::user_id(database, chosen.name());
+    const auto user = server::find_user(database, chosen.name());
     const std::string password = server::random_token().substr(0, kDigits);
     const auto refusal = server::in_transaction(
         database, [&] { return server::set_password(database, user, password); });
@@ -84,19 +88,19 @@ void replace_password(const BanChoice& chosen) {
 
 void list_users(const BanChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
-    print(admin::user_list(access.database(), chosen.list), chosen.prints_json);
+    print(server::user_list(access.database(), chosen.list), chosen.prints_json);
 }
 
 void list_hosts(const BanChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
-    admin::ListChoice choice = chosen.list;
-    if (!chosen.user.empty()) choice.user = admin::user_id(access.database(), chosen.user);
-    print(admin::host_list(access.database(), choice), chosen.prints_json);
+    server::ListChoice choice = chosen.list;
+    if (!chosen.user.empty()) choice.user = server::find_user(access.database(), chosen.user);
+    print(server::host_list(access.database(), choice), chosen.prints_json);
 }
 
 void list_keys(const BanChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
-    print(admin::key_list(access.database(), chosen.list.limit), chosen.prints_json);
+    print(server::key_list(access.database(), chosen.list.limit), chosen.prints_json);
 }
 
 /// One group, `dedloc user` for example.

@@ -17,8 +17,10 @@
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/run_view.hpp"
 #include "project_server/control/client.hpp"
+#include "project_server/database/project_config.hpp"
 #include "project_server/runs/control.hpp"
 #include "project_server/runs/find_run.hpp"
+#include "project_server/views/runs.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -53,9 +55,7 @@ std::vector<server::EvaluationRow> held_out_of(const LiveChoice& chosen) {
     if (chosen.project.empty()) return {};
     try {
         server::Database database{server::load_project_config(chosen.project).database};
-        const auto row =
-            database.query_one("select id from dedloc_run where name = ?", {chosen.run});
-        if (row) return server::read_evaluations(database, row->integer("id"));
+        return server::read_evaluations(database, server::read_run(database, chosen.run).id);
     } catch (const Error&) {
         // The run is shown without them.
     }
@@ -67,7 +67,7 @@ class StepProgress final {
   public:
     explicit StepProgress(const LiveChoice& chosen) : chosen_(chosen) {}
 
-    void show(runs::RunStatus status) {
+    void show(server::RunStatus status) {
         for (const auto& step : reported_steps(status)) {
             if (step.step <= shown_) continue;
             shown_ = step.step;
@@ -83,7 +83,7 @@ class StepProgress final {
     std::uint64_t last_step() const { return shown_; }
 
   private:
-    void redraw(runs::RunStatus& status) {
+    void redraw(server::RunStatus& status) {
         if (Clock::now() >= held_out_at_) {
             held_out_ = held_out_of(chosen_);
             held_out_at_ = Clock::now() + kHeldOutEvery;

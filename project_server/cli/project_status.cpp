@@ -26,6 +26,7 @@
 #include "project_server/project/lock.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/runs/control.hpp"
+#include "project_server/views/server_status.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -48,12 +49,7 @@ std::int64_t bytes_in(const fs::path& folder) {
 /// What the database takes: its folder in a project of ours, else what the server says of it.
 std::int64_t database_bytes(const fs::path& project, server::Database* database) {
     if (fs::exists(project / "db")) return bytes_in(project / "db");
-    if (database == nullptr) return 0;
-    return database
-        ->query_one(
-            "select cast(coalesce(sum(data_length + index_length), 0) as signed) as bytes from "
-            "information_schema.tables where table_schema = database()")
-        ->integer("bytes");
+    return database == nullptr ? 0 : server::database_bytes(*database);
 }
 
 json::Value disk_of(const fs::path& project, const server::ProjectConfig& config,
@@ -121,7 +117,7 @@ json::Value run_in(const fs::path& folder) {
     json::Value run;
     run.set("name", folder.filename().string());
     try {
-        const runs::RunStatus status = runs::present_status(backbone::read_run_files(folder));
+        const server::RunStatus status = runs::present_status(backbone::read_run_files(folder));
         run.set("state", status.state)
             .set("step", status.lines.empty() ? 0 : status.lines.back().step)
             .set("steps", status.steps)

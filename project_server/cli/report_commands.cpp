@@ -11,14 +11,15 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/stop_signals.hpp"
-#include "project_server/admin/suspicion_list.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/run_view.hpp"
 #include "project_server/runs/find_run.hpp"
-#include "project_server/runs/report.hpp"
-#include "project_server/runs/status.hpp"
 #include "project_server/settings.hpp"
+#include "project_server/views/run_report.hpp"
+#include "project_server/views/runs.hpp"
+#include "project_server/views/suspicion_list.hpp"
+#include "project_server/views/users.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -62,21 +63,21 @@ void watch(server::Database& database, Clock::time_point deadline, const Look& l
     }
 }
 
-bool is_settled(const runs::RunStatus& status, const runs::RunReport& report) {
+bool is_settled(const server::RunStatus& status, const server::RunReport& report) {
     return status.state == "finished" && report.uncredited == 0 && report.open_results == 0;
 }
 
-bool is_evaluated(const runs::RunStatus& status) {
+bool is_evaluated(const server::RunStatus& status) {
     return !status.held_out.empty() && status.held_out.back().step == status.steps;
 }
 
 void wait(const ReportChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
     const auto deadline = Clock::now() + std::chrono::seconds(chosen.seconds);
-    runs::RunStatus status;
+    server::RunStatus status;
     watch(access.database(), deadline, [&] {
-        status = runs::run_status(access.database(), chosen.run, 0);
-        const auto report = runs::run_report(access.database(), chosen.run);
+        status = server::run_status(access.database(), chosen.run);
+        const auto report = server::run_report(access.database(), chosen.run);
         const bool is_complete = !chosen.waits_for_evaluation || is_evaluated(status);
         if (is_settled(status, report) && is_complete) return true;
         if (Clock::now() < deadline) return false;
@@ -99,12 +100,12 @@ void print_leaderboard(const ReportChoice& chosen) {
     const auto project = project::existing_project(chosen.project);
     project::ProjectDatabase access{project};
     const auto lines =
-        runs::leaderboard(access.database(), chosen.count, server::is_official(project));
+        server::leaderboard(access.database(), chosen.count, server::is_official(project));
     if (chosen.prints_json) {
         json::Value::List users;
         for (const auto& line : lines) {
             json::Value user;
-            user.set("name", line.user).set("team", line.team).set("credit", line.credit);
+            user.set("name", line.name).set("team", line.team).set("credit", line.credit);
             users.push_back(std::move(user.set("hosts", line.hosts)));
         }
         json::Value data;
@@ -113,23 +114,23 @@ void print_leaderboard(const ReportChoice& chosen) {
     int place = 0;
     fmt::print("{:>4}  {:<32} {:>16} {:>6}\n", "", "user", "credit", "hosts");
     for (const auto& line : lines) {
-        fmt::print("{:>4}  {:<32} {:>16.6f} {:>6}\n", ++place, line.user, line.credit, line.hosts);
+        fmt::print("{:>4}  {:<32} {:>16.6f} {:>6}\n", ++place, line.name, line.credit, line.hosts);
     }
 }
 
 void list(const ReportChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
-    print(runs::run_list(access.database()), chosen.prints_json);
+    print(server::run_list(access.database()), chosen.prints_json);
 }
 
-double mean_of_last_losses(const std::vector<runs::StepLine>& steps) {
+double mean_of_last_losses(const std::vector<server::StepLine>& steps) {
     const std::size_t first = steps.size() > kLossWindow ? steps.size() - kLossWindow : 0;
     double sum = 0;
     for (std::size_t at = first; at < steps.size(); ++at) sum += steps[at].loss;
     return sum / static_cast<double>(steps.size() - first);
 }
 
-void print_held_out(const runs::RunStatus& status) {
+void print_held_out(const server::RunStatus& status) {
     if (status.held_out.empty()) {
         fmt::print("held-out  not evaluated\n");
         return;
@@ -150,8 +151,8 @@ void print_held_out(const runs::RunStatus& status) {
 
 /// What a report compares.
 struct Facts {
-    runs::RunStatus status;
-    runs::RunReport sums;
+    server::RunStatus status;
+    server::RunReport sums;
     double first_loss = 0;
     double untrained_loss = 0;  ///< a model that guesses has it: ln V + ln 2
     double last_loss = 0;       ///< mean of the last kLossWindow steps
@@ -177,8 +178,9 @@ void print_text(const Facts& facts) {
     fmt::print(
         "credit    {} samples x {:.6g} + {} reduced bytes x {:.6g} a gigabyte = {:.6f}, credited "
         "{:.6f}; {}: {}\n",
-        sums.samples, sums.rate, sums.reduced_bytes, sums.gigabyte_rate, sums.credit_due(),
-        sums.credit_of_lines, totals, sums.credit_agrees() ? "they agree" : "THEY DIFFER");
+        sums.samples, sums.credit_per_sample, sums.reduced_bytes, sums.credit_per_gigabyte_reduced,
+        sums.credit_due(), sums.credit_of_lines, totals,
+        sums.credit_agrees() ? "they agree" : "THEY DIFFER");
     if (sums.uncredited > 0) {
         fmt::print("pending   {} contributions not credited yet\n", sums.uncredited);
     }
@@ -207,8 +209,8 @@ void print_report_json(const Facts& facts) {
         .set("unsettled_steps", sums.unsettled_steps)
         .set("samples", sums.samples)
         .set("reduced_bytes", sums.reduced_bytes)
-        .set("credit_per_sample", sums.rate)
-        .set("credit_per_gigabyte_reduced", sums.gigabyte_rate)
+        .set("credit_per_sample", sums.credit_per_sample)
+        .set("credit_per_gigabyte_reduced", sums.credit_per_gigabyte_reduced)
         .set("credit", sums.credit_of_lines)
         .set("credit_of_users", sums.credit_of_users)
         .set("has_other_apps", sums.has_other_apps)
@@ -226,8 +228,8 @@ void print_report_json(const Facts& facts) {
 }
 
 Facts facts_of(server::Database& database, const fs::path& project, const std::string& run) {
-    Facts facts{.status = runs::run_status(database, run, 0),
-                .sums = runs::run_report(database, run, server::is_official(project))};
+    Facts facts{.status = server::run_status(database, run),
+                .sums = server::run_report(database, run, server::is_official(project))};
     const auto& lines = facts.status.lines;
     if (lines.empty()) throw Error(fmt::format("the run {} has no step yet", run));
     const auto vocabulary = runs::find_run(project, run).run.model.vocabulary;
@@ -260,8 +262,8 @@ void print_suspicions(const ReportChoice& chosen) {
     auto& database = access.database();
     json::Value data;
     data.set("suspicions",
-             admin::suspicions(
-                 database, {.run = runs::run_number(database, chosen.run), .limit = chosen.count}));
+             server::suspicions(database, {.run = server::read_run(database, chosen.run).id,
+                                           .limit = chosen.count}));
     print(data, chosen.prints_json);
     if (chosen.prints_json) return;
     fmt::print(

@@ -16,7 +16,7 @@
 namespace dedloc::cli {
 namespace {
 
-double rate_of(const runs::StepLine& step) {
+double rate_of(const server::StepLine& step) {
     return step.seconds > 0 ? static_cast<double>(step.samples) / step.seconds : 0;
 }
 
@@ -28,7 +28,7 @@ std::string bar(double share, std::size_t width) {
 }
 
 /// The state, and how much of the next step is computed.
-std::string state_text(const runs::RunStatus& status) {
+std::string state_text(const server::RunStatus& status) {
     if (status.state == "finished") return status.state;
     if (!status.is_live) return status.state + ", its backbone does not answer";
     return fmt::format("{}, {} of {} samples of step {}", status.state, status.samples,
@@ -37,10 +37,10 @@ std::string state_text(const runs::RunStatus& status) {
 }
 
 /// The last `width` losses as block characters of eight heights.
-std::string curve(const std::vector<runs::StepLine>& steps, std::size_t width) {
+std::string curve(const std::vector<server::StepLine>& steps, std::size_t width) {
     static constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     if (steps.empty()) return {};
-    const auto [lowest, highest] = std::ranges::minmax_element(steps, {}, &runs::StepLine::loss);
+    const auto [lowest, highest] = std::ranges::minmax_element(steps, {}, &server::StepLine::loss);
     const double range = std::max(highest->loss - lowest->loss, 1e-9);
     const std::size_t first = steps.size() > width ? steps.size() - width : 0;
     std::string text;
@@ -52,15 +52,15 @@ std::string curve(const std::vector<runs::StepLine>& steps, std::size_t width) {
 
 }  // namespace
 
-std::span<const runs::StepLine> reported_steps(const runs::RunStatus& status) {
+std::span<const server::StepLine> reported_steps(const server::RunStatus& status) {
     if (status.state == "finished") return status.lines;
     const auto last =
         std::ranges::find_if(status.lines.rbegin(), status.lines.rend(),
-                             [](const runs::StepLine& step) { return step.equal_digests > 0; });
+                             [](const server::StepLine& step) { return step.equal_digests > 0; });
     return {status.lines.begin(), last.base()};
 }
 
-std::string step_line(const runs::RunStatus& status, const runs::StepLine& step) {
+std::string step_line(const server::RunStatus& status, const server::StepLine& step) {
     return fmt::format(
         "step {:>5}/{}  loss {:.4f}  {:.0f} samples in {:.2f} s ({:.0f}/s)  {} members, {}",
         step.step, status.steps, step.loss, static_cast<double>(step.samples), step.seconds,
@@ -69,8 +69,8 @@ std::string step_line(const runs::RunStatus& status, const runs::StepLine& step)
                                 : fmt::format("{} equal digests", step.equal_digests));
 }
 
-std::vector<std::string> terminal_view(const runs::RunStatus& status,
-                                       const std::vector<runs::StepLine>& steps,
+std::vector<std::string> terminal_view(const server::RunStatus& status,
+                                       const std::vector<server::StepLine>& steps,
                                        std::size_t columns) {
     const std::size_t width = std::clamp<std::size_t>(columns, 40, 100) - 4;
     if (steps.empty()) {
@@ -97,7 +97,7 @@ std::string held_out_line(const server::EvaluationRow& row) {
         row.loss, row.loss_error, row.step, 100 * row.masked_accuracy, 100 * row.order_accuracy);
 }
 
-std::string step_json(const runs::StepLine& step) {
+std::string step_json(const server::StepLine& step) {
     json::Value data;
     data.set("step", step.step)
         .set("samples", step.samples)
@@ -108,13 +108,13 @@ std::string step_json(const runs::StepLine& step) {
     return json::write(data);
 }
 
-json::Value::List held_out_data(const runs::RunStatus& status) {
+json::Value::List held_out_data(const server::RunStatus& status) {
     json::Value::List rows;
     for (const auto& row : status.held_out) rows.push_back(server::held_out_data(row));
     return rows;
 }
 
-std::string status_json(const runs::RunStatus& status) {
+std::string status_json(const server::RunStatus& status) {
     json::Value::List losses;
     for (const auto& line : status.lines) losses.emplace_back(line.loss);
     json::Value data;

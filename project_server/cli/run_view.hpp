@@ -5,33 +5,33 @@
 #include <string>
 #include <vector>
 
-#include "project_server/runs/status.hpp"
+#include "project_server/views/run_status.hpp"
 
 namespace dedloc::cli {
 
 /// The steps to show: up to the last one whose members have reported its digest, or all if the run
 /// is finished. An earlier step has no reports if its backbone was killed before they came.
-std::span<const runs::StepLine> reported_steps(const runs::RunStatus& status);
+std::span<const server::StepLine> reported_steps(const server::RunStatus& status);
 
 /// One line for a step, for logs and pipes.
-std::string step_line(const runs::RunStatus& status, const runs::StepLine& step);
+std::string step_line(const server::RunStatus& status, const server::StepLine& step);
 
 /// Figures on held-out text in one line, for people.
 std::string held_out_line(const server::EvaluationRow& row);
 
 /// The present progress as a few lines for a terminal of `columns` characters: bar, numbers, the
 /// last figures on held-out text if there are any, loss curve as block characters.
-std::vector<std::string> terminal_view(const runs::RunStatus& status,
-                                       const std::vector<runs::StepLine>& steps,
+std::vector<std::string> terminal_view(const server::RunStatus& status,
+                                       const std::vector<server::StepLine>& steps,
                                        std::size_t columns);
 
 /// The figures on held-out text, as views/held_out.hpp has them.
-json::Value::List held_out_data(const runs::RunStatus& status);
+json::Value::List held_out_data(const server::RunStatus& status);
 
 /// The step as one JSON object in one line.
-std::string step_json(const runs::StepLine& step);
+std::string step_json(const server::StepLine& step);
 
 /// The run as one JSON object, with all its steps and evaluations.
-std::string status_json(const runs::RunStatus& status);
+std::string status_json(const server::RunStatus& status);
 
 }  // namespace dedloc::cli

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "peer/base/error.hpp"
+#include "project_server/accounts/lookup.hpp"
 #include "project_server/accounts/teams.hpp"
-#include "project_server/admin/lookup.hpp"
-#include "project_server/admin/people.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/project/project.hpp"
+#include "project_server/views/teams.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -20,18 +20,18 @@ struct TeamChoice {
     std::filesystem::path project;
     std::string team;
     std::string name;
-    admin::ListChoice list{};
+    server::ListChoice list{};
     bool prints_json = false;
 };
 
 void list(const TeamChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
-    print(admin::team_list(access.database(), chosen.list), chosen.prints_json);
+    print(server::team_list(access.database(), chosen.list), chosen.prints_json);
 }
 
 void rename(const TeamChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
-    const auto team = admin::team_id(access.database(), chosen.team);
+    const auto team = server::find_team(access.database(), chosen.team);
     const auto refusal = server::rename_team(access.database(), team, chosen.name);
     if (refusal) throw InputError(*refusal);
     if (chosen.prints_json) {
@@ -43,7 +43,7 @@ void rename(const TeamChoice& chosen) {
 
 void close(const TeamChoice& chosen) {
     project::ProjectDatabase access{project::existing_project(chosen.project)};
-    const auto team = admin::team_id(access.database(), chosen.team);
+    const auto team = server::find_team(access.database(), chosen.team);
     server::close_team(access.database(), team);
     if (chosen.prints_json) {
         json::Value data;

@@ -10,7 +10,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/markup.hpp"
 #include "peer/platform/clock.hpp"
-#include "project_server/admin/lookup.hpp"
+#include "project_server/accounts/lookup.hpp"
 #include "project_server/database/host_blacklist.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/project/project.hpp"
@@ -29,7 +29,8 @@ PeerKey key_of(const std::string& digits) {
 }
 
 std::int64_t found_id(server::Database& database, BanKind kind, const std::string& name) {
-    return kind == BanKind::kUser ? admin::user_id(database, name) : admin::host_id(database, name);
+    return kind == BanKind::kUser ? server::find_user(database, name)
+                                  : server::find_host(database, name);
 }
 
 void add(formats::Revocations& named, BanKind kind, std::int64_t id) {
@@ -54,8 +55,8 @@ formats::Revocations named_by(const BanOptions& options, project::ProjectDatabas
             named.peers.insert(key_of(name));
         } else if (access != nullptr) {
             add(named, options.kind, found_id(access->database(), options.kind, name));
-        } else if (admin::id_in(name) != 0) {
-            add(named, options.kind, admin::id_in(name));
+        } else if (server::id_in(name) != 0) {
+            add(named, options.kind, server::id_in(name));
         } else {
             throw IoError(
                 fmt::format("the database is away, so {} cannot be looked up: give an id", name));

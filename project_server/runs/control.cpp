@@ -105,14 +105,14 @@ std::vector<fs::path> run_folders(const fs::path& project) {
 
 /// Adds the steps that are not in this machine's ledger yet: voters on other machines have decided
 /// them while the run's own backbone does not work.
-void add_steps(RunStatus& status, const control::Snapshot& picture) {
+void add_steps(server::RunStatus& status, const control::Snapshot& picture) {
     for (const control::StepView& step : picture.recent) {
         if (!status.lines.empty() && step.step <= status.lines.back().step) continue;
-        StepLine line{.step = step.step,
-                      .loss = step.loss,
-                      .samples = step.samples,
-                      .seconds = step.seconds,
-                      .members = static_cast<int>(step.members)};
+        server::StepLine line{.step = step.step,
+                              .loss = step.loss,
+                              .samples = step.samples,
+                              .seconds = step.seconds,
+                              .members = static_cast<int>(step.members)};
         if (step.digest) {
             line.members = static_cast<int>(step.reported);
             line.equal_digests = static_cast<int>(step.equal);
@@ -196,14 +196,14 @@ std::size_t leave_revocation(const fs::path& project, const control::Revocation&
     return count;
 }
 
-RunStatus status_of(const RunHistory& history, const control::Snapshot* picture) {
+server::RunStatus status_of(const RunHistory& history, const control::Snapshot* picture) {
     const backbone::RunFiles& files = history.files();
-    RunStatus status{.name = files.run.name,
-                     .state = "running",
-                     .steps = files.run.steps,
-                     .lines = history.lines(),
-                     .final_digest = history.final_digest(),
-                     .held_out = {}};
+    server::RunStatus status{.name = files.run.name,
+                             .state = "running",
+                             .steps = files.run.steps,
+                             .lines = history.lines(),
+                             .final_digest = history.final_digest(),
+                             .held_out = {}};
     if (!history.final_digest().empty()) {
         status.state = "finished";
     } else if (picture != nullptr) {
@@ -221,7 +221,7 @@ RunStatus status_of(const RunHistory& history, const control::Snapshot* picture)
     return status;
 }
 
-RunStatus present_status(const backbone::RunFiles& files) {
+server::RunStatus present_status(const backbone::RunFiles& files) {
     RunHistory history{files};
     std::optional<control::Snapshot> picture;
     for (const auto& place : backbone::places_of(history.files().folder)()) {

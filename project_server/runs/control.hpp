@@ -8,7 +8,7 @@
 
 #include "project_server/control/client.hpp"
 #include "project_server/runs/history.hpp"
-#include "project_server/runs/status.hpp"
+#include "project_server/views/run_status.hpp"
 
 namespace dedloc::runs {
 
@@ -51,9 +51,9 @@ std::size_t leave_revocation(const std::filesystem::path& project,
 
 /// The run's state: from its history and, if its backbone works, from the backbone's picture (null:
 /// it does not). Without figures on held-out text.
-RunStatus status_of(const RunHistory& history, const control::Snapshot* picture);
+server::RunStatus status_of(const RunHistory& history, const control::Snapshot* picture);
 /// The run's present state, asked of the backbone that works in its folder, else of a voter on
 /// another machine. Errors: IoError.
-RunStatus present_status(const backbone::RunFiles& files);
+server::RunStatus present_status(const backbone::RunFiles& files);
 
 }  // namespace dedloc::runs

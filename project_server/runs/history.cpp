@@ -17,9 +17,9 @@ void RunHistory::update() {
 
 void RunHistory::take(const backbone::LedgerCommit& commit) {
     const CommitRecord& record = commit.decision.record;
-    StepLine line{.step = record.step.next().value(),
-                  .seconds = seconds_of(commit.took),
-                  .members = static_cast<int>(record.members.size())};
+    server::StepLine line{.step = record.step.next().value(),
+                          .seconds = seconds_of(commit.took),
+                          .members = static_cast<int>(record.members.size())};
     double loss_sum = 0;
     for (const CommitLine& member : record.members) {
         line.samples += member.samples.value();
@@ -30,8 +30,8 @@ void RunHistory::take(const backbone::LedgerCommit& commit) {
 }
 
 void RunHistory::take(const backbone::LedgerSettled& settled) {
-    const auto line =
-        std::ranges::find(lines_.rbegin(), lines_.rend(), settled.step.value(), &StepLine::step);
+    const auto line = std::ranges::find(lines_.rbegin(), lines_.rend(), settled.step.value(),
+                                        &server::StepLine::step);
     if (line == lines_.rend()) return;
     line->members = static_cast<int>(settled.reported);
     line->equal_digests = static_cast<int>(settled.equal);
@@ -39,8 +39,9 @@ void RunHistory::take(const backbone::LedgerSettled& settled) {
 }
 
 void RunHistory::take(const SignedGeneration& generation) {
-    std::erase_if(lines_,
-                  [&](const StepLine& line) { return line.step > generation.record.step.value(); });
+    std::erase_if(lines_, [&](const server::StepLine& line) {
+        return line.step > generation.record.step.value();
+    });
     if (generation.record.step.value() < files_.run.steps) final_digest_.clear();
 }
 

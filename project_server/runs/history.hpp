@@ -8,7 +8,7 @@
 
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/run_files.hpp"
-#include "project_server/runs/status.hpp"
+#include "project_server/views/run_status.hpp"
 
 namespace dedloc::runs {
 
@@ -24,7 +24,7 @@ class RunHistory {
     /// The run that it belongs to.
     const backbone::RunFiles& files() const { return files_; }
     /// All steps, ascending.
-    const std::vector<StepLine>& lines() const { return lines_; }
+    const std::vector<server::StepLine>& lines() const { return lines_; }
     /// Digest of the run's last state, hex; empty until the run is finished.
     const std::string& final_digest() const { return final_digest_; }
 
@@ -36,7 +36,7 @@ class RunHistory {
 
     const backbone::RunFiles files_;
     std::optional<backbone::LedgerReader> reader_;  ///< nothing before there is a ledger
-    std::vector<StepLine> lines_;
+    std::vector<server::StepLine> lines_;
     std::string final_digest_;
 };
 

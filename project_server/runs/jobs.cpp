@@ -1,11 +1,11 @@
 #include "project_server/runs/jobs.hpp"
 
-#include "project_server/runs/status.hpp"
+#include "project_server/views/runs.hpp"
 
 namespace dedloc::runs {
 
 json::Value run_jobs(server::Database& database, const std::string& name, const RunJobs& jobs) {
-    const auto run = run_number(database, name);
+    const auto run = server::read_run(database, name).id;
     if (jobs.seats_ready) {
         database.execute("update dedloc_run set seats_ready = ? where id = ?",
                          {*jobs.seats_ready, run});

@@ -1,15 +1,17 @@
 // Each document is put together as text, and every text from the database is escaped on its way.
 // The versions are selected app by app, each with a subquery for the newest number of its platform
-// and plan class. The counts of jobs are one statement for each row of a table of elements, tables
-// and columns. The text of a news item is escaped twice, because readers of RSS take it for HTML.
+// and plan class. The text of a news item is escaped twice, because readers of RSS take it for
+// HTML.
 #include "project_server/views/feeds.hpp"
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "peer/base/markup.hpp"
 #include "peer/base/utc_text.hpp"
 #include "project_server/database/news.hpp"
-#include "project_server/database/states.hpp"
+#include "project_server/views/figures.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -67,26 +69,32 @@ std::string versions_xml(Database& database) {
     return text + "</app_versions>\n";
 }
 
+std::string platforms_xml(Database& database) {
+    std::string platforms;
+    for (const Row& row : database.query(
+             "select distinct p.name, p.user_friendly_name, v.plan_class from app_version v "
+             "join platform p on p.id = v.platformid where v.deprecated = 0 order by p.name")) {
+        platforms += fmt::format(
+            "    <platform>\n        <platform_name>{}</platform_name>\n"
+            "        <user_friendly_name>{}</user_friendly_name>\n"
+            "        <plan_class>{}</plan_class>\n    </platform>\n",
+            escape_markup(row.text("name")), escape_markup(row.text("user_friendly_name")),
+            escape_markup(row.text("plan_class")));
+    }
+    return platforms;
+}
+
 std::string job_counts_xml(Database& database) {
     std::string text = std::string{kHeader} + "<job_counts>\n";
-    struct Count {
-        const char* element;
-        const char* table;
-        const char* column;
-        Parameter value;
-    };
-    for (const Count& count :
-         {Count{"results_ready_to_send", "result", "server_state", ServerState::kUnsent},
-          Count{"results_in_progress", "result", "server_state", ServerState::kInProgress},
-          Count{"results_need_file_delete", "result", "file_delete_state", FileDeleteState::kReady},
-          Count{"wus_need_validate", "workunit", "need_validate", 1},
-          Count{"wus_need_assimilate", "workunit", "assimilate_state", AssimilateState::kReady},
-          Count{"wus_need_file_delete", "workunit", "file_delete_state",
-                FileDeleteState::kReady}}) {
-        const auto row = database.query_one(
-            fmt::format("select count(*) as n from {} where {} = ?", count.table, count.column),
-            {count.value});
-        text += fmt::format("   <{0}>{1}</{0}>\n", count.element, row->integer("n"));
+    using enum Figure;
+    const double now = unix_now();
+    for (const auto& [element, figure] : {std::pair{"results_ready_to_send", kResultsReadyToSend},
+                                          std::pair{"results_in_progress", kResultsInProgress},
+                                          std::pair{"results_need_file_delete", kResultsToDelete},
+                                          std::pair{"wus_need_validate", kWorkunitsToValidate},
+                                          std::pair{"wus_need_assimilate", kWorkunitsToAssimilate},
+                                          std::pair{"wus_need_file_delete", kWorkunitsToDelete}}) {
+        text += fmt::format("   <{0}>{1}</{0}>\n", element, count_of(database, figure, now));
     }
     return text + "</job_counts>\n";
 }

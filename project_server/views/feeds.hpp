@@ -12,6 +12,10 @@ namespace dedloc::server {
 /// class. Errors: DatabaseError.
 std::string versions_xml(Database& database);
 
+/// The platforms of the app versions, as get_project_config.php of BOINC's servers lists them.
+/// Errors: DatabaseError.
+std::string platforms_xml(Database& database);
+
 /// server_status.php?counts=1 of BOINC's servers, which programs that submit jobs read. Errors:
 /// DatabaseError.
 std::string job_counts_xml(Database& database);

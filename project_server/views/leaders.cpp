@@ -9,92 +9,95 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "project_server/database/recent_credit.hpp"
+#include "project_server/views/hosts.hpp"
+#include "project_server/views/teams.hpp"
+#include "project_server/views/users.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr int kLeaderRows = 50;
 
-/// The select of a ranking, without its order and limit. For one table alone MariaDB would rather
-/// sort all rows than follow the index.
-std::string selection_of(Ranked ranked, bool by_recent, double now) {
-    switch (ranked) {
-        case Ranked::kUsers:
-            return "select r.id, r.name, r.country, r.total_credit, r.expavg_credit, "
-                   "r.expavg_time, "
-                   "r.create_time, t.id as team_id, t.name as team from user r "
-                   "left join team t on t.id = r.teamid";
-        case Ranked::kTeams:
-            return "select r.id, r.name, r.country, r.total_credit, r.expavg_credit, "
-                   "r.expavg_time, "
-                   "r.create_time, r.nusers from team r force index for order by (" +
-                   std::string{by_recent ? "dedloc_team_avg" : "team_tot"} + ")";
-        case Ranked::kHosts:
-            return "select r.id, u.id as user_id, u.name as owner, r.p_ncpus, r.p_model, "
-                   "r.os_name, r.total_credit, r.expavg_credit, r.expavg_time, r.rpc_time from "
-                   "host r "
-                   "join user u on u.id = r.userid and u.show_hosts = 1";
-        case Ranked::kCountries:
-            return "select 0 as id, country as name, count(*) as users, sum(total_credit) as "
-                   "total_credit, sum(" +
-                   recent_credit_expression(now) +
-                   ") as expavg_credit, 0 as expavg_time from user group by country";
+/// Sums over the users of a country.
+struct Country {
+    std::string name;
+    std::int64_t users = 0;
+    double credit = 0;
+    double recent_credit = 0;
+};
+
+std::vector<Country> read_countries(Database& database, const ListChoice& choice) {
+    std::vector<Country> countries;
+    for (const Row& row : database.query(
+             fmt::format("select country, count(*) as users, sum(total_credit) as total_credit, "
+                         "sum({}) as expavg_credit from user group by country order by {} desc, "
+                         "country limit ? offset ?",
+                         recent_credit_expression(unix_now()),
+                         choice.order == ListOrder::kCredit ? "total_credit" : "expavg_credit"),
+             {choice.limit, choice.offset})) {
+        countries.push_back({.name = row.text("country"),
+                             .users = row.integer("users"),
+                             .credit = row.real("total_credit"),
+                             .recent_credit = row.real("expavg_credit")});
     }
-    return "";
+    return countries;
 }
 
-json::Value row_data(Ranked ranked, const Row& row, int place, double now) {
-    json::Value data;
-    data.set("place", place);
-    if (ranked == Ranked::kHosts) {
-        data.set("id", row.integer("id"))
-            .set("user_id", row.integer("user_id"))
-            .set("owner", row.text("owner"))
-            .set("cores", row.integer("p_ncpus"))
-            .set("processor", row.text("p_model"))
-            .set("system", row.text("os_name"))
-            .set("last_contact", row.integer("rpc_time"));
-    } else if (ranked == Ranked::kCountries) {
-        data.set("name", row.text("name")).set("users", row.integer("users"));
-    } else {
-        data.set("id", row.integer("id"))
-            .set("name", row.text("name"))
-            .set("country", row.text("country"))
-            .set("created", row.integer("create_time"));
-        if (ranked == Ranked::kTeams) {
-            data.set("members", row.integer("nusers"));
-        } else {
-            data.set("team_id", row.integer("team_id")).set("team", row.text("team"));
-        }
-    }
-    data.set("credit", row.real("total_credit")).set("recent_credit", recent_credit(row, now));
-    return data;
+void describe(json::Value& data, const UserView& user) {
+    data.set("id", user.id)
+        .set("name", user.name)
+        .set("country", user.country)
+        .set("created", user.created)
+        .set("team_id", user.team_id)
+        .set("team", user.team);
 }
 
-}  // namespace
+void describe(json::Value& data, const TeamView& team) {
+    data.set("id", team.id)
+        .set("name", team.name)
+        .set("country", team.country)
+        .set("created", team.created)
+        .set("members", team.members);
+}
 
-json::Value leaders_data(Database& database, Ranked ranked, bool by_recent, int page) {
-    const bool is_sum = ranked == Ranked::kCountries;
-    const std::string order =
-        fmt::format("{}{} desc, {}", is_sum ? "" : "r.",
-                    by_recent ? "expavg_credit" : "total_credit", is_sum ? "country" : "r.id");
+void describe(json::Value& data, const HostView& host) {
+    data.set("id", host.id)
+        .set("user_id", host.owner_id)
+        .set("owner", host.owner)
+        .set("cores", host.cores)
+        .set("processor", host.processor)
+        .set("system", host.system)
+        .set("last_contact", host.last_contact);
+}
+
+void describe(json::Value& data, const Country& country) {
+    data.set("name", country.name).set("users", country.users);
+}
+
+/// A page of what `read` finds, one more than the page shows.
+template <class Reader>
+json::Value page_of(Reader read, Database& database, bool by_recent, int page) {
     const int first = (page - 1) * kLeaderRows;
-    const double now = unix_now();
-    Rows found = database.query(
-        fmt::format("{} order by {} limit ? offset ?", selection_of(ranked, by_recent, now), order),
-        {kLeaderRows + 1, first});
+    auto found =
+        read(database, {.limit = kLeaderRows + 1,
+                        .offset = first,
+                        .order = by_recent ? ListOrder::kRecentCredit : ListOrder::kCredit});
     const bool has_next = std::ssize(found) > kLeaderRows && page < kLastLeaderPage;
     if (std::ssize(found) > kLeaderRows) found.pop_back();
+    using Subject = typename decltype(found)::value_type;
     // The index orders by averages that are up to a day old, each by another time.
-    if (by_recent) {
-        std::ranges::stable_sort(found, std::greater{},
-                                 [&](const Row& row) { return recent_credit(row, now); });
-    }
+    if (by_recent) std::ranges::stable_sort(found, std::greater{}, &Subject::recent_credit);
     json::Value::List rows;
-    for (const Row& row : found) {
-        rows.push_back(row_data(ranked, row, first + static_cast<int>(rows.size()) + 1, now));
+    for (const Subject& subject : found) {
+        json::Value row;
+        row.set("place", first + std::ssize(rows) + 1);
+        describe(row, subject);
+        row.set("credit", subject.credit).set("recent_credit", subject.recent_credit);
+        rows.push_back(std::move(row));
     }
     json::Value data;
     data.set("is_recent", by_recent).set("page", page);
@@ -102,6 +105,22 @@ json::Value leaders_data(Database& database, Ranked ranked, bool by_recent, int 
     data.set("next", has_next ? json::Value{page + 1} : json::Value{false});
     data.set("rows", std::move(rows));
     return data;
+}
+
+}  // namespace
+
+json::Value leaders_data(Database& database, Ranked ranked, bool by_recent, int page) {
+    switch (ranked) {
+        case Ranked::kUsers:
+            return page_of(read_users, database, by_recent, page);
+        case Ranked::kTeams:
+            return page_of(read_teams, database, by_recent, page);
+        case Ranked::kHosts:
+            return page_of(read_hosts, database, by_recent, page);
+        case Ranked::kCountries:
+            return page_of(read_countries, database, by_recent, page);
+    }
+    return {};
 }
 
 }  // namespace dedloc::server

@@ -1,12 +1,17 @@
-// run_data() reads the run's row, its newest step with digests, the curve, of which RunHistories
+// run_data() reads the run, its newest step with digests, the curve, of which RunHistories
 // keeps all but the new steps in memory, the evaluations and the peers. Evaluations are thinned to
 // an even stride, and the last one always stays. Outer joins from a peer's key over its ticket and
 // result lead to its user, and yield nothing if that user does not show computers, so what is
 // hidden is never read.
 #include "project_server/views/runs.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "peer/base/error.hpp"
 #include "project_server/database/evaluations.hpp"
 #include "project_server/views/held_out.hpp"
 
@@ -98,63 +103,134 @@ void add_held_out(json::Value& data, Database& database, std::int64_t run) {
 
 }  // namespace
 
-json::Value::List run_list(Database& database) {
-    json::Value::List runs;
-    for (const Row& row :
-         database.query("select r.name, r.state, r.steps, coalesce(s.step, 0) as step, s.loss, "
-                        "e.step as held_out_step, e.loss as held_out_loss, e.masked_accuracy, "
-                        "e.order_accuracy from dedloc_run r "
-                        "left join dedloc_step s on s.runid = r.id and s.step = "
-                        "(select max(step) from dedloc_step where runid = r.id) "
-                        "left join dedloc_evaluation e on e.runid = r.id and e.step = "
-                        "(select v.step from dedloc_evaluation v left join dedloc_step p on "
-                        "p.runid = v.runid and p.step = v.step where v.runid = r.id and "
-                        "(v.step = 0 or p.digest = v.digest) order by v.step desc limit 1) "
-                        "order by r.id desc limit 100")) {
-        json::Value run;
-        run.set("name", row.text("name"))
-            .set("state", row.text("state"))
-            .set("step", row.integer("step"))
-            .set("steps", row.integer("steps"))
-            .set("has_steps", row.integer("step") > 0)
-            .set("loss", row.real("loss"));
+std::vector<RunView> read_runs(Database& database, const RunChoice& choice) {
+    std::vector<RunView> runs;
+    for (const Row& row : database.query(
+             "select d.id, d.name, d.state, d.created, d.steps, d.target_batch, "
+             "d.credit_per_sample, d.credit_per_gigabyte_reduced, d.final_digest, s.step, s.loss, "
+             "s.committed_at, e.step as held_out_step, e.loss as held_out_loss, e.masked_accuracy, "
+             "e.order_accuracy from dedloc_run d "
+             "left join dedloc_step s on s.runid = d.id and s.step = "
+             "(select max(step) from dedloc_step where runid = d.id) "
+             "left join dedloc_evaluation e on e.runid = d.id and e.step = "
+             "(select v.step from dedloc_evaluation v left join dedloc_step p on "
+             "p.runid = v.runid and p.step = v.step where v.runid = d.id and "
+             "(v.step = 0 or p.digest = v.digest) order by v.step desc limit 1) "
+             "where (? or d.name = ?) and (? = 0 or d.state <> 'finished') "
+             "order by d.id desc limit ?",
+             {!choice.name, choice.name.value_or(""), choice.is_unfinished, choice.limit})) {
+        RunView run{.id = row.integer("id"),
+                    .name = row.text("name"),
+                    .state = row.text("state"),
+                    .created = row.real("created"),
+                    .step = row.integer("step"),
+                    .steps = row.integer("steps"),
+                    .target_batch = row.integer("target_batch"),
+                    .recorded = row.real("committed_at"),
+                    .credit_per_sample = row.real("credit_per_sample"),
+                    .credit_per_gigabyte_reduced = row.real("credit_per_gigabyte_reduced"),
+                    .final_digest = row.text("final_digest")};
+        if (!row.is_null("step")) run.loss = row.real("loss");
         if (!row.is_null("held_out_step")) {
-            json::Value held_out;
-            held_out.set("step", row.integer("held_out_step"))
-                .set("loss", row.real("held_out_loss"))
-                .set("masked_accuracy", row.real("masked_accuracy"))
-                .set("order_accuracy", row.real("order_accuracy"));
-            run.set("held_out", std::move(held_out));
-        } else {
-            run.set("held_out", false);
+            run.held_out = {.step = static_cast<std::uint64_t>(row.integer("held_out_step")),
+                            .loss = row.real("held_out_loss"),
+                            .masked_accuracy = row.real("masked_accuracy"),
+                            .order_accuracy = row.real("order_accuracy")};
         }
         runs.push_back(std::move(run));
     }
     return runs;
 }
 
+RunView read_run(Database& database, const std::string& name) {
+    const auto found = read_runs(database, {.name = name});
+    if (found.empty()) throw InputError(fmt::format("the project has no run {}", name));
+    return found.front();
+}
+
+RunPeers read_peers(Database& database, std::int64_t run) {
+    const auto row = database.query_one(
+        "select coalesce(sum(state = 'joining'), 0) as joining, "
+        "coalesce(sum(state = 'working'), 0) as working, "
+        "coalesce(sum(if(state = 'working', samples_per_second, 0)), 0) as rate, "
+        "coalesce(sum(state = 'working' and role = 'trainer'), 0) as trainers, "
+        "coalesce(sum(if(state = 'working' and role = 'trainer', samples_per_second, 0)), 0) as "
+        "trainer_rate from dedloc_seat where runid = ? and state in ('joining', 'working')",
+        {run});
+    return {.joining = row->integer("joining"),
+            .working = row->integer("working"),
+            .samples_per_second = row->real("rate"),
+            .trainers = row->integer("trainers"),
+            .trainer_samples_per_second = row->real("trainer_rate")};
+}
+
+json::Value run_summary(const RunView& run) {
+    json::Value data;
+    data.set("name", run.name)
+        .set("state", run.state)
+        .set("step", run.step)
+        .set("steps", run.steps)
+        .set("has_steps", run.loss.has_value())
+        .set("loss", run.loss.value_or(0));
+    if (!run.held_out) return data.set("held_out", false);
+    json::Value held_out;
+    held_out.set("step", run.held_out->step)
+        .set("loss", run.held_out->loss)
+        .set("masked_accuracy", run.held_out->masked_accuracy)
+        .set("order_accuracy", run.held_out->order_accuracy);
+    return data.set("held_out", std::move(held_out));
+}
+
+json::Value::List run_summaries(Database& database) {
+    json::Value::List list;
+    for (const RunView& run : read_runs(database, {})) list.push_back(run_summary(run));
+    return list;
+}
+
+json::Value run_list(Database& database) {
+    json::Value::List list;
+    auto runs = read_runs(database, {.limit = std::numeric_limits<int>::max()});
+    std::ranges::reverse(runs);
+    for (const RunView& run : runs) {
+        const RunPeers peers = read_peers(database, run.id);
+        json::Value data;
+        data.set("name", run.name)
+            .set("state", run.state)
+            .set("step", run.step)
+            .set("steps", run.steps)
+            .set("target_batch", run.target_batch)
+            .set("loss", run.loss.value_or(0))
+            .set("peers", peers.trainers)
+            .set("samples_per_second", peers.trainer_samples_per_second)
+            .set("credit_per_sample", run.credit_per_sample)
+            .set("credit_per_gigabyte_reduced", run.credit_per_gigabyte_reduced)
+            .set("created_at", run.created)
+            .set("recorded_at", run.recorded);
+        list.push_back(std::move(data));
+    }
+    json::Value data;
+    return data.set("runs", std::move(list));
+}
+
 std::optional<json::Value> run_data(Database& database, RunHistories& histories,
                                     const std::string& name, double now) {
-    const auto run = database.query_one(
-        "select id, name, state, steps, target_batch, credit_per_sample, "
-        "credit_per_gigabyte_reduced, final_digest from dedloc_run where name = ?",
-        {name});
-    if (!run) return std::nullopt;
-    const std::int64_t id = run->integer("id");
+    const auto found = read_runs(database, {.name = name});
+    if (found.empty()) return std::nullopt;
+    const RunView& run = found.front();
     // The newest step whose members have reported their digests.
     const auto last = database.query_one(
         "select step, loss, digest, members, equal_digests, seconds, learning_rate "
         "from dedloc_step where runid = ? and equal_digests > 0 order by step desc limit 1",
-        {id});
-    const RunCurve curve = histories.read(database, id);
+        {run.id});
+    const RunCurve curve = histories.read(database, run.id);
     json::Value data;
-    data.set("name", run->text("name"))
-        .set("state", run->text("state"))
-        .set("steps", run->integer("steps"))
-        .set("target_batch", run->integer("target_batch"))
-        .set("credit_per_sample", run->real("credit_per_sample"))
-        .set("credit_per_gigabyte_reduced", run->real("credit_per_gigabyte_reduced"))
-        .set("final_digest", run->text("final_digest"))
+    data.set("name", run.name)
+        .set("state", run.state)
+        .set("steps", run.steps)
+        .set("target_batch", run.target_batch)
+        .set("credit_per_sample", run.credit_per_sample)
+        .set("credit_per_gigabyte_reduced", run.credit_per_gigabyte_reduced)
+        .set("final_digest", run.final_digest)
         .set("has_steps", last.has_value())
         .set("step", last ? last->integer("step") : 0)
         .set("samples", curve.samples)
@@ -165,8 +241,8 @@ std::optional<json::Value> run_data(Database& database, RunHistories& histories,
         .set("members", last ? last->integer("members") : 0)
         .set("equal_digests", last ? last->integer("equal_digests") : 0)
         .set("curve", curve_points(curve));
-    add_held_out(data, database, id);
-    add_peers(data, database, id, now);
+    add_held_out(data, database, run.id);
+    add_peers(data, database, run.id, now);
     return data;
 }
 

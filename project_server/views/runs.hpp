@@ -1,8 +1,10 @@
-// The pages of the training runs.
+// The training runs: one reader, and what pages and the command line show of them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "project_server/database/database.hpp"
 #include "project_server/json/value.hpp"
@@ -10,10 +12,65 @@
 
 namespace dedloc::server {
 
-/// The newest 100 runs, newest first: a list of {name, state, step, steps, loss, held_out}.
-/// held_out: {step, loss, masked_accuracy, order_accuracy}, absent before an evaluation.
-/// Errors: DatabaseError.
-json::Value::List run_list(Database& database);
+/// The last valid figures of a run on held-out text.
+struct HeldOut {
+    std::uint64_t step = 0;      ///< number of updates done
+    double loss = 0;             ///< mean loss, in nats
+    double masked_accuracy = 0;  ///< share of the masked tokens that were predicted right
+    double order_accuracy = 0;   ///< share of the sentence orders that were predicted right
+};
+
+/// A run, as far as the database knows.
+struct RunView {
+    std::int64_t id = 0;                     ///< dedloc_run.id
+    std::string name;                        ///< unique
+    std::string state;                       ///< "running", "paused" or "finished"
+    double created = 0;                      ///< UTC seconds
+    std::int64_t step = 0;                   ///< number of updates done
+    std::int64_t steps = 0;                  ///< updates until it is finished
+    std::int64_t target_batch = 0;           ///< samples of a step
+    std::optional<double> loss{};            ///< training loss of the last update, in nats
+    double recorded = 0;                     ///< time of the last update, UTC seconds; 0: never
+    double credit_per_sample = 0;            ///< rate
+    double credit_per_gigabyte_reduced = 0;  ///< rate, for 10⁹ bytes
+    std::string final_digest{};              ///< digest of the last state, hex; empty before
+    std::optional<HeldOut> held_out{};       ///< nothing before an evaluation
+};
+
+/// The runs that are read.
+struct RunChoice {
+    std::optional<std::string> name{};  ///< only this one
+    bool is_unfinished = false;         ///< only those that are not finished
+    int limit = 100;                    ///< the most runs
+};
+
+/// The runs, the newest first. Errors: DatabaseError. Cost: a few rows of indices for each.
+std::vector<RunView> read_runs(Database& database, const RunChoice& choice);
+/// The run of this name. Errors: InputError (there is none), DatabaseError.
+RunView read_run(Database& database, const std::string& name);
+
+/// The peers of a run.
+struct RunPeers {
+    std::int64_t joining = 0;               ///< peers that are not at work yet
+    std::int64_t working = 0;               ///< peers at work
+    double samples_per_second = 0;          ///< sum over the peers at work
+    std::int64_t trainers = 0;              ///< trainers at work
+    double trainer_samples_per_second = 0;  ///< sum over these trainers
+};
+/// Those that join or work now. Errors: DatabaseError. Cost: the seats of the run.
+RunPeers read_peers(Database& database, std::int64_t run);
+
+/// {name, state, step, steps, has_steps, loss, held_out}: a run in the list of a page. held_out:
+/// {step, loss, masked_accuracy, order_accuracy}, false before an evaluation.
+json::Value run_summary(const RunView& run);
+/// run_summary() of the newest 100 runs, newest first. Errors: DatabaseError.
+json::Value::List run_summaries(Database& database);
+
+/// {runs: [{name, state, step, steps, target_batch, loss, peers, samples_per_second,
+/// credit_per_sample, credit_per_gigabyte_reduced, created_at, recorded_at}]} for the command line,
+/// by creation: `loss` of the last step, which was recorded at recorded_at; `peers` are the
+/// trainers that work now. Errors: DatabaseError.
+json::Value run_list(Database& database);
 
 /// One run: progress, curve of at most 1,200 points [step, loss, samples per second, members,
 /// computed_round_bytes()], peers of the last hour; and, unless it has not been evaluated,

@@ -17,6 +17,7 @@
 #include "peer/base/markup.hpp"
 #include "project_server/database/states.hpp"
 #include "project_server/publishing/app_version.hpp"
+#include "project_server/views/figures.hpp"
 #include "project_server/views/safe_link.hpp"
 
 namespace dedloc::server {
@@ -26,7 +27,6 @@ namespace fs = std::filesystem;
 
 constexpr double kDay = 86'400;
 constexpr double kHour = 3600;
-constexpr double kWithRecentCredit = 1;  ///< credits a day above which credit counts as recent
 
 json::Value::List daemons(const fs::path& folder) {
     std::vector<fs::path> files;
@@ -71,54 +71,50 @@ json::Value::List versions(Database& database, const ProjectConfig& config) {
     return list;
 }
 
-std::int64_t count(Database& database, const std::string& what, Parameters parameters = {}) {
-    return database.query_one("select count(*) as n from " + what, parameters)->integer("n");
-}
-
 json::Value job_counts(Database& database, double now) {
+    using enum Figure;
     const auto backlog = database.query_one(
         "select min(transition_time) as first from workunit where transition_time < ?", {now});
     const double hours = backlog->is_null("first") ? 0 : (now - backlog->real("first")) / kHour;
     json::Value data;
-    data.set("results_ready_to_send",
-             count(database, "result where server_state = ?", {ServerState::kUnsent}))
-        .set("results_in_progress",
-             count(database, "result where server_state = ?", {ServerState::kInProgress}))
-        .set("workunits_waiting_for_validation",
-             count(database, "workunit where need_validate = 1"))
-        .set("workunits_waiting_for_assimilation",
-             count(database, "workunit where assimilate_state = ?", {AssimilateState::kReady}))
-        .set("workunits_waiting_for_deletion",
-             count(database, "workunit where file_delete_state = ?", {FileDeleteState::kReady}))
-        .set("results_waiting_for_deletion",
-             count(database, "result where file_delete_state = ?", {FileDeleteState::kReady}))
+    data.set("results_ready_to_send", count_of(database, kResultsReadyToSend, now))
+        .set("results_in_progress", count_of(database, kResultsInProgress, now))
+        .set("workunits_waiting_for_validation", count_of(database, kWorkunitsToValidate, now))
+        .set("workunits_waiting_for_assimilation", count_of(database, kWorkunitsToAssimilate, now))
+        .set("workunits_waiting_for_deletion", count_of(database, kWorkunitsToDelete, now))
+        .set("results_waiting_for_deletion", count_of(database, kResultsToDelete, now))
         .set("transitioner_backlog_hours", hours);
     return data;
 }
 
 json::Value user_counts(Database& database, double now) {
+    using enum Figure;
     json::Value data;
-    data.set("users_with_recent_credit",
-             count(database, "user where expavg_credit > ?", {kWithRecentCredit}))
-        .set("users_with_credit", count(database, "user where total_credit > 0"))
-        .set("users_registered_in_past_24_hours",
-             count(database, "user where create_time > ?", {now - kDay}));
+    data.set("users_with_recent_credit", count_of(database, kUsersWithRecentCredit, now))
+        .set("users_with_credit", count_of(database, kUsersWithCredit, now))
+        .set("users_registered_in_past_24_hours", count_of(database, kUsersRegisteredLastDay, now));
     return data;
 }
 
 json::Value host_counts(Database& database, double now) {
+    using enum Figure;
     const auto speed = database.query_one(
-        "select coalesce(sum(expavg_credit), 0) as credit from host where expavg_credit > ?",
-        {kWithRecentCredit});
+        "select coalesce(sum(expavg_credit), 0) as credit from host where expavg_credit > 1");
     json::Value data;
-    data.set("hosts_with_recent_credit",
-             count(database, "host where expavg_credit > ?", {kWithRecentCredit}))
-        .set("hosts_with_credit", count(database, "host where total_credit > 0"))
-        .set("hosts_registered_in_past_24_hours",
-             count(database, "host where create_time > ?", {now - kDay}))
+    data.set("hosts_with_recent_credit", count_of(database, kHostsWithRecentCredit, now))
+        .set("hosts_with_credit", count_of(database, kHostsWithCredit, now))
+        .set("hosts_registered_in_past_24_hours", count_of(database, kHostsRegisteredLastDay, now))
         // A cobblestone is 1/200 day of a gigaflop per second.
         .set("current_floating_point_speed", speed->real("credit") / 200);
     return data;
+}
+
+/// The results of an app in a state.
+std::int64_t count_of_app(Database& database, std::int64_t app, ServerState state) {
+    return database
+        .query_one("select count(*) as n from result where appid = ? and server_state = ?",
+                   {app, state})
+        ->integer("n");
 }
 
 json::Value::List apps(Database& database, double now) {
@@ -136,10 +132,8 @@ json::Value::List apps(Database& database, double now) {
         data.set("id", id)
             .set("short_name", app.text("name"))
             .set("name", app.text("user_friendly_name"))
-            .set("unsent", count(database, "result where appid = ? and server_state = ?",
-                                 {id, ServerState::kUnsent}))
-            .set("in_progress", count(database, "result where appid = ? and server_state = ?",
-                                      {id, ServerState::kInProgress}))
+            .set("unsent", count_of_app(database, id, ServerState::kUnsent))
+            .set("in_progress", count_of_app(database, id, ServerState::kInProgress))
             .set("avg_runtime", recent->real("mean"))
             .set("min_runtime", recent->real("least"))
             .set("max_runtime", recent->real("most"))
@@ -174,6 +168,14 @@ std::string elements(const json::Value& object, const std::string& indent,
 }
 
 }  // namespace
+
+std::int64_t database_bytes(Database& database) {
+    return database
+        .query_one(
+            "select cast(coalesce(sum(data_length + index_length), 0) as signed) as bytes from "
+            "information_schema.tables where table_schema = database()")
+        ->integer("bytes");
+}
 
 json::Value status_data(Database& database, const ProjectConfig& config, double now) {
     json::Value data;

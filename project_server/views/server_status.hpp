@@ -1,6 +1,7 @@
 // The state of the project's server: daemons, jobs, users and computers.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "project_server/database/database.hpp"
@@ -8,6 +9,9 @@
 #include "project_server/json/value.hpp"
 
 namespace dedloc::server {
+
+/// Bytes on the disk of the tables, as the database server knows them. Errors: DatabaseError.
+std::int64_t database_bytes(Database& database);
 
 /// {update_time, daemons, jobs, users, computers, apps, versions}: daemons as {name, is_running}
 /// from the project's pids/; versions as {name, version, platform, plan_class, bill}; the counts

@@ -18,9 +18,10 @@
 #include "project_server/database/revocations.hpp"
 #include "project_server/email_address.hpp"
 #include "project_server/http/http_setup.hpp"
+#include "project_server/views/hosts.hpp"
 #include "project_server/views/leaders.hpp"
-#include "project_server/views/people.hpp"
 #include "project_server/views/tasks.hpp"
+#include "project_server/views/users.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -172,35 +173,33 @@ std::string account_file(const std::string& master_url) {
 }
 
 void add_overview(Site& site) {
-    add_own_page(
-        site, "/account", "account.html",
-        [&site](Database& database, const Request& request, std::int64_t user) {
-            std::optional<Page> page;
-            auto data = user_data(database, user);
-            if (!data) return page;
-            const auto row = database.query_one(
-                "select email_addr, email_validated, authenticator, passwd_hash from user "
-                "where id = ?",
-                {user});
-            const auto ban = ban_of(database, user, 0);
-            data->set("ban", ban ? sentence_of(*ban) : "")
-                .set("can_confirm", site.mailer.is_on() && row->integer("email_validated") == 0);
-            data->set("email", row->text("email_addr")).set("own_hosts", [&] {
-                json::Value hosts;
-                hosts.set("hosts", host_list(database, user));
-                return hosts;
-            }());
-            // Secrets: saved copies of the JSON shall not have them.
-            if (!request.path.ends_with(".json")) {
-                data->set("account_key", row->text("authenticator"))
-                    .set("weak_key", weak_account_key({.user = user,
-                                                       .authenticator = row->text("authenticator"),
-                                                       .password_hash = row->text("passwd_hash")}))
-                    .set("account_file", account_file(site.config.master_url));
-            }
-            page = Page{.title = "Your account", .data = std::move(*data)};
-            return page;
-        });
+    add_own_page(site, "/account", "account.html",
+                 [&site](Database& database, const Request& request, std::int64_t user) {
+                     std::optional<Page> page;
+                     auto data = user_data(database, user);
+                     if (!data) return page;
+                     const auto account = account_with_id(database, user);
+                     if (!account) return page;
+                     const auto ban = ban_of(database, user, 0);
+                     data->set("ban", ban ? sentence_of(*ban) : "")
+                         .set("can_confirm", site.mailer.is_on() && !account->is_confirmed);
+                     data->set("email", account->email).set("own_hosts", [&] {
+                         json::Value hosts;
+                         hosts.set("hosts", hosts_of(database, user));
+                         return hosts;
+                     }());
+                     // Secrets: saved copies of the JSON shall not have them.
+                     if (!request.path.ends_with(".json")) {
+                         data->set("account_key", account->key)
+                             .set("weak_key",
+                                  weak_account_key({.user = user,
+                                                    .authenticator = account->key,
+                                                    .password_hash = account->password_hash}))
+                             .set("account_file", account_file(site.config.master_url));
+                     }
+                     page = Page{.title = "Your account", .data = std::move(*data)};
+                     return page;
+                 });
     add_own_page(
         site, "/account/tasks", "tasks.html",
         [](Database& database, const Request& request, std::int64_t user) {
@@ -228,18 +227,16 @@ void add_certificate(Site& site) {
     add_own_page(site, "/account/certificate", "certificate.html",
                  [](Database& database, const Request&, std::int64_t user) {
                      std::optional<Page> page;
-                     const auto row = database.query_one(
-                         "select id, name, create_time, total_credit from user where id = ?",
-                         {user});
-                     if (!row) return page;
-                     const double credit = row->real("total_credit");
+                     const auto found = read_users(database, {.id = user});
+                     if (found.empty()) return page;
+                     const UserView& own = found.front();
                      json::Value data;
-                     data.set("id", row->integer("id"))
-                         .set("name", row->text("name"))
-                         .set("created", row->integer("create_time"))
+                     data.set("id", own.id)
+                         .set("name", own.name)
+                         .set("created", own.created)
                          .set("now", unix_now())
-                         .set("credit", credit)
-                         .set("exaflops", credit * kOperationsPerCredit / 1e18);
+                         .set("credit", own.credit)
+                         .set("exaflops", own.credit * kOperationsPerCredit / 1e18);
                      page = Page{.title = "Certificate", .data = std::move(data)};
                      return page;
                  });
@@ -278,8 +275,8 @@ Page settings_page(Database& database, std::int64_t user) {
         .set("takes_email", now.takes_email)
         .set("venues", venue_choices(now.venue))
         .set("job_forms", job_forms(read_choices(database, user)));
-    const auto row = database.query_one("select email_addr from user where id = ?", {user});
-    data.set("email", row ? row->text("email_addr") : "");
+    const auto account = account_with_id(database, user);
+    data.set("email", account ? account->email : "");
     return {.title = "Settings", .data = std::move(data)};
 }
 

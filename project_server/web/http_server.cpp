@@ -14,6 +14,7 @@
 #include "project_server/http/request_head.hpp"
 #include "project_server/transfer/upload_limits.hpp"
 #include "project_server/url.hpp"
+#include "project_server/views/tasks.hpp"
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/stock_addresses.hpp"
@@ -78,11 +79,7 @@ struct HttpServer::Routes {
     /// While the database is away uploads go on, and are not counted.
     std::int64_t account_of(const std::string& result) {
         try {
-            return pool.with([&](Database& database) {
-                const auto row =
-                    database.query_one("select userid from result where name = ?", {result});
-                return row ? row->integer("userid") : std::int64_t{0};
-            });
+            return pool.with([&](Database& database) { return owner_of_task(database, result); });
         } catch (const DatabaseError& error) {
             log_warning("an upload is not counted: {}", error.what());
             return 0;

@@ -2,26 +2,25 @@
 
 #include <utility>
 
+#include "project_server/views/runs.hpp"
+
 namespace dedloc::server {
 namespace {
 
-json::Value summary(const control::Snapshot& picture) {
-    json::Value run;
-    run.set("name", picture.run)
-        .set("state", name_of(picture.state))
-        .set("step", static_cast<std::int64_t>(picture.progress.step))
-        .set("steps", static_cast<std::int64_t>(picture.steps))
-        .set("has_steps", !picture.recent.empty())
-        .set("loss", picture.recent.empty() ? 0.0 : picture.recent.back().loss)
-        .set("held_out", false);
-    return run;
+json::Value summary_of(const control::Snapshot& picture) {
+    RunView run{.name = picture.run,
+                .state = name_of(picture.state),
+                .step = static_cast<std::int64_t>(picture.progress.step),
+                .steps = static_cast<std::int64_t>(picture.steps)};
+    if (!picture.recent.empty()) run.loss = picture.recent.back().loss;
+    return run_summary(run);
 }
 
 }  // namespace
 
 json::Value::List live_run_list(const std::vector<control::Snapshot>& pictures) {
     json::Value::List runs;
-    for (const control::Snapshot& picture : pictures) runs.push_back(summary(picture));
+    for (const control::Snapshot& picture : pictures) runs.push_back(summary_of(picture));
     return runs;
 }
 
@@ -33,7 +32,7 @@ json::Value live_run_data(const control::Snapshot& picture) {
         curve.emplace_back(json::Value::List{static_cast<std::int64_t>(step.step), step.loss, rate,
                                              static_cast<std::int64_t>(step.members), 0.0});
     }
-    json::Value run = summary(picture);
+    json::Value run = summary_of(picture);
     run.set("without_database", true)
         .set("target_batch", static_cast<std::int64_t>(picture.target_batch))
         .set("samples_per_second", picture.progress.samples_per_second)

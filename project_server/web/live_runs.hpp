@@ -8,7 +8,7 @@
 
 namespace dedloc::server {
 
-/// As run_list() of views/runs.hpp, without figures on held-out text.
+/// Lists runs as run_summaries() of views/runs.hpp does, without figures on held-out text.
 json::Value::List live_run_list(const std::vector<control::Snapshot>& pictures);
 
 /// As run_data() of views/runs.hpp, without samples, credit, peers and figures on held-out text.

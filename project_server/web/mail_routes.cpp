@@ -153,10 +153,9 @@ MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose,
 
 bool send_confirmation(Site& site, const Request& request, std::int64_t user) {
     if (!site.mailer.is_on()) return true;
-    const auto row = site.pool.with([&](Database& database) {
-        return database.query_one("select email_addr from user where id = ?", {user});
-    });
-    return !row || send_link(site, request, MailPurpose::kConfirm, row->text("email_addr"));
+    const auto account =
+        site.pool.with([&](Database& database) { return account_with_id(database, user); });
+    return !account || send_link(site, request, MailPurpose::kConfirm, account->email);
 }
 
 void add_mail_routes(Site& site) {

@@ -10,10 +10,10 @@
 #include <cmath>
 #include <map>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
-#include "project_server/database/states.hpp"
+#include "project_server/views/figures.hpp"
+#include "project_server/views/runs.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -56,64 +56,40 @@ std::string run_metrics(Database& database) {
     Metric rate{"dedloc_run_samples_per_second", "Samples a second of the peers at work."};
     Metric peers{"dedloc_run_peers", "Peers by state."};
     Metric held_out{"dedloc_run_held_out_loss", "Loss on held-out text, in nats."};
-    for (const Row& run :
-         database.query("select id, name, state from dedloc_run where state <> 'finished' "
-                        "order by id desc limit 100")) {
-        const std::int64_t id = run.integer("id");
-        const std::string labels =
-            label("run", run.text("name")) + ',' + label("state", run.text("state"));
-        const auto last = database.query_one(
-            "select step, loss from dedloc_step where runid = ? order by step desc limit 1", {id});
-        step.add(labels, last ? last->real("step") : 0);
-        if (last) loss.add(labels, last->real("loss"));
-        double samples = 0;
-        for (const Row& row :
-             database.query("select state, count(*) as n, sum(samples_per_second) as samples "
-                            "from dedloc_seat where runid = ? and state in ('joining', 'working') "
-                            "group by state",
-                            {id})) {
-            peers.add(label("run", run.text("name")) + ',' + label("state", row.text("state")),
-                      row.real("n"));
-            if (row.text("state") == "working") samples = row.real("samples");
+    for (const RunView& run : read_runs(database, {.is_unfinished = true})) {
+        const std::string name = label("run", run.name);
+        const std::string labels = name + ',' + label("state", run.state);
+        step.add(labels, static_cast<double>(run.step));
+        if (run.loss) loss.add(labels, *run.loss);
+        const RunPeers now = read_peers(database, run.id);
+        for (const auto& [state, number] :
+             {std::pair{"joining", now.joining}, std::pair{"working", now.working}}) {
+            if (number == 0) continue;
+            peers.add(name + ',' + label("state", state), static_cast<double>(number));
         }
-        rate.add(labels, samples);
-        if (const auto row = database.query_one(
-                "select loss from dedloc_evaluation where runid = ? order by step desc limit 1",
-                {id})) {
-            held_out.add(labels, row->real("loss"));
-        }
+        rate.add(labels, now.samples_per_second);
+        if (run.held_out) held_out.add(labels, run.held_out->loss);
     }
     return step.text() + loss.text() + rate.text() + peers.text() + held_out.text();
 }
 
 std::string job_metrics(Database& database, double now) {
+    using enum Figure;
+    const auto number = [&](Figure figure) {
+        return static_cast<double>(count_of(database, figure, now));
+    };
     Metric jobs{"dedloc_tasks", "Tasks by state."};
-    for (const auto& [state, number] : {std::pair{"unsent", ServerState::kUnsent},
-                                        std::pair{"in_progress", ServerState::kInProgress}}) {
-        const auto row =
-            database.query_one("select count(*) as n from result where server_state = ?", {number});
-        jobs.add(label("state", state), row->real("n"));
-    }
+    jobs.add(label("state", "unsent"), number(kResultsReadyToSend));
+    jobs.add(label("state", "in_progress"), number(kResultsInProgress));
     Metric waiting{"dedloc_workunits_waiting", "Jobs that wait for a daemon."};
-    for (const auto& [what, column, value] :
-         {std::tuple{"validation", "need_validate", Parameter{1}},
-          std::tuple{"assimilation", "assimilate_state", Parameter{AssimilateState::kReady}},
-          std::tuple{"deletion", "file_delete_state", Parameter{FileDeleteState::kReady}}}) {
-        const auto row = database.query_one(
-            fmt::format("select count(*) as n from workunit where {} = ?", column), {value});
-        waiting.add(label("for", what), row->real("n"));
-    }
+    waiting.add(label("for", "validation"), number(kWorkunitsToValidate));
+    waiting.add(label("for", "assimilation"), number(kWorkunitsToAssimilate));
+    waiting.add(label("for", "deletion"), number(kWorkunitsToDelete));
     Metric people{"dedloc_with_recent_credit", "Volunteers and computers with recent credit."};
-    for (const char* const table : {"user", "host"}) {
-        const auto row = database.query_one(
-            fmt::format("select count(*) as n from {} where expavg_credit > 1", table));
-        people.add(label("table", table), row->real("n"));
-    }
+    people.add(label("table", "user"), number(kUsersWithRecentCredit));
+    people.add(label("table", "host"), number(kHostsWithRecentCredit));
     Metric contacts{"dedloc_hosts_created_today", "Computers that came in the last day."};
-    contacts.add(
-        "",
-        database.query_one("select count(*) as n from host where create_time > ?", {now - 86'400})
-            ->real("n"));
+    contacts.add("", number(kHostsRegisteredLastDay));
     return jobs.text() + waiting.text() + people.text() + contacts.text();
 }
 

@@ -11,11 +11,14 @@
 #include "project_server/http/http_setup.hpp"
 #include "project_server/url.hpp"
 #include "project_server/views/feeds.hpp"
+#include "project_server/views/figures.hpp"
+#include "project_server/views/hosts.hpp"
 #include "project_server/views/leaders.hpp"
 #include "project_server/views/news_list.hpp"
-#include "project_server/views/people.hpp"
 #include "project_server/views/runs.hpp"
 #include "project_server/views/server_status.hpp"
+#include "project_server/views/teams.hpp"
+#include "project_server/views/users.hpp"
 #include "project_server/web/live_runs.hpp"
 #include "project_server/web/metrics.hpp"
 #include "project_server/web/routes.hpp"
@@ -51,15 +54,12 @@ std::optional<Page> page_of(std::optional<json::Value> data, std::string title) 
 void add_start(Site& site) {
     const auto home = [&site](Database& database, const PageRequest&) -> std::optional<Page> {
         json::Value data;
-        const auto sums = database.query_one(
-            "select (select count(*) from user where total_credit > 0) as users, "
-            "(select count(*) from host where total_credit > 0) as hosts, "
-            "(select count(*) from team) as teams");
+        const double now = unix_now();
         data.set("has_database", true)
-            .set("user_count", sums->integer("users"))
-            .set("host_count", sums->integer("hosts"))
-            .set("team_count", sums->integer("teams"))
-            .set("runs", run_list(database))
+            .set("user_count", count_of(database, Figure::kUsersWithCredit, now))
+            .set("host_count", count_of(database, Figure::kHostsWithCredit, now))
+            .set("team_count", count_of(database, Figure::kTeams, now))
+            .set("runs", run_summaries(database))
             .set("news", news_list(database, kNewsAtHome));
         data.set("has_news", !std::get<json::Value::List>(data.field("news").value()).empty());
         return Page{.title = site.config.name, .data = std::move(data)};
@@ -100,7 +100,7 @@ void add_runs(Site& site) {
         {.path = "/runs", .content = "runs.html", .without_database = live_runs, .life = kLiveLife},
         [](Database& database, const PageRequest&) {
             json::Value data;
-            data.set("runs", run_list(database));
+            data.set("runs", run_summaries(database));
             return Page{.title = "Training runs", .data = std::move(data)};
         });
     const auto live_run = [&site](const PageRequest& request) -> std::optional<Page> {

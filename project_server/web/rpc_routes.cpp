@@ -18,6 +18,7 @@
 #include "project_server/accounts/stored_account.hpp"
 #include "project_server/http/http_setup.hpp"
 #include "project_server/http/request_head.hpp"
+#include "project_server/views/feeds.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -46,21 +47,6 @@ std::string project_config_page(const ProjectConfig& config,
         escape_markup(config.name), escape_markup(config.master_url), platforms.value_or(""),
         platforms ? 0 : 1,
         platforms ? "" : fmt::format("    <error_num>{}</error_num>\n", ERR_PROJECT_DOWN));
-}
-
-std::string platform_list(Database& database) {
-    std::string platforms;
-    for (const Row& row : database.query(
-             "select distinct p.name, p.user_friendly_name, v.plan_class from app_version v "
-             "join platform p on p.id = v.platformid where v.deprecated = 0 order by p.name")) {
-        platforms += fmt::format(
-            "    <platform>\n        <platform_name>{}</platform_name>\n"
-            "        <user_friendly_name>{}</user_friendly_name>\n"
-            "        <plan_class>{}</plan_class>\n    </platform>\n",
-            escape_markup(row.text("name")), escape_markup(row.text("user_friendly_name")),
-            escape_markup(row.text("plan_class")));
-    }
-    return platforms;
 }
 
 /// The reply of a scheduler that cannot answer a request.
@@ -165,7 +151,7 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
     both("/get_project_config.php", [&site](const Request&, Response& response) {
         std::optional<std::string> platforms;
         try {
-            platforms = site.pool.with(platform_list);
+            platforms = site.pool.with(platforms_xml);
         } catch (const DatabaseError& error) {
             log_error("project configuration: {}", error.what());
         }

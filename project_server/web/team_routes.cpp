@@ -1,7 +1,7 @@
 // Each form is read into a TeamText, and the functions of accounts/ decide: a refusal shows the
 // form again with the typed text and status 422, success sends the browser to the team's page.
-// Rights are tested where the rows are: the form for editing is selected by team and founder in one
-// statement, and edit_team() refuses others again when the form comes back.
+// The form for editing is for the founder only, and edit_team() refuses others again when the form
+// comes back.
 #include <httplib.h>
 
 #include <utility>
@@ -9,6 +9,7 @@
 #include "peer/base/log.hpp"
 #include "project_server/accounts/teams.hpp"
 #include "project_server/http/http_setup.hpp"
+#include "project_server/views/teams.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -75,21 +76,17 @@ void add_editing(Site& site) {
         const Visitor who = site.visitor(request);
         if (!who.session) return site.send_on(response, "/account/sign_in");
         const std::int64_t team = team_in(request);
-        const auto row = site.pool.with([&](Database& database) {
-            return database.query_one(
-                "select name, url, country, description, joinable from team "
-                "where id = ? and userid = ?",
-                {team, who.user()});
-        });
-        if (!row) {
+        const auto found =
+            site.pool.with([&](Database& database) { return read_teams(database, {.id = team}); });
+        if (found.empty() || found.front().founder_id != who.user()) {
             return site.refuse(request, response, 403, "Only the founder of a team may edit it.");
         }
         site.show(request, response, "team_form.html",
-                  form_page({.name = row->text("name"),
-                             .url = row->text("url"),
-                             .country = row->text("country"),
-                             .description = row->text("description"),
-                             .is_joinable = row->integer("joinable") != 0},
+                  form_page({.name = found.front().name,
+                             .url = found.front().url,
+                             .country = found.front().country,
+                             .description = found.front().description,
+                             .is_joinable = found.front().is_joinable},
                             team));
     });
     site.add_form(

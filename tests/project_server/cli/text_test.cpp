@@ -96,12 +96,12 @@ TEST_CASE("what a command finds becomes lines and tables", "[server]") {
 }
 
 TEST_CASE("a step whose members never reported does not stop the view", "[server]") {
-    runs::RunStatus status{.name = "demo",
-                           .state = "running",
-                           .steps = 9,
-                           .lines = {},
-                           .final_digest = {},
-                           .held_out = {}};
+    server::RunStatus status{.name = "demo",
+                             .state = "running",
+                             .steps = 9,
+                             .lines = {},
+                             .final_digest = {},
+                             .held_out = {}};
     for (const std::uint64_t step : {1U, 2U, 3U, 4U}) {
         status.lines.push_back({.step = step, .members = 3, .equal_digests = step == 3 ? 3 : 0});
     }
@@ -122,14 +122,14 @@ TEST_CASE("a step whose members never reported does not stop the view", "[server
 }
 
 TEST_CASE("a run's progress has the figures on held-out text, if there are any", "[server]") {
-    runs::RunStatus status{.name = "r",
-                           .state = "running",
-                           .steps = 10,
-                           .peers = 2,
-                           .samples_per_second = 5,
-                           .lines = {{.step = 4, .loss = 7.5, .samples = 20, .seconds = 2}},
-                           .final_digest = "",
-                           .held_out = {}};
+    server::RunStatus status{.name = "r",
+                             .state = "running",
+                             .steps = 10,
+                             .peers = 2,
+                             .samples_per_second = 5,
+                             .lines = {{.step = 4, .loss = 7.5, .samples = 20, .seconds = 2}},
+                             .final_digest = "",
+                             .held_out = {}};
     const auto without = terminal_view(status, status.lines, 80);
     REQUIRE(without.size() == 4);
     CHECK_THAT(status_json(status), Catch::Contains(R"("losses":[7.5],"held_out":[]})"));

@@ -1,4 +1,4 @@
-// Sums of a run's samples and credit; users by credit.
+// Sums of a run's samples and credit.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,7 @@
 
 #include "project_server/database/database.hpp"
 
-namespace dedloc::runs {
-
-/// One user of the leaderboard.
-struct LeaderLine {
-    std::string user;   ///< name
-    std::string team;   ///< name; empty without a team
-    double credit = 0;  ///< total credit
-    int hosts = 0;      ///< number of computers
-};
-/// The first `count` users by credit, descending. With `has_other_apps` the accounts also have
-/// credit of other apps, and what our runs gave counts.
-std::vector<LeaderLine> leaderboard(server::Database& database, int count,
-                                    bool has_other_apps = false);
+namespace dedloc::server {
 
 /// Sums over a run's tables, to check credit and digests, also while the run goes on.
 struct RunReport {
@@ -31,12 +19,12 @@ struct RunReport {
     std::uint64_t unowned = 0;         ///< samples of keys without a ticket
     std::uint64_t unowned_bytes = 0;   ///< bytes that they reduced: also the project's backbones
     std::uint64_t open_results = 0;    ///< its jobs in progress, or reported and not validated
-    double rate = 0;                   ///< credit per sample
-    double gigabyte_rate = 0;          ///< credit per 10⁹ reduced bytes
-    double credit_of_lines = 0;        ///< sum over all contributions
-    double credit_of_all_runs = 0;     ///< sum over the contributions to all runs of the project
-    double credit_of_users = 0;        ///< sum over all users of the project, also deleted ones
-    bool has_other_apps = false;       ///< users also have credit of a server's other apps
+    double credit_per_sample = 0;      ///< credit per sample
+    double credit_per_gigabyte_reduced = 0;  ///< credit per 10⁹ reduced bytes
+    double credit_of_lines = 0;              ///< sum over all contributions
+    double credit_of_all_runs = 0;  ///< sum over the contributions to all runs of the project
+    double credit_of_users = 0;     ///< sum over all users of the project, also deleted ones
+    bool has_other_apps = false;    ///< users also have credit of a server's other apps
     std::vector<std::string> withholdings{};  ///< a sentence for each revocation
     std::uint64_t equal_steps = 0;            ///< steps at which all members had the same digest
     std::uint64_t unsettled_steps = 0;        ///< steps whose digests are not known yet
@@ -49,7 +37,6 @@ struct RunReport {
 };
 /// Reads the report of a run. While the run goes on, only within a transaction do its sums belong
 /// together. Errors: InputError when there is no such run.
-RunReport run_report(server::Database& database, const std::string& name,
-                     bool has_other_apps = false);
+RunReport run_report(Database& database, const std::string& name, bool has_other_apps = false);
 
-}  // namespace dedloc::runs
+}  // namespace dedloc::server

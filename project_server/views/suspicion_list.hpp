@@ -6,7 +6,7 @@
 #include "project_server/database/database.hpp"
 #include "project_server/json/value.hpp"
 
-namespace dedloc::admin {
+namespace dedloc::server {
 
 /// Which suspicions are wanted.
 struct SuspicionChoice {
@@ -20,6 +20,6 @@ struct SuspicionChoice {
 /// evidence}], the last one first. `run` is empty where no run is concerned, `key` where no peer
 /// is; `evidence` is a path below the project's folder, empty if there is no file. Errors:
 /// DatabaseError.
-json::Value::List suspicions(server::Database& database, const SuspicionChoice& choice);
+json::Value::List suspicions(Database& database, const SuspicionChoice& choice);
 
-}  // namespace dedloc::admin
+}  // namespace dedloc::server

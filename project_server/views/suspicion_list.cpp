@@ -1,12 +1,12 @@
-#include "project_server/admin/suspicion_list.hpp"
+#include "project_server/views/suspicion_list.hpp"
 
 #include <utility>
 
-namespace dedloc::admin {
+namespace dedloc::server {
 
-json::Value::List suspicions(server::Database& database, const SuspicionChoice& choice) {
+json::Value::List suspicions(Database& database, const SuspicionChoice& choice) {
     json::Value::List list;
-    for (const server::Row& row : database.query(
+    for (const Row& row : database.query(
              "select s.*, coalesce(d.name, '') as run, coalesce(u.name, '') as user_name "
              "from dedloc_suspicion s left join dedloc_run d on d.id = s.runid "
              "left join user u on u.id = s.userid where (? = 0 or s.runid = ?) and "
@@ -33,4 +33,4 @@ json::Value::List suspicions(server::Database& database, const SuspicionChoice& 
     return list;
 }
 
-}  // namespace dedloc::admin
+}  // namespace dedloc::server

@@ -1,13 +1,14 @@
-#include "project_server/runs/report.hpp"
 #include "project_server/accounts/account_removal.hpp"
+#include "project_server/views/run_report.hpp"
+#include "project_server/views/users.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 using namespace dedloc;
-using namespace dedloc::runs;
+using namespace dedloc::server;
 
 TEST_CASE("credit of deleted accounts and of compacted contributions is still counted",
           "[server][integration]") {
-    server::TestProject project;
+    TestProject project;
     auto& database = project.database();
     for (const char* const sql : {
              "insert into user (id, name, email_addr, authenticator, total_credit) values "
@@ -23,7 +24,7 @@ TEST_CASE("credit of deleted accounts and of compacted contributions is still co
         database.execute(sql);
     }
     CHECK(run_report(database, "demo").credit_agrees());
-    server::delete_account(database, 2, 1'800'000'000);
+    delete_account(database, 2, 1'800'000'000);
     const RunReport report = run_report(database, "demo");
     CHECK(report.credit_agrees());
     // 15 samples at 0.5 and an eighth of a gigabyte at 20.
@@ -37,7 +38,7 @@ TEST_CASE("credit of deleted accounts and of compacted contributions is still co
     CHECK(report.credit_of_users == 10);
     CHECK(report.credit_of_all_runs == 10);
     // Repeating a deletion that a crash has cut off counts nothing twice.
-    server::delete_account(database, 2, 1'800'000'001);
+    delete_account(database, 2, 1'800'000'001);
     CHECK(run_report(database, "demo").credit_agrees());
     database.execute("update dedloc_daily_credit set reduced_bytes = reduced_bytes + 1000");
     CHECK_FALSE(run_report(database, "demo").credit_agrees());
@@ -49,7 +50,7 @@ TEST_CASE("credit of deleted accounts and of compacted contributions is still co
 
 TEST_CASE("credit of other apps and contributions that are not credited yet are no difference",
           "[server][integration]") {
-    server::TestProject project;
+    TestProject project;
     auto& database = project.database();
     for (const char* const sql : {
              "insert into user (id, name, email_addr, authenticator, total_credit) values "
@@ -77,14 +78,14 @@ TEST_CASE("credit of other apps and contributions that are not credited yet are 
     const auto first = [&](bool has_other_apps) {
         return leaderboard(database, 1, has_other_apps).front();
     };
-    CHECK(first(false).user == "Bob");
-    CHECK(first(true).user == "Cem");
+    CHECK(first(false).name == "Bob");
+    CHECK(first(true).name == "Cem");
     CHECK(first(true).credit == 9);
     CHECK(leaderboard(database, 9, true).size() == 2);
 }
 
 TEST_CASE("a run without any credit yet differs in nothing", "[server][integration]") {
-    server::TestProject project;
+    TestProject project;
     project.database().execute(
         "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, flops_per_sample, "
         "credit_per_sample, created) values (3, 'demo', '', '{}', 8, 10, 1e6, 0.5, 0)");

@@ -1,6 +1,6 @@
 // A column's collation may take different names for the same, so the statement finds those that are
 // alike, exact ones first, and only an exact one is taken. The others are named in the message.
-#include "project_server/admin/lookup.hpp"
+#include "project_server/accounts/lookup.hpp"
 
 #include <fmt/format.h>
 
@@ -11,12 +11,8 @@
 #include "peer/base/text.hpp"
 #include "project_server/accounts/stored_account.hpp"
 
-namespace dedloc::admin {
+namespace dedloc::server {
 namespace {
-
-using server::Database;
-using server::Row;
-using server::Rows;
 
 constexpr std::size_t kMaxDigits = 18;
 constexpr int kNamed = 10;                ///< rows that a message lists
@@ -84,21 +80,21 @@ std::int64_t id_in(const std::string& who) {
     return std::max<std::int64_t>(parse_number<std::int64_t>(who).value_or(0), 0);
 }
 
-std::int64_t user_id(Database& database, const std::string& who) {
+std::int64_t find_user(Database& database, const std::string& who) {
     if (id_in(who) != 0) return numbered(database, "user", "user", who);
     if (who.find('@') == std::string::npos) return named(database, "user", "user", "name", who);
-    if (const auto account = server::account_at(database, who)) return account->id;
+    if (const auto account = account_at(database, who)) return account->id;
     Rows others = alike(database, "user", "email_addr", who);
     for (const Row& row : alike(database, "user", "name", who)) others.push_back(row);
     fail("user", who, others);
 }
 
-std::int64_t host_id(Database& database, const std::string& who) {
+std::int64_t find_host(Database& database, const std::string& who) {
     if (id_in(who) != 0) return numbered(database, "host", "host", who);
     return named(database, "host", "host", "domain_name", who);
 }
 
-std::int64_t team_id(Database& database, const std::string& who) {
+std::int64_t find_team(Database& database, const std::string& who) {
     if (id_in(who) != 0) return numbered(database, "team", "team", who);
     if (who.empty()) fail("team", who, {});
     // The database lower-cases both, and here they are compared by bytes.
@@ -117,4 +113,4 @@ std::int64_t team_id(Database& database, const std::string& who) {
     fail("team", who, rows);
 }
 
-}  // namespace dedloc::admin
+}  // namespace dedloc::server

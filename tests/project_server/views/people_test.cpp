@@ -1,10 +1,12 @@
-#include "project_server/admin/people.hpp"
 #include "peer/base/error.hpp"
+#include "project_server/accounts/lookup.hpp"
 #include "project_server/accounts/teams.hpp"
-#include "project_server/admin/lookup.hpp"
-#include "project_server/admin/suspicion_list.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/database/suspicions.hpp"
+#include "project_server/views/hosts.hpp"
+#include "project_server/views/suspicion_list.hpp"
+#include "project_server/views/teams.hpp"
+#include "project_server/views/users.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 using namespace dedloc;
@@ -63,17 +65,17 @@ TEST_CASE("accounts, computers and teams are found by id, name and e-mail addres
           "[server][integration]") {
     World world;
     Database& database = world.database();
-    CHECK(admin::user_id(database, "1") == 1);
-    CHECK(admin::user_id(database, "Ann <b>") == 1);
-    CHECK(admin::user_id(database, "bob2@x.org") == 3);
-    CHECK_THROWS_WITH(admin::user_id(database, "Bob"), Contains("several") && Contains("2, 3"));
-    CHECK_THROWS_AS(admin::user_id(database, "4"), InputError);
-    CHECK_THROWS_AS(admin::user_id(database, ""), InputError);
-    CHECK(admin::host_id(database, "12") == 12);
-    CHECK(admin::host_id(database, "attic") == 11);
-    CHECK_THROWS_AS(admin::host_id(database, "none"), InputError);
-    CHECK(admin::id_in("-4") == 0);
-    CHECK(admin::id_in("1234567890123456789") == 0);
+    CHECK(find_user(database, "1") == 1);
+    CHECK(find_user(database, "Ann <b>") == 1);
+    CHECK(find_user(database, "bob2@x.org") == 3);
+    CHECK_THROWS_WITH(find_user(database, "Bob"), Contains("several") && Contains("2, 3"));
+    CHECK_THROWS_AS(find_user(database, "4"), InputError);
+    CHECK_THROWS_AS(find_user(database, ""), InputError);
+    CHECK(find_host(database, "12") == 12);
+    CHECK(find_host(database, "attic") == 11);
+    CHECK_THROWS_AS(find_host(database, "none"), InputError);
+    CHECK(id_in("-4") == 0);
+    CHECK(id_in("1234567890123456789") == 0);
 }
 
 TEST_CASE("people are found in the tables of an official server, whatever their collation is",
@@ -91,23 +93,23 @@ TEST_CASE("people are found in the tables of an official server, whatever their 
     database.execute(
         "update user set name = 'J\u00F6rg', email_addr = 'j\u00F6rg@x.org' where id = 2");
     revoke(database, {.users = {2}, .hosts = {11}, .peers = {}}, kThen, "floods");
-    CHECK_THAT(world.text(admin::user_list(database, {})),
+    CHECK_THAT(world.text(user_list(database, {})),
                Contains("ann@x.org") && Contains("j\u00F6rg@x.org"));
-    CHECK_THAT(world.text(admin::user_list(database, {.is_banned = true})),
+    CHECK_THAT(world.text(user_list(database, {.is_banned = true})),
                Contains("J\u00F6rg") && !Contains("Ann"));
-    CHECK_THAT(world.text(admin::user_list(database, {.found = "JORG"})), Contains("J\u00F6rg"));
-    CHECK_THAT(world.text(admin::host_list(database, {.is_banned = true})), Contains("attic"));
-    CHECK_THAT(world.text(admin::host_list(database, {.found = "DES"})), Contains("desk"));
-    CHECK_THAT(world.text(admin::user_facts(database, 2)), Contains("\"is_banned\":true"));
-    CHECK_THAT(world.text(admin::host_facts(database, 11)), Contains("\"is_banned\":true"));
-    CHECK_NOTHROW(admin::team_list(database, {.found = "x"}));
-    CHECK_NOTHROW(admin::suspicions(database, {.limit = 9}));
-    CHECK(admin::user_id(database, "J\u00F6rg") == 2);
-    CHECK(admin::user_id(database, "J\u00F6RG@X.org") == 2);
+    CHECK_THAT(world.text(user_list(database, {.found = "JORG"})), Contains("J\u00F6rg"));
+    CHECK_THAT(world.text(host_list(database, {.is_banned = true})), Contains("attic"));
+    CHECK_THAT(world.text(host_list(database, {.found = "DES"})), Contains("desk"));
+    CHECK_THAT(world.text(user_facts(database, 2)), Contains("\"is_banned\":true"));
+    CHECK_THAT(world.text(host_facts(database, 11)), Contains("\"is_banned\":true"));
+    CHECK_NOTHROW(team_list(database, {.found = "x"}));
+    CHECK_NOTHROW(suspicions(database, {.limit = 9}));
+    CHECK(find_user(database, "J\u00F6rg") == 2);
+    CHECK(find_user(database, "J\u00F6RG@X.org") == 2);
     for (const char* const other : {"Jorg", "J\u00D6RG", "J\u00F6rg ", "jorg@x.org"}) {
-        CHECK_THROWS_WITH(admin::user_id(database, other), Contains("no user"));
+        CHECK_THROWS_WITH(find_user(database, other), Contains("no user"));
     }
-    CHECK_THROWS_WITH(admin::host_id(database, "ATTIC"), Contains("no host"));
+    CHECK_THROWS_WITH(find_host(database, "ATTIC"), Contains("no host"));
 }
 
 TEST_CASE("what is only alike is never taken for what an administrator names",
@@ -127,22 +129,22 @@ TEST_CASE("what is only alike is never taken for what an administrator names",
         "'jos\u00E9@x.org', 'd'), (5, 'eve@x.org', 'other@x.org', 'e'), (6, 'J\u00F3se\u200B', "
         "'Sixth@X.org', 'f'), (7, 'jos\u00E9', 'seventh@x.org', 'g')");
     // A name.
-    CHECK(admin::user_id(database, "Jos\u00E9") == 4);
-    CHECK(admin::user_id(database, "jos\u00E9") == 7);
-    CHECK_THROWS_WITH(admin::user_id(database, "Jose"), Contains("has no user Jose"));
-    CHECK_THROWS_AS(admin::user_id(database, "JOS\u00C9"), InputError);
-    CHECK_THROWS_AS(admin::user_id(database, "Jos\u00E9 "), InputError);
-    CHECK_THROWS_AS(admin::user_id(database, "Jos\u00E9\u200B"), InputError);
+    CHECK(find_user(database, "Jos\u00E9") == 4);
+    CHECK(find_user(database, "jos\u00E9") == 7);
+    CHECK_THROWS_WITH(find_user(database, "Jose"), Contains("has no user Jose"));
+    CHECK_THROWS_AS(find_user(database, "JOS\u00C9"), InputError);
+    CHECK_THROWS_AS(find_user(database, "Jos\u00E9 "), InputError);
+    CHECK_THROWS_AS(find_user(database, "Jos\u00E9\u200B"), InputError);
     // An address; the name of another account is none, but is mentioned.
-    CHECK(admin::user_id(database, "jos\u00E9@x.org") == 4);
-    CHECK(admin::user_id(database, " ANN@X.org") == 1);
-    CHECK_THROWS_WITH(admin::user_id(database, "jose@x.org"), Contains("has no user jose@x.org"));
-    CHECK_THROWS_AS(admin::user_id(database, "ann@x.org\u200B"), InputError);
-    CHECK_THROWS_WITH(admin::user_id(database, "eve@x.org"), Contains("5 (eve@x.org)"));
+    CHECK(find_user(database, "jos\u00E9@x.org") == 4);
+    CHECK(find_user(database, " ANN@X.org") == 1);
+    CHECK_THROWS_WITH(find_user(database, "jose@x.org"), Contains("has no user jose@x.org"));
+    CHECK_THROWS_AS(find_user(database, "ann@x.org\u200B"), InputError);
+    CHECK_THROWS_WITH(find_user(database, "eve@x.org"), Contains("5 (eve@x.org)"));
     if (!is_exact) {
-        CHECK_THROWS_WITH(admin::user_id(database, "Jose"),
+        CHECK_THROWS_WITH(find_user(database, "Jose"),
                           Contains("4 (Jos\u00E9)") && Contains("7 (jos\u00E9)"));
-        CHECK_THROWS_WITH(admin::user_id(database, "jose@x.org"), Contains("4 (jos\u00E9@x.org)"));
+        CHECK_THROWS_WITH(find_user(database, "jose@x.org"), Contains("4 (jos\u00E9@x.org)"));
     }
     // Exact ones come first, however many are alike.
     database.execute(
@@ -151,32 +153,32 @@ TEST_CASE("what is only alike is never taken for what an administrator names",
     database.execute(
         "insert into user (id, name, email_addr, authenticator) values (99, 'bob', "
         "'last@x.org', 'z')");
-    CHECK(admin::user_id(database, "bob") == 99);
+    CHECK(find_user(database, "bob") == 99);
     database.execute(
         "insert into host (id, userid, domain_name) values (20, 1, 'Attic'), (21, 1, "
         "'\u00E0ttic'), (22, 1, '')");
-    CHECK(admin::host_id(database, "attic") == 11);
-    CHECK(admin::host_id(database, "Attic") == 20);
-    CHECK_THROWS_AS(admin::host_id(database, "ATTIC"), InputError);
-    CHECK_THROWS_AS(admin::host_id(database, ""), InputError);
+    CHECK(find_host(database, "attic") == 11);
+    CHECK(find_host(database, "Attic") == 20);
+    CHECK_THROWS_AS(find_host(database, "ATTIC"), InputError);
+    CHECK_THROWS_AS(find_host(database, ""), InputError);
     std::int64_t team = 0;
     REQUIRE_FALSE(create_team(database, 1, {"\u00DCber", "", "", ""}, kNow, team));
-    CHECK(admin::team_id(database, "\u00DCBER") == team);
-    CHECK(admin::team_id(database, "\u00FCber") == team);
-    CHECK_THROWS_AS(admin::team_id(database, "uber"), InputError);
+    CHECK(find_team(database, "\u00DCBER") == team);
+    CHECK(find_team(database, "\u00FCber") == team);
+    CHECK_THROWS_AS(find_team(database, "uber"), InputError);
     if (!is_exact) return;
     std::int64_t second = 0;
     REQUIRE_FALSE(create_team(database, 2, {"\u00FCber", "", "", ""}, kNow, second));
-    CHECK(admin::team_id(database, "\u00DCber") == team);
-    CHECK(admin::team_id(database, "\u00FCber") == second);
-    CHECK_THROWS_WITH(admin::team_id(database, "\u00DCBER"), Contains("several teams"));
+    CHECK(find_team(database, "\u00DCber") == team);
+    CHECK(find_team(database, "\u00FCber") == second);
+    CHECK_THROWS_WITH(find_team(database, "\u00DCBER"), Contains("several teams"));
 }
 
 TEST_CASE("a computer is shown with its work, quota, reliability and what is withheld",
           "[server][integration]") {
     World world;
     Database& database = world.database();
-    const std::string attic = world.text(admin::host_facts(database, 11));
+    const std::string attic = world.text(host_facts(database, 11));
     CHECK_THAT(attic, Contains(R"("name":"attic","user_id":1,"user":"Ann <b>")"));
     CHECK_THAT(attic, Contains(R"("is_banned":false,"bans":[])"));
     CHECK_THAT(attic, Contains(R"("quota_per_seat":5,"jobs_today":2,"consecutive_valid":9)"));
@@ -185,7 +187,7 @@ TEST_CASE("a computer is shown with its work, quota, reliability and what is wit
                                R"("reduced_bytes":100,)"
                                R"("credit":7.5,"pending_samples":2,"withheld_samples":0}])"));
     CHECK_THAT(attic, Contains(R"("state":"failed on the computer","exit_status":9)"));
-    const std::string cellar = world.text(admin::host_facts(database, 12));
+    const std::string cellar = world.text(host_facts(database, 12));
     CHECK_THAT(cellar, Contains(R"("withheld":[{"run":"demo","key":"k2","kind":"host",)"
                                 R"("subject":"12","since_at":4,"contributions":1,"samples":6,)"
                                 R"("reduced_bytes":40}])"));
@@ -196,16 +198,16 @@ TEST_CASE("an account is shown with all of its computers, and who shares an addr
     World world;
     Database& database = world.database();
     revoke(database, {.users = {2}, .hosts = {}, .peers = {}}, kThen, "floods");
-    const std::string ann = world.text(admin::user_facts(database, 1));
+    const std::string ann = world.text(user_facts(database, 1));
     CHECK_THAT(ann, Contains(R"("email":"ann@x.org")") && Contains(R"("name":"attic")") &&
                         Contains(R"("name":"cellar")"));
     CHECK_THAT(ann, Contains(R"("pending_samples":2,"withheld_samples":6)"));
     CHECK_THAT(ann, Contains(R"("same_addresses":[{"user_id":2,"user":"Bob","is_banned":true,)"
                              R"("address":"192.0.2.1"}])"));
-    const std::string bob = world.text(admin::user_facts(database, 2));
+    const std::string bob = world.text(user_facts(database, 2));
     CHECK_THAT(bob, Contains(R"("is_banned":true,"bans":[{"kind":"user","subject":"2",)"
                              R"("since_at":1800000000,"reason":"floods"}])"));
-    CHECK(world.text(admin::user_facts(database, 3)).find("\"hosts\":[]") != std::string::npos);
+    CHECK(world.text(user_facts(database, 3)).find("\"hosts\":[]") != std::string::npos);
 }
 
 TEST_CASE("lists find names and bans, and name the ban of the account at its computers",
@@ -213,14 +215,14 @@ TEST_CASE("lists find names and bans, and name the ban of the account at its com
     World world;
     Database& database = world.database();
     revoke(database, {.users = {1}, .hosts = {13}, .peers = {}}, kThen);
-    CHECK_THAT(world.text(admin::user_list(database, {.is_banned = true})),
+    CHECK_THAT(world.text(user_list(database, {.is_banned = true})),
                Contains("Ann") && !Contains("Bob"));
-    CHECK_THAT(world.text(admin::user_list(database, {.found = "b2@"})),
+    CHECK_THAT(world.text(user_list(database, {.found = "b2@"})),
                Contains("bob2@x.org") && !Contains("Ann"));
-    CHECK(world.text(admin::user_list(database, {.found = "%"})) == R"({"users":[]})");
-    CHECK_THAT(world.text(admin::host_list(database, {.is_banned = true})),
+    CHECK(world.text(user_list(database, {.found = "%"})) == R"({"users":[]})");
+    CHECK_THAT(world.text(host_list(database, {.is_banned = true})),
                Contains("desk") && !Contains("attic"));
-    const std::string hosts = world.text(admin::host_list(database, {.user = 1}));
+    const std::string hosts = world.text(host_list(database, {.user = 1}));
     CHECK_THAT(hosts, Contains("attic") && Contains("cellar") && !Contains("desk") &&
                           !Contains(R"("is_banned":false)"));
 }
@@ -261,11 +263,11 @@ TEST_CASE("suspicions are counted by kind, and a flood of them pushes out only i
     accuse(1, "claims # samples", 10);
     accuse(1, "claims # samples", 12);
     accuse(2, "sends nothing", 11);
-    const std::string all = world.text(admin::suspicions(database, {.run = 3}));
+    const std::string all = world.text(suspicions(database, {.run = 3}));
     CHECK_THAT(all, Contains(R"("user":"Ann <b>","host_id":11,"key":"k1","source":"swarm",)"
                              R"("what":"claims # samples","detail":"claims # samples <now>?",)"
                              R"("step":4,"times":2,"first_at":10,"last_at":12,"evidence":""})"));
-    CHECK_THAT(world.text(admin::host_facts(database, 11)), Contains("claims # samples"));
+    CHECK_THAT(world.text(host_facts(database, 11)), Contains("claims # samples"));
     for (int i = 0; i < kMaxSuspicions + 50; ++i) {
         const auto n = static_cast<std::size_t>(i);
         accuse(1, "fault " + std::string(1 + n % 100, 'x') + std::string(n / 100, 'y'), 100 + i);
@@ -288,17 +290,17 @@ TEST_CASE("an administrator renames and closes teams", "[server][integration]") 
     std::int64_t second = 0;
     REQUIRE_FALSE(create_team(database, 1, {"Rude <b>", "", "", ""}, kNow, first));
     REQUIRE_FALSE(create_team(database, 2, {"Fine", "", "", ""}, kNow, second));
-    CHECK(admin::team_id(database, "rude <b>") == first);
+    CHECK(find_team(database, "rude <b>") == first);
     CHECK(rename_team(database, first, "Fine"));
     CHECK_FALSE(rename_team(database, first, "fine"));
-    CHECK_THROWS_WITH(admin::team_id(database, "FINE"), Contains("several teams"));
+    CHECK_THROWS_WITH(find_team(database, "FINE"), Contains("several teams"));
     CHECK(rename_team(database, first, "  "));
     CHECK_FALSE(rename_team(database, first, "Polite"));
-    CHECK_THAT(world.text(admin::team_list(database, {.found = "oli"})),
+    CHECK_THAT(world.text(team_list(database, {.found = "oli"})),
                Contains(R"("name":"Polite","founder_id":1,"founder":"Ann <b>","members":1)") &&
                    !Contains("Fine"));
     close_team(database, first);
-    CHECK_THROWS_AS(admin::team_id(database, "Polite"), InputError);
+    CHECK_THROWS_AS(find_team(database, "Polite"), InputError);
     CHECK(database.query_one("select group_concat(teamid order by id) as t from user")->text("t") ==
           "0," + std::to_string(second) + ",0");
 }

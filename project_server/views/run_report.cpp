@@ -1,9 +1,8 @@
 // Each group of figures is one statement. dedloc-purge replaces old contributions by daily sums, so
 // credit and the work that is credited or unowned are sums over both tables; withheld and pending
 // rows are never compacted. The credit that is due is computed from samples and bytes at the run's
-// rates and compared with what the rows have, with a tolerance for the order of additions. The
-// leaderboard beside other apps sums the rows by owner, which the ticket names, or else the result.
-#include "project_server/runs/report.hpp"
+// rates and compared with what the rows have, with a tolerance for the order of additions.
+#include "project_server/views/run_report.hpp"
 
 #include <fmt/format.h>
 
@@ -13,48 +12,22 @@
 #include "peer/base/utc_text.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/states.hpp"
-#include "project_server/runs/status.hpp"
+#include "project_server/views/runs.hpp"
 
-namespace dedloc::runs {
+namespace dedloc::server {
 namespace {
 
 /// A sum or a number of rows.
-std::uint64_t sum_of(const server::Row& row, std::string_view column) {
+std::uint64_t sum_of(const Row& row, std::string_view column) {
     return static_cast<std::uint64_t>(row.integer(column));
 }
 
 }  // namespace
 
-std::vector<LeaderLine> leaderboard(server::Database& database, int count, bool has_other_apps) {
-    constexpr const char* kTotals =
-        "select u.name, coalesce(t.name, '') as team, u.total_credit as credit, "
-        "(select count(*) from host h where h.userid = u.id) as hosts from user u "
-        "left join team t on t.id = u.teamid order by u.total_credit desc, u.id limit ?";
-    // A contribution's owner is found as dedloc-purge finds it.
-    constexpr const char* kOfRuns =
-        "select u.name, coalesce(t.name, '') as team, p.credit, (select count(*) from host h where "
-        "h.userid = u.id) as hosts from (select owner, sum(credit) as credit from (select "
-        "coalesce(nullif(k.userid, 0), r.userid, 0) as owner, c.credit from dedloc_contribution c "
-        "left join dedloc_ticket k on k.runid = c.runid and k.peer_key = c.peer_key left join "
-        "result r on r.id = c.resultid where c.credit_state = ? union all select userid, credit "
-        "from dedloc_daily_credit) paid group by owner) p join user u on u.id = p.owner left join "
-        "team t on t.id = u.teamid order by p.credit desc, u.id limit ?";
-    std::vector<LeaderLine> lines;
-    for (const auto& row : has_other_apps
-                               ? database.query(kOfRuns, {server::CreditState::kCredited, count})
-                               : database.query(kTotals, {count})) {
-        lines.push_back({.user = row.text("name"),
-                         .team = row.text("team"),
-                         .credit = row.real("credit"),
-                         .hosts = static_cast<int>(row.integer("hosts"))});
-    }
-    return lines;
-}
-
 double RunReport::credit_due() const {
     constexpr double kGigabyte = 1e9;
-    return static_cast<double>(samples) * rate +
-           static_cast<double>(reduced_bytes) / kGigabyte * gigabyte_rate;
+    return static_cast<double>(samples) * credit_per_sample +
+           static_cast<double>(reduced_bytes) / kGigabyte * credit_per_gigabyte_reduced;
 }
 
 bool RunReport::credit_agrees() const {
@@ -67,7 +40,7 @@ bool RunReport::credit_agrees() const {
 
 namespace {
 
-std::vector<std::string> withholdings(server::Database& database, std::int64_t run) {
+std::vector<std::string> withholdings(Database& database, std::int64_t run) {
     std::vector<std::string> sentences;
     for (const auto& row : database.query(
              "select kind, subject, since, sum(contributions) as contributions, "
@@ -87,10 +60,9 @@ std::vector<std::string> withholdings(server::Database& database, std::int64_t r
 
 }  // namespace
 
-RunReport run_report(server::Database& database, const std::string& name, bool has_other_apps) {
-    using enum server::CreditState;
-    const auto run = run_row(database, name);
-    const auto id = run.integer("id");
+RunReport run_report(Database& database, const std::string& name, bool has_other_apps) {
+    using enum CreditState;
+    const RunView run = read_run(database, name);
     const auto lines = database.query_one(
         "select coalesce(sum(if(credit_state = ?, samples, 0)), 0) as samples, "
         "coalesce(sum(if(credit_state = ?, reduced_bytes, 0)), 0) as bytes, "
@@ -101,12 +73,12 @@ RunReport run_report(server::Database& database, const std::string& name, bool h
         "coalesce(sum(if(credit_state = ?, samples, 0)), 0) as withheld, "
         "coalesce(sum(if(credit_state = ?, samples, 0)), 0) as unowned "
         "from dedloc_contribution where runid = ?",
-        {kCredited, kCredited, kWithheld, kUnowned, kPending, kWithheld, kUnowned, id});
+        {kCredited, kCredited, kWithheld, kUnowned, kPending, kWithheld, kUnowned, run.id});
     const auto daily = database.query_one(
         "select coalesce(sum(samples), 0) as samples, coalesce(sum(credit), 0) as credit, "
         "coalesce(sum(unowned), 0) as unowned, coalesce(sum(reduced_bytes), 0) as bytes, "
         "coalesce(sum(unowned_bytes), 0) as unowned_bytes from dedloc_daily_credit where runid = ?",
-        {id});
+        {run.id});
     const auto users = database.query_one(
         "select (select coalesce(sum(total_credit), 0) from user) + "
         "(select coalesce(sum(credit), 0) from dedloc_deleted_credit) as credit");
@@ -118,14 +90,14 @@ RunReport run_report(server::Database& database, const std::string& name, bool h
                     "where w.opaque = ? and w.appid in (select id from app where name in {}) and "
                     "(r.server_state = ? or "
                     "(r.server_state = ? and r.outcome = ? and r.validate_state = ?))",
-                    server::kAppsInSql),
-        {id, server::ServerState::kInProgress, server::ServerState::kOver,
-         server::ResultOutcome::kSuccess, server::ValidateState::kInit});
+                    kAppsInSql),
+        {run.id, ServerState::kInProgress, ServerState::kOver, ResultOutcome::kSuccess,
+         ValidateState::kInit});
     const auto steps = database.query_one(
         "select coalesce(sum(members = equal_digests), 0) as equal, "
         "coalesce(sum(equal_digests = 0), 0) as unsettled from dedloc_step "
         "where runid = ?",
-        {id});
+        {run.id});
     return {.samples = sum_of(*lines, "samples") + sum_of(*daily, "samples"),
             .reduced_bytes = sum_of(*lines, "bytes") + sum_of(*daily, "bytes"),
             .uncredited = sum_of(*lines, "uncredited"),
@@ -134,15 +106,15 @@ RunReport run_report(server::Database& database, const std::string& name, bool h
             .unowned = sum_of(*lines, "unowned") + sum_of(*daily, "unowned"),
             .unowned_bytes = sum_of(*lines, "unowned_bytes") + sum_of(*daily, "unowned_bytes"),
             .open_results = sum_of(*results, "open"),
-            .rate = run.real("credit_per_sample"),
-            .gigabyte_rate = run.real("credit_per_gigabyte_reduced"),
+            .credit_per_sample = run.credit_per_sample,
+            .credit_per_gigabyte_reduced = run.credit_per_gigabyte_reduced,
             .credit_of_lines = lines->real("credit") + daily->real("credit"),
             .credit_of_all_runs = all_runs->real("credit"),
             .credit_of_users = users->real("credit"),
             .has_other_apps = has_other_apps,
-            .withholdings = withholdings(database, id),
+            .withholdings = withholdings(database, run.id),
             .equal_steps = sum_of(*steps, "equal"),
             .unsettled_steps = sum_of(*steps, "unsettled")};
 }
 
-}  // namespace dedloc::runs
+}  // namespace dedloc::server

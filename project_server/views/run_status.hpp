@@ -1,0 +1,41 @@
+// The progress of a run, step by step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "project_server/database/database.hpp"
+#include "project_server/database/evaluations.hpp"
+
+namespace dedloc::server {
+
+/// One step of a run.
+struct StepLine {
+    std::uint64_t step = 0;     ///< number of updates done
+    double loss = 0;            ///< mean over the step's samples, in nats
+    std::uint64_t samples = 0;  ///< sum over all contributions
+    double seconds = 0;         ///< duration of the step
+    int members = 0;            ///< members of the round
+    int equal_digests = 0;      ///< members that reported the same digest; 0: none has reported yet
+};
+
+/// Progress of a run.
+struct RunStatus {
+    std::string name;                     ///< the run's name
+    std::string state;                    ///< "running", "paused" or "finished"
+    std::uint64_t steps = 0;              ///< updates until it is finished
+    int peers = 0;                        ///< trainers that work now
+    double samples_per_second = 0;        ///< sum over these trainers
+    std::vector<StepLine> lines;          ///< ascending by step
+    std::string final_digest;             ///< digest of the last state, hex; empty until finished
+    std::vector<EvaluationRow> held_out;  ///< figures on held-out text, ascending by step
+    bool is_live = false;                 ///< its backbone answers: the next two are of the present
+    std::uint64_t samples = 0;            ///< computed for the next step
+    std::uint64_t target_batch = 0;       ///< samples of a step
+};
+
+/// The run and its steps. Errors: InputError when there is no such run, DatabaseError.
+RunStatus run_status(Database& database, const std::string& name);
+
+}  // namespace dedloc::server
