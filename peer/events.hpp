@@ -220,7 +220,7 @@ struct Overlap {
     StepIndex step;  ///< the state to work on
     /// Stop once the sum has so many samples, until the next action::Work. 0: after the
     /// micro-batch.
-    Samples most;
+    Samples max;
 };
 /// Finish the current micro-batch and stop: event::ContributionFrozen follows.
 struct Freeze {

@@ -14,15 +14,15 @@ namespace dedloc::server {
 
 /// Links of a backbone: the default, and the most that may be set.
 inline constexpr std::size_t kDefaultLinks = 10'000;
-inline constexpr std::size_t kMostLinks = 32'000;
+inline constexpr std::size_t kMaxLinks = 32'000;
 
 /// Seats of one account and of one network: the defaults, and the most that may be set.
 inline constexpr std::uint64_t kDefaultSeatsOfAccount = 64;
 inline constexpr std::uint64_t kDefaultSeatsOfNetwork = 128;
-inline constexpr std::uint64_t kMostSeats = 1'000'000;
+inline constexpr std::uint64_t kMaxSeats = 1'000'000;
 /// Rates of a device in FLOP/s that may be set.
-inline constexpr double kLeastDeviceRate = 1e9;
-inline constexpr double kMostDeviceRate = 1e18;
+inline constexpr double kMinDeviceRate = 1e9;
+inline constexpr double kMaxDeviceRate = 1e18;
 
 /// What `dedloc project create` writes, and an administrator may change while the project is
 /// stopped. The URL is the exception: volunteers' clients and peers know the project by it.
@@ -42,7 +42,7 @@ struct Settings {
         peer_address{};  ///< numeric, where members dial them; empty: that of the URL's host
     /// Each run takes two ports from here on: n for the DHT (UDP), n + 1 for members (TCP). 0: any.
     std::uint16_t peer_port = 0;
-    /// Peers that may be linked to a run's backbone at once; 1 to kMostLinks.
+    /// Peers that may be linked to a run's backbone at once; 1 to kMaxLinks.
     std::size_t max_links = kDefaultLinks;
     // Jobs that may have tickets at a time (gateway/seat_limits.hpp); 0: any number.
     std::uint64_t seats_per_account = kDefaultSeatsOfAccount;  ///< one account's

@@ -23,8 +23,8 @@ constexpr int kIntervalsAtEnd = 4;
 }  // namespace
 
 std::chrono::seconds save_interval(std::uint64_t bytes, std::chrono::seconds wanted) {
-    const std::uint64_t least = bytes * kSecondsPerDay / kBytesPerDay;
-    return std::max(wanted, std::chrono::seconds{least});
+    const std::uint64_t min = bytes * kSecondsPerDay / kBytesPerDay;
+    return std::max(wanted, std::chrono::seconds{min});
 }
 
 SeatSaver::SeatSaver(SaverOptions options)

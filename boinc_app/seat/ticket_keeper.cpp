@@ -54,7 +54,7 @@ void TicketKeeper::ask_soon(std::chrono::seconds wait) {
     {
         const std::lock_guard lock(mutex_);
         if (!news_.first) return;
-        soon_ = std::min(soon_, std::max(platform::utc_now() + wait, last_ + pace_.least));
+        soon_ = std::min(soon_, std::max(platform::utc_now() + wait, last_ + pace_.min));
         next_ = std::min(next_, soon_);
     }
     changed_.notify_all();

@@ -29,7 +29,7 @@ struct TicketNews {
 struct TicketPace {
     std::chrono::seconds shortest{20 * 60};  ///< time between two requests, lower bound
     std::chrono::seconds longest{30 * 60};   ///< time between two requests, upper bound
-    std::chrono::seconds least{15};          ///< the same after ask_soon()
+    std::chrono::seconds min{15};            ///< the same after ask_soon()
 };
 
 /// What a keeper calls on its thread.

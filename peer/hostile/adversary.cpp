@@ -212,8 +212,8 @@ Adversary::Verdict Adversary::change_join(TimePoint now, StepIndex step, wire::J
     // reached the state later, so add two seconds to exceed that.
     const std::chrono::duration<double> time = now - step_since_ + std::chrono::seconds{2};
     const double allowed = time.count() * static_cast<double>(settings_.max_samples_per_second);
-    const double most = static_cast<double>(wire::kMaxSamples - 1);
-    join.samples = Samples{1 + static_cast<std::uint64_t>(std::min(allowed, most))};
+    const double max = static_cast<double>(wire::kMaxSamples - 1);
+    join.samples = Samples{1 + static_cast<std::uint64_t>(std::min(allowed, max))};
     return Verdict::kChanged;
 }
 
@@ -342,10 +342,10 @@ void Adversary::change_event(TimePoint now, Event& event) const {
 /// Nearly as many samples as the device of the ticket can have computed since the step began.
 Samples Adversary::claimed(TimePoint now) const {
     const std::chrono::duration<double> time = now - std::max(step_since_, TimePoint{});
-    const double most = static_cast<double>(wire::kMaxSamples - 1);
+    const double max = static_cast<double>(wire::kMaxSamples - 1);
     const double claim =
         kClaimed * time.count() * static_cast<double>(settings_.max_samples_per_second);
-    return Samples{1 + static_cast<std::uint64_t>(std::min(claim, most))};
+    return Samples{1 + static_cast<std::uint64_t>(std::min(claim, max))};
 }
 
 void Adversary::written(const event::FrameWritten& event, std::vector<Event>& events) {

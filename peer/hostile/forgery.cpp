@@ -213,8 +213,8 @@ wire::Elements Forger::garbage(const wire::Elements& elements, Random random) co
     if (const auto* blocks = std::get_if<wire::Int8Blocks>(&elements)) {
         std::vector<std::int8_t> codes(count);
         for (std::int8_t& code : codes) {
-            const auto above_least = static_cast<int>(random.below(2 * wire::kMaxInt8Code + 1));
-            code = static_cast<std::int8_t>(above_least - wire::kMaxInt8Code);
+            const auto above_min = static_cast<int>(random.below(2 * wire::kMaxInt8Code + 1));
+            code = static_cast<std::int8_t>(above_min - wire::kMaxInt8Code);
         }
         return wire::Int8Blocks{.codes = std::move(codes), .exponents = blocks->exponents};
     }

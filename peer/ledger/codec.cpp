@@ -43,10 +43,10 @@ std::optional<std::uint64_t> read_number(ByteReader& bytes) {
     return std::nullopt;
 }
 
-/// Reads a number; nothing if it is larger than `most`.
-std::optional<std::size_t> read_count(ByteReader& bytes, std::size_t most) {
+/// Reads a number; nothing if it is larger than `max`.
+std::optional<std::size_t> read_count(ByteReader& bytes, std::size_t max) {
     const auto count = read_number(bytes);
-    if (!count || *count > most) return std::nullopt;
+    if (!count || *count > max) return std::nullopt;
     return static_cast<std::size_t>(*count);
 }
 

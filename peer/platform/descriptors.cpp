@@ -13,7 +13,7 @@ namespace dedloc::platform {
 
 namespace {
 
-/// Enough for every limit in transport_options.hpp, kMostLinks included. With a limit of a billion
+/// Enough for every limit in transport_options.hpp, kMaxLinks included. With a limit of a billion
 /// some libraries would allocate or close that many descriptors.
 constexpr rlim_t kMaxDescriptors = 65'536;
 /// Descriptors that sockets must leave to everything else.

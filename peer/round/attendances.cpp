@@ -122,20 +122,20 @@ bool Attendances::is_called(const PeerKey& peer, const wire::Heartbeat& heartbea
 /// A trainer that is not measured may have computed its first micro-batch for all that time: it is
 /// waited for as long again. One that holds a micro-batch, or computes none, has only to answer.
 Duration Attendances::join_limit(const PeerKey& peer, Duration computing) const {
-    const Duration least = 2 * rules_.failure_timeout;
+    const Duration min = 2 * rules_.failure_timeout;
     const Record* record = find(peer);
     if (of(peer) == Attendance::kWhenDone || of(peer) == Attendance::kReduceOnly) {
         return std::min(rules_.heartbeat * 3 / 4, rules_.join_timeout);
     }
     if (record != nullptr && (!is_every(record->turn) || record->is_asked)) {
-        return std::min(least, rules_.join_timeout);
+        return std::min(min, rules_.join_timeout);
     }
     Duration limit = computing;
     if (record != nullptr && record->joins > 0) {
         const std::chrono::duration<double> twice{2 * record->micro_batch};
         limit = std::chrono::duration_cast<Duration>(twice);
     }
-    return std::min(std::max(limit, least), rules_.join_timeout);
+    return std::min(std::max(limit, min), rules_.join_timeout);
 }
 
 bool Attendances::may_hold_old(const PeerKey& peer, StepIndex step) const {
@@ -224,8 +224,8 @@ bool Attendances::is_worth_asking(const Record& record) {
 /// Rounds without a trainer may be much longer than those with it, so the time counts as well.
 bool Attendances::is_long_out(const Record& record, TimePoint now, StepIndex step) {
     if (step.value() >= record.since.value() + record.ask_after) return true;
-    const double most = static_cast<double>(record.ask_after) * record.former_round;
-    return most > 0 && seconds(now - record.since_time) >= most;
+    const double max = static_cast<double>(record.ask_after) * record.former_round;
+    return max > 0 && seconds(now - record.since_time) >= max;
 }
 
 /// Trainers that only reduce compute a micro-batch again, for which no round waits. Others that

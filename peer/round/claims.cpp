@@ -29,11 +29,11 @@ void bound_newcomers(const PeerKey& self, const std::set<PeerKey>& expected, Cla
     const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
     std::ranges::nth_element(known, middle);
     const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / kOfMedian;
-    const Bandwidth most{kOfMedian * std::min(middle->value(), limit)};
+    const Bandwidth max{kOfMedian * std::min(middle->value(), limit)};
     for (auto& [peer, seat] : seats) {
         if (peer == self || expected.contains(peer) || !seat.join) continue;
         auto& value = (*seat.join).*claim;
-        if (value) value = std::min(*value, most);
+        if (value) value = std::min(*value, max);
     }
 }
 
@@ -44,24 +44,24 @@ void bound_newcomers(const PeerKey& self, const std::set<PeerKey>& expected, Cla
 void ignore_slow_claims(const RoundRules& rules, const PeerKey& self, const Judge& judge,
                         Seats& seats) {
     constexpr double kTimes = 16;
-    constexpr double kLeast = std::chrono::duration<double>{kNeverSlow}.count();
+    constexpr double kMin = std::chrono::duration<double>{kNeverSlow}.count();
     const auto bytes =
         static_cast<double>(planning::on_the_wire(rules.codec).bytes_of(rules.elements));
     const auto seconds_of = [&](const Seat& seat) {
-        double most = 0;
+        double max = 0;
         for (const auto& speed : {seat.join->upload, seat.join->download}) {
-            if (speed) most = std::max(most, bytes / static_cast<double>(speed->value()));
+            if (speed) max = std::max(max, bytes / static_cast<double>(speed->value()));
         }
-        return most;
+        return max;
     };
     std::vector<double> times;
     for (const auto& [peer, seat] : seats) times.push_back(seconds_of(seat));
     const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
     std::ranges::nth_element(times, middle);
-    const double most = std::max(kLeast, kTimes * *middle);
+    const double max = std::max(kMin, kTimes * *middle);
     for (auto& [peer, seat] : seats) {
         if (peer == self) continue;
-        seat.is_slow = seconds_of(seat) > most;
+        seat.is_slow = seconds_of(seat) > max;
         if (seat.is_slow) seat.may_reduce = false;
         const bool is_doubted = judge.is_doubted(peer) && !seat.may_reduce;
         if (seat.is_slow || is_doubted) seat.join->upload = seat.join->download = std::nullopt;

@@ -161,8 +161,8 @@ void Coordinator::tell_some(TimePoint now, PlannedRound& round, Outbox& out) {
     if (untold.empty()) return;
     const double seconds =
         wire_bytes_of(round.plan) / (kUplinkPart * upload_of(round.seats.at(self_)));
-    const auto most = static_cast<std::size_t>(std::max(1.0, kSecondsAtOnce / seconds));
-    const std::size_t count = std::min(most, untold.size());
+    const auto max = static_cast<std::size_t>(std::max(1.0, kSecondsAtOnce / seconds));
+    const std::size_t count = std::min(max, untold.size());
     out.send_to_all({untold.rbegin(), untold.rbegin() + static_cast<std::ptrdiff_t>(count)}, step_,
                     round.plan);
     untold.resize(untold.size() - count);

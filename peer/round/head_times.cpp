@@ -55,8 +55,8 @@ TimePoint HeadTimes::computing_since(const PeerKey& peer, StepIndex head,
 Samples HeadTimes::limit(TimePoint now, TimePoint since,
                          std::uint64_t max_samples_per_second) const {
     const std::chrono::duration<double> time = now - since + std::chrono::seconds{1};
-    const double most = static_cast<double>(max_samples_per_second) * time.count();
-    const double bounded = std::min(most, static_cast<double>(wire::kMaxSamples));
+    const double max = static_cast<double>(max_samples_per_second) * time.count();
+    const double bounded = std::min(max, static_cast<double>(wire::kMaxSamples));
     return std::min(Samples{static_cast<std::uint64_t>(bounded)} + carried_,
                     Samples{wire::kMaxSamples});
 }

@@ -45,7 +45,7 @@ void Member::overlap(Outbox& out) {
     if (!config_.rules.overlaps || !may_compute) return;
     if (assignment_.attendance != Attendance::kEveryRound) return;
     if (!sum_.begin(step_)) return;
-    out.act(action::Overlap{.step = step_, .most = config_.rules.target_batch});
+    out.act(action::Overlap{.step = step_, .max = config_.rules.target_batch});
 }
 
 void Member::drop_sum(Outbox& out) {
@@ -57,8 +57,8 @@ void Member::drop_sum(Outbox& out) {
 /// that is not in every round also on an earlier one.
 bool Member::is_sum_too_old() const {
     const bool is_of_last = config_.rules.overlaps && !keeps_samples();
-    const std::uint64_t most = is_of_last ? 1 : wire::kMaxStaleSteps;
-    return sum_.is_older_than(most, voter_.head().step);
+    const std::uint64_t max = is_of_last ? 1 : wire::kMaxStaleSteps;
+    return sum_.is_older_than(max, voter_.head().step);
 }
 
 void Member::forget_round() {
@@ -206,7 +206,7 @@ void Member::fall_behind(Outbox& out) {
     if (phase() == Phase::kWorking) sum_.keep(samples_);
     forget_round();
     phase_ = Idle{};
-    out.act(action::Overlap{.step = step_, .most = Samples{0}});
+    out.act(action::Overlap{.step = step_, .max = Samples{0}});
 }
 
 bool Member::on_average(const CommitRecord& record, SharedFloats average, Outbox& out) {

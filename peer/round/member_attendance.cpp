@@ -73,7 +73,7 @@ void Member::on_assignment(const wire::Assignment& assignment, Outbox& out) {
             return;
         case Attendance::kReduceOnly:
             // What has been computed counts for the next round.
-            if (sum_.is_begun()) out.act(action::Overlap{.step = step_, .most = Samples{0}});
+            if (sum_.is_begun()) out.act(action::Overlap{.step = step_, .max = Samples{0}});
             return;
         case Attendance::kRest:
             if (sum_.is_begun()) drop_sum(out);
@@ -92,7 +92,7 @@ void Member::on_assignment(const wire::Assignment& assignment, Outbox& out) {
 void Member::hold_when_done(Outbox& out) {
     if (phase() != Phase::kWorking) return;
     if (samples_ > Samples{0}) return hold(out);
-    out.act(action::Overlap{.step = step_, .most = Samples{1}});
+    out.act(action::Overlap{.step = step_, .max = Samples{1}});
 }
 
 /// A round was decided without this peer. The trainer finishes its micro-batch, if there is one. If
@@ -108,7 +108,7 @@ void Member::keep_samples(Outbox& out) {
         is_handing_over_ = true;
         sum_.keep(Samples{0});
     } else if (sum_.is_begun()) {
-        out.act(action::Overlap{.step = step_, .most = Samples{0}});
+        out.act(action::Overlap{.step = step_, .max = Samples{0}});
     }
     forget_round();
     phase_ = Idle{};
@@ -138,7 +138,7 @@ void Member::set_paused(bool is_paused, Outbox& out) {
         // The next call of work() continues the sum in all other phases.
         if (phase() == Phase::kWorking) compute(out);
     } else if (sum_.is_begun()) {
-        out.act(action::Overlap{.step = step_, .most = Samples{0}});
+        out.act(action::Overlap{.step = step_, .max = Samples{0}});
     }
 }
 

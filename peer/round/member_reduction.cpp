@@ -188,11 +188,11 @@ void Member::release_all() {
 }
 
 std::uint64_t Member::window_bytes() const {
-    const std::uint64_t most = config_.rules.window_bytes;
-    if (plan() == nullptr) return most;
+    const std::uint64_t max = config_.rules.window_bytes;
+    if (plan() == nullptr) return max;
     const std::uint64_t chunks =
         kQueuedChunks * planning::on_the_wire(config_.rules.codec).bytes_of(plan()->chunk_elements);
-    return std::min(most, std::max(kMinWindow, chunks));
+    return std::min(max, std::max(kMinWindow, chunks));
 }
 
 void Member::advance(TimePoint now, Outbox& out) {

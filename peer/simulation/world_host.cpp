@@ -40,7 +40,7 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::Send& a) { do_send(id, a); },
                    [&](const action::Close& a) { network_.close(a.link); },
                    [&](const action::Work& a) { host.trainer->work(a.step); },
-                   [&](const action::Overlap& a) { host.trainer->overlap(a.step, a.most); },
+                   [&](const action::Overlap& a) { host.trainer->overlap(a.step, a.max); },
                    [&](const action::Freeze& a) { host.trainer->freeze(a.step); },
                    [&](const action::Apply& a) {
                        checkers_.applies(host.generation, a);
@@ -100,8 +100,8 @@ void World::do_send(Id id, const action::Send& send) {
     }
     if (is_hostile(id)) return send_through_adversary(id, send);
     put_on_link(send.link, send.frame);
-    const std::uint64_t most = options_.rules.window_bytes + kControlBytes;
-    if (options_.checks_bytes_queued && network_.queued_bytes(send.link) > most) {
+    const std::uint64_t max = options_.rules.window_bytes + kControlBytes;
+    if (options_.checks_bytes_queued && network_.queued_bytes(send.link) > max) {
         throw Violation{fmt::format("peer {} has {} bytes queued at one link", id,
                                     network_.queued_bytes(send.link))};
     }

@@ -70,7 +70,7 @@ void add_member_options(CLI::App& command, MemberArguments& arguments) {
     command
         .add_option("--max-links", arguments.max_links,
                     "Most links; default: 1,024, a backbone 10,000. Each needs two open files")
-        ->check(CLI::Range(std::size_t{1}, net::kMostLinks));
+        ->check(CLI::Range(std::size_t{1}, net::kMaxLinks));
     command
         .add_option("--congestion", arguments.congestion,
                     "TCP's congestion control, if the system has it and permits it")
@@ -106,7 +106,8 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const form
     if (role != Role::kBackbone && !arguments.memory.empty()) {
         throw InputError("--memory is for a backbone only");
     }
-    const std::size_t links = role == Role::kBackbone ? net::kMaxVoterLinks : net::kMaxLinks;
+    const std::size_t links =
+        role == Role::kBackbone ? net::kDefaultVoterLinks : net::kDefaultLinks;
     StayOptions options{.role = role,
                         .key = arguments.key.empty() ? KeyPair::generate()
                                                      : platform::read_or_create_key(arguments.key),

@@ -31,9 +31,9 @@ struct StayOptions {
     std::vector<std::string> seeds;  ///< HOST:PORT of DHT seeds; empty: those of the run file
     std::optional<Endpoint> listen;  ///< TCP; nothing: outbound-only
     bool maps_port = false;          ///< asks the router to forward the port
-    std::size_t max_links = net::kMaxLinks;    ///< TransportOptions::max_links
-    std::string congestion{};                  ///< TransportOptions::congestion
-    std::size_t connections = net::kMaxFlows;  ///< TransportOptions::max_flows
+    std::size_t max_links = net::kDefaultLinks;  ///< TransportOptions::max_links
+    std::string congestion{};                    ///< TransportOptions::congestion
+    std::size_t connections = net::kMaxFlows;    ///< TransportOptions::max_flows
     std::size_t threads = 1;            ///< for digests and updates; 0: as many as can run at once
     double samples_per_second = 0;      ///< speed of the trainer; 0: computes nothing
     std::optional<Bandwidth> upload{};  ///< PeerConfig::upload

@@ -19,8 +19,8 @@ struct ComputingField {
     const char* name;   ///< BOINC's element
     const char* label;  ///< for the user, with the unit
     double usual;       ///< what BOINC's clients do without it
-    double least;       ///< in the unit of the label
-    double most;        ///< in the unit of the label
+    double min;         ///< in the unit of the label
+    double max;         ///< in the unit of the label
     bool is_flag = false;
     double scale = 1;  ///< the element's value is that of the form times this
 };

@@ -24,7 +24,7 @@ struct BackboneOptions {
     std::optional<server::DatabaseSettings> database;  ///< absent: no rows are written
     std::uint64_t checkpoint_every = 1;                ///< steps between two checkpoints
     std::size_t keep_checkpoints = 3;                  ///< as in CheckpointStore
-    std::size_t max_links = net::kMaxVoterLinks;       ///< TransportOptions::max_links
+    std::size_t max_links = net::kDefaultVoterLinks;   ///< TransportOptions::max_links
     std::size_t threads = 0;  ///< for updates and digests; 0: one for each processor
     /// Called once, from any thread, when the backbone fails (disk full, …); with one sentence.
     std::function<void(const std::string&)> on_failure;

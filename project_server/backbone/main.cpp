@@ -111,7 +111,8 @@ Addresses own_addresses(const Arguments& arguments, const backbone::RunFolder& r
     return addresses;
 }
 
-static_assert(server::kMostLinks == net::kMostLinks && server::kDefaultLinks == net::kMaxVoterLinks,
+static_assert(server::kMaxLinks == net::kMaxLinks &&
+                  server::kDefaultLinks == net::kDefaultVoterLinks,
               "a project sets what a backbone's transport can have");
 
 /// The option, else the project's setting, else the default.
@@ -212,7 +213,7 @@ int main(int argc, char** argv) {
     app.add_option("--max-links", arguments.max_links,
                    "Peers that may be linked at once; each needs two open files of this process. "
                    "Default: max_links in dedloc.json, with --folder 10000")
-        ->check(CLI::Range(std::size_t{1}, net::kMostLinks));
+        ->check(CLI::Range(std::size_t{1}, net::kMaxLinks));
     app.add_option("--threads", arguments.threads,
                    "Threads for updates and digests; 0: one for each processor")
         ->check(CLI::Range(0, 1024))

@@ -153,7 +153,7 @@ TEST_CASE("a released GPU holds nothing, and goes on with the same state", "[tra
     world.gpu.apply(average, world.scalars());
     world.host.apply(average, world.scalars());
     world.check_equal();
-    CHECK(world.record.most_held == held);
+    CHECK(world.record.max_held == held);
 }
 
 TEST_CASE("a GPU whose memory was taken meanwhile is an error that loses no state", "[training]") {

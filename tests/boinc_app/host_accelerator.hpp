@@ -18,7 +18,7 @@ namespace dedloc::test {
 /// What a simulated GPU has done; outlives it.
 struct GpuRecord {
     std::size_t held = 0;                    ///< bytes of its memory in use
-    std::size_t most_held = 0;               ///< the maximum of that
+    std::size_t max_held = 0;                ///< the maximum of that
     std::size_t capacity = ~std::size_t{0};  ///< bytes that it has
     unsigned misuses = 0;                    ///< staging buffers used while a copy was under way
     unsigned trims = 0;                      ///< calls of trim()
@@ -100,7 +100,7 @@ class HostAccelerator final : public training::Accelerator {
             : words_((bytes + sizeof(Word) - 1) / sizeof(Word)), bytes_(bytes), record_(record) {
             std::memset(words_.data(), 0x5a, words_.size() * sizeof(Word));
             record.held += bytes;
-            record.most_held = std::max(record.most_held, record.held);
+            record.max_held = std::max(record.max_held, record.held);
         }
         ~Memory() override { record_.held -= bytes_; }
         std::byte* data() const override {

@@ -283,7 +283,7 @@ TEST_CASE("each request names the present port, and the next one can be hurried"
     TicketKeeper keeper(
         gateway.options(),
         {.has_ticket = tickets.sink(), .port = [&port](const auto&) { return port.load(); }},
-        {.shortest = 1h, .longest = 1h, .least = 1s});
+        {.shortest = 1h, .longest = 1h, .min = 1s});
     keeper.ask_soon(0s);  // too early: nothing
     REQUIRE(tickets.await(1));
     for (std::size_t count = 2; count <= 3; ++count) {

@@ -258,7 +258,7 @@ TEST_CASE("without the volunteer's consent no request goes to the router",
     CHECK_FALSE(street->router().was_asked());
 }
 
-constexpr TicketPace kQuick{.shortest = 1s, .longest = 1s, .least = 0s};
+constexpr TicketPace kQuick{.shortest = 1s, .longest = 1s, .min = 0s};
 
 TEST_CASE("a router that has forgotten the port is asked again, and the new port is announced",
           "[boinc][net][integration]") {
@@ -300,7 +300,7 @@ TEST_CASE("on another network the router and the gateway are asked again",
     PortMappingWorld world{PlayedRouter::Manner::kGivesAnotherPort};
     Street* const street = world.street();
     if (street == nullptr) return;
-    SeatInHouse seat{street->run(), true, {.shortest = 1h, .longest = 1h, .least = 0s}};
+    SeatInHouse seat{street->run(), true, {.shortest = 1h, .longest = 1h, .min = 0s}};
     const auto first = street->first_question();
     REQUIRE(first);
     REQUIRE(street->finds(first->port));

@@ -84,14 +84,14 @@ std::string violation_in(Run& run, std::uint64_t samples, double loss_sum = 0) {
 
 TEST_CASE("the loss of a contribution counts as far as it is accepted", "[averaging][sim]") {
     constexpr std::uint64_t kSamples = 10 * kSamplesPerSecond;
-    constexpr double kMost = 1'000.0 * kSamples;
+    constexpr double kMax = 1'000.0 * kSamples;
     Run run;
-    run.freeze(10s, 2 * kMost);
+    run.freeze(10s, 2 * kMax);
     SECTION("cut") {
-        CHECK(violation_in(run, kSamples, kMost).empty());
+        CHECK(violation_in(run, kSamples, kMax).empty());
     }
     SECTION("as it is") {
-        CHECK_THAT(violation_in(run, kSamples, 2 * kMost), Contains("has frozen no such ones"));
+        CHECK_THAT(violation_in(run, kSamples, 2 * kMax), Contains("has frozen no such ones"));
     }
 }
 

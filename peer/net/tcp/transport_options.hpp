@@ -51,10 +51,10 @@ struct HandshakeLimits {
 };
 
 /// Links of a volunteer's peer, and of a voter, which all peers of a run dial.
-inline constexpr std::size_t kMaxLinks = 1'024;
-inline constexpr std::size_t kMaxVoterLinks = 10'000;
+inline constexpr std::size_t kDefaultLinks = 1'024;
+inline constexpr std::size_t kDefaultVoterLinks = 10'000;
 /// Largest TransportOptions::max_links whose descriptors raise_descriptor_limit() asks for.
-inline constexpr std::size_t kMostLinks = 32'000;
+inline constexpr std::size_t kMaxLinks = 32'000;
 
 /// Options of a transport; the session decides whether links are proven and encrypted.
 struct TransportOptions {
@@ -75,8 +75,8 @@ struct TransportOptions {
     /// Sockets for links, dials and handshakes together; nothing: socket_budget() of
     /// descriptor_limit(). If there are few, the limits below are lower (socket_places.hpp).
     std::optional<std::size_t> sockets{};
-    std::size_t max_links = kMaxLinks;  ///< further incoming connections are closed
-    std::size_t max_dials = 512;        ///< dials in progress; further ones fail
+    std::size_t max_links = kDefaultLinks;  ///< further incoming connections are closed
+    std::size_t max_dials = 512;            ///< dials in progress; further ones fail
     /// Proven links that one peer has opened; at one more its oldest is cut.
     std::size_t max_links_of_one = 4;
     /// Proven links that one peer opens; further ones are refused. An honest peer dials an address

@@ -249,7 +249,7 @@ TEST_CASE("two trainers are in every round", "[round]") {
 TEST_CASE("a reducer that is slow to some members keeps one of them out of rounds", "[round]") {
     AttendanceBench bench;
     bench.settle(100ms);
-    std::size_t most = 0;
+    std::size_t max = 0;
     for (int k = 0; k < 60; ++k) {
         const auto victim = static_cast<std::uint8_t>(k % 8);
         bench.attendances.links().on_slow_receive(AttendanceBench::key(victim), 2'360'000, 4s);
@@ -259,9 +259,9 @@ TEST_CASE("a reducer that is slow to some members keeps one of them out of round
         for (const FleetMember& one : bench.fleet) {
             out += bench.attendances.of(one.peer) != Attendance::kEveryRound ? 1 : 0;
         }
-        most = std::max(most, out);
+        max = std::max(max, out);
     }
-    CHECK(most == 1);
+    CHECK(max == 1);
 }
 
 TEST_CASE("small differences change nothing", "[round]") {

@@ -36,7 +36,7 @@ TEST_CASE("a trainer that is called when done stops after a micro-batch and hold
     AttendingBench bench{Attendance::kWhenDone};
     const auto limits = bench.acted<action::Overlap>();
     REQUIRE(limits.size() == 1);
-    CHECK(limits[0].most == Samples{1});
+    CHECK(limits[0].max == Samples{1});
     bench.progress(8);
     REQUIRE(bench.acted<action::Freeze>().size() == 1);
     bench.hand_over(8);

@@ -67,11 +67,11 @@ struct Fleet {
     /// Most elements that one member of this kind reduces.
     std::uint64_t largest_part(Kind kind) const {
         const auto reduced = wire::reduced_elements(plan);
-        std::uint64_t most = 0;
+        std::uint64_t max = 0;
         for (std::size_t k = 0; k < reduced.size(); ++k) {
-            if (kind_of(k) == kind) most = std::max(most, reduced[k]);
+            if (kind_of(k) == kind) max = std::max(max, reduced[k]);
         }
-        return most;
+        return max;
     }
 
     RoundRules rules;

@@ -38,9 +38,9 @@ class WireSamples {
   public:
     explicit WireSamples(std::uint64_t seed) : random_(seed) {}
 
-    /// The body with this index in wire::Body; lists have up to `most` elements.
-    wire::Body body(std::size_t index, std::size_t most = 12) {
-        max_ = most;
+    /// The body with this index in wire::Body; lists have up to `max` elements.
+    wire::Body body(std::size_t index, std::size_t max = 12) {
+        max_ = max;
         return body_at(index, std::make_index_sequence<std::variant_size_v<wire::BodyKinds>>{});
     }
     wire::Message message(wire::Body body, const KeyPair& key) {

@@ -86,7 +86,7 @@ TEST_CASE("a transport's sockets leave descriptors for the rest of the process",
 
 TEST_CASE("a voter's ten thousand links are said to need descriptors that are missing", "[net]") {
     TransportOptions options;
-    for (const std::size_t links : {kMaxLinks, kMaxVoterLinks, kMostLinks}) {
+    for (const std::size_t links : {kDefaultLinks, kDefaultVoterLinks, kMaxLinks}) {
         options.max_links = links;
         const std::size_t limit = descriptors_for(options);
         CHECK(limit <= 65'536);
@@ -96,8 +96,8 @@ TEST_CASE("a voter's ten thousand links are said to need descriptors that are mi
         CHECK(describe_places(options, enough, limit) ==
               "at most " + std::to_string(links) + " links");
     }
-    options.max_links = kMaxVoterLinks;
-    CHECK(descriptors_for(options) == 2 * kMaxVoterLinks + 256);
+    options.max_links = kDefaultVoterLinks;
+    CHECK(descriptors_for(options) == 2 * kDefaultVoterLinks + 256);
     const SocketPlaces few = divide_sockets(options, platform::socket_budget(1'024));
     CHECK(few.links == 384);
     const std::string line = describe_places(options, few, 1'024);
