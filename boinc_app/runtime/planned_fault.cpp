@@ -13,7 +13,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 
-namespace dedloc {
+namespace dedloc::runtime {
 namespace {
 
 using Kind = PlannedFault::Kind;
@@ -64,4 +64,4 @@ void fail_as_planned(const PlannedFault& fault) {
     std::abort();
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace dedloc {
+namespace dedloc::runtime {
 
 /// A fault after some counted work.
 struct PlannedFault {
@@ -26,4 +26,4 @@ PlannedFault parse_fault(const std::string& text);
 /// before. Thread: main.
 [[noreturn]] void fail_as_planned(const PlannedFault& fault);
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

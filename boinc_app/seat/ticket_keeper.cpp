@@ -15,7 +15,7 @@
 #include "peer/platform/clock.hpp"
 #include "peer/platform/signals_blocked.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 constexpr std::chrono::minutes kAfterFailedRequest{1};
@@ -125,4 +125,4 @@ bool TicketKeeper::ask() {
     }
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

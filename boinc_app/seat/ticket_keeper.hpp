@@ -13,7 +13,7 @@
 
 #include "peer/net/gateway/enrolment.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// The results of the ticket requests so far.
 struct TicketNews {
@@ -81,4 +81,4 @@ class TicketKeeper {
     std::thread thread_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

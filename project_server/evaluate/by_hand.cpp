@@ -83,7 +83,7 @@ std::string report_json(const HandReport& report) {
 void evaluate_by_hand(const HandOptions& options) {
     const formats::RunFile run =
         formats::parse_run_file(platform::read_text(options.run, formats::kMaxRunFileBytes));
-    const std::vector<formats::Shard> shards = open_held_out_shards(options.held_out, run);
+    const std::vector<formats::Shard> shards = inputs::open_held_out_shards(options.held_out, run);
     const LoadedState state = load(options, run);
     Standing standing{.clause = "not checked against a ledger"};
     if (!options.ledger.empty()) standing = judge(state, options.ledger, run);

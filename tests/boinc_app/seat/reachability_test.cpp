@@ -4,7 +4,7 @@
 
 #include "peer/net/dht/dht_seed.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 TEST_CASE("a port counts as one that cannot be dialled any more after two such answers",
@@ -35,4 +35,4 @@ TEST_CASE("a port counts as one that cannot be dialled any more after two such a
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -14,7 +14,7 @@
 
 #include "boinc_app/seat/ticket_keeper.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 using namespace std::chrono_literals;
@@ -297,4 +297,4 @@ TEST_CASE("each request names the present port, and the next one can be hurried"
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -178,13 +178,13 @@ void run_bench(Options options) {
     run.optimizer.learning_rate = options.learning_rate;
     run.optimizer.warmup_steps = options.warmup;
     run.optimizer.beta2 = options.beta2;
-    const auto device = parse_device(options.device);
+    const auto device = device::parse_choice(options.device);
     if (!device) throw InputError{"--device wants cpu, cuda, cuda:N or auto"};
     const std::vector<formats::Shard> shards{read_shard(options.shard, run)};
     training::set_compute_threads(options.threads);
     const kernels::ThreadWorkers workers{kernels::threads_within_reach(options.threads)};
     const Memory memory{run};
-    const Compute compute = make_compute(*device, run, workers, options.threads);
+    const device::Compute compute = device::make_compute(*device, run, workers, options.threads);
     if (options.micro_batch == 0) {
         options.micro_batch = training::suitable_micro_batch(run, compute.device);
     }

@@ -9,7 +9,7 @@
 #include "tests/boinc_app/tiny_world.hpp"
 #include "tests/temporary_directory.hpp"
 
-namespace dedloc {
+namespace dedloc::inputs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ TEST_CASE("a listed shard that the run cannot use is refused in one sentence", "
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::inputs

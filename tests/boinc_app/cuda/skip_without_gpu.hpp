@@ -20,7 +20,7 @@ struct SkipWithoutGpu : Catch::TestEventListenerBase {
     using TestEventListenerBase::TestEventListenerBase;
     void testRunStarting(const Catch::TestRunInfo&) override {
         try {
-            static_cast<void>(open_gpu(0));
+            static_cast<void>(device::open_gpu(0));
         } catch (const training::DeviceError& error) {
             const bool must_have_one = std::getenv("DEDLOC_HAS_GPU") != nullptr;
             std::printf("%s: this machine has no GPU that can train: %s\n",

@@ -13,12 +13,12 @@
 #include "kernels/thread_workers.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
-namespace dedloc {
+namespace dedloc::device {
 namespace {
 
 using training::DeviceError;
 using training::DeviceFailure;
-using Kind = DeviceChoice::Kind;
+using Kind = Choice::Kind;
 
 /// A driver whose answers are in its name: version, result of cuInit, number of GPUs.
 std::string driver(const std::string& name) {
@@ -41,15 +41,15 @@ Obstacle obstacle(unsigned index, const GpuLibraries& libraries) {
 }
 
 TEST_CASE("a device is the processor, a GPU by its number, or chosen automatically", "[boinc]") {
-    CHECK(parse_device("cpu") == DeviceChoice{Kind::kProcessor, 0});
-    CHECK(parse_device("cuda") == DeviceChoice{Kind::kGpu, 0});
-    CHECK(parse_device("cuda:0") == DeviceChoice{Kind::kGpu, 0});
-    CHECK(parse_device("cuda:13") == DeviceChoice{Kind::kGpu, 13});
-    CHECK(parse_device("auto") == DeviceChoice{Kind::kAutomatic, 0});
+    CHECK(parse_choice("cpu") == Choice{Kind::kProcessor, 0});
+    CHECK(parse_choice("cuda") == Choice{Kind::kGpu, 0});
+    CHECK(parse_choice("cuda:0") == Choice{Kind::kGpu, 0});
+    CHECK(parse_choice("cuda:13") == Choice{Kind::kGpu, 13});
+    CHECK(parse_choice("auto") == Choice{Kind::kAutomatic, 0});
     for (const char* const text : {"", "gpu", "CUDA", "cuda:", "cuda:-1", "cuda:+1", "cuda:1 ",
                                    "cuda: 1", "cuda:x", "cuda:64", "cuda:99999999999", "cpu:0"}) {
         CAPTURE(text);
-        CHECK_FALSE(parse_device(text));
+        CHECK_FALSE(parse_choice(text));
     }
 }
 
@@ -135,4 +135,4 @@ TEST_CASE("error codes of the CUDA runtime have their types", "[boinc]") {
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::device

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace dedloc {
+namespace dedloc::runtime {
 namespace {
 
 TEST_CASE(
@@ -30,4 +30,4 @@ TEST_CASE("outside BOINC file names are paths and all CPUs are granted", "[boinc
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::runtime

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "peer/platform/files.hpp"
-#include "tests/boinc_app/decided_state.hpp"
+#include "tests/boinc_app/seat/decided_state.hpp"
 #include "tests/file_size_limit.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -16,9 +16,9 @@ namespace {
 using std::chrono::seconds;
 
 TEST_CASE("states are saved as often as wanted, and at most 8 GB a day", "[boinc]") {
-    CHECK(save_interval(3'000'000, seconds{60}) == seconds{60});
-    CHECK(save_interval(216'000'000, seconds{60}) == seconds{2'332});
-    CHECK(save_interval(216'000'000, seconds{7'200}) == seconds{7'200});
+    CHECK(seat::save_interval(3'000'000, seconds{60}) == seconds{60});
+    CHECK(seat::save_interval(216'000'000, seconds{60}) == seconds{2'332});
+    CHECK(seat::save_interval(216'000'000, seconds{7'200}) == seconds{7'200});
 }
 
 /// A saver whose worker answers at once, or when told to.
@@ -33,7 +33,7 @@ class Saved {
                           ++asked;
                           if (answers) saver_.take(world.to_save(world.state(step)));
                       },
-                  .place_of = [this](StepIndex of) -> std::optional<StatePlace> {
+                  .place_of = [this](StepIndex of) -> std::optional<seat::StatePlace> {
                       if (!is_known) return std::nullopt;
                       return world.place(of);
                   }}) {}
@@ -41,12 +41,12 @@ class Saved {
     std::filesystem::path path() const { return folder.path() / "saved_state"; }
     std::optional<std::uint64_t> on_disk() const {
         if (!std::filesystem::exists(path())) return std::nullopt;
-        return read_state_file(path(), world.run).place.step().value();
+        return seat::read_state_file(path(), world.run).place.step().value();
     }
-    SeatSaver& saver() { return saver_; }
+    seat::Saver& saver() { return saver_; }
     /// Time, in seconds after the start.
-    static SeatSaver::Clock::time_point at(int second) {
-        return SeatSaver::Clock::time_point{} + seconds{1'000'000 + second};
+    static seat::Saver::Clock::time_point at(int second) {
+        return seat::Saver::Clock::time_point{} + seconds{1'000'000 + second};
     }
     /// Waits for the end of the write that is under way, and starts no other.
     void wait() { saver_.save_at_end(at(0), StepIndex{0}, seconds{30}); }
@@ -59,7 +59,7 @@ class Saved {
     bool is_known = true;
 
   private:
-    SeatSaver saver_;
+    seat::Saver saver_;
 };
 
 TEST_CASE("a state is saved after the interval, and again only if it has moved", "[boinc]") {

@@ -13,25 +13,25 @@
 
 namespace dedloc::test {
 
-class PlayedRuntime final : public VolunteerRuntime {
+class PlayedRuntime final : public runtime::VolunteerRuntime {
   public:
-    explicit PlayedRuntime(std::string name, std::optional<Account> account = std::nullopt,
-                           const HostLimits& limits = {},
+    explicit PlayedRuntime(std::string name, std::optional<runtime::Account> account = std::nullopt,
+                           const runtime::HostLimits& limits = {},
                            std::optional<unsigned> gpu = std::nullopt)
         : name_(std::move(name)), account_(std::move(account)), gpu_(gpu), limits_(limits) {}
     void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
     void ask_to_quit() { must_quit_ = true; }
-    void limit(const HostLimits& limits) {
+    void limit(const runtime::HostLimits& limits) {
         const std::lock_guard lock(mutex_);
         limits_ = limits;
     }
     std::uint64_t sent() const { return sent_; }
     std::uint64_t received() const { return received_; }
 
-    HostWish wish() override {
+    runtime::HostWish wish() override {
         return {.is_suspended = is_suspended_, .must_quit = must_quit_, .is_aborted = false};
     }
-    HostLimits limits() override {
+    runtime::HostLimits limits() override {
         const std::lock_guard lock(mutex_);
         return limits_;
     }
@@ -46,11 +46,11 @@ class PlayedRuntime final : public VolunteerRuntime {
                                       : upload_folder_ / open_name;
     }
     std::string result_name() const override { return name_; }
-    std::optional<Account> account() const override { return account_; }
+    std::optional<runtime::Account> account() const override { return account_; }
     unsigned granted_cpus() const override { return 1; }
     std::optional<unsigned> granted_gpu() const override { return gpu_; }
     std::chrono::seconds time_before() const override { return std::chrono::seconds{0}; }
-    std::optional<AccountCredit> credit() const override { return std::nullopt; }
+    std::optional<runtime::AccountCredit> credit() const override { return std::nullopt; }
     void offer_page(const std::string&) override {}
     void report_progress(double) override {}
     void begin_writing() override {}
@@ -71,10 +71,10 @@ class PlayedRuntime final : public VolunteerRuntime {
 
   private:
     const std::string name_;
-    const std::optional<Account> account_;
+    const std::optional<runtime::Account> account_;
     const std::optional<unsigned> gpu_;
     std::mutex mutex_;
-    HostLimits limits_;
+    runtime::HostLimits limits_;
     std::atomic<std::uint64_t> sent_ = 0;
     std::atomic<std::uint64_t> received_ = 0;
     std::atomic<std::chrono::seconds> save_interval_{std::chrono::hours{1}};

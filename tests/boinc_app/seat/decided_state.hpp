@@ -18,10 +18,10 @@ struct DecidedRun {
     }
 
     /// The place of the state `step` in a generation; 0: the first one, without a record.
-    StatePlace place(StepIndex step, std::uint64_t generation = 0,
-                     const KeyPair* voter = nullptr) const {
+    seat::StatePlace place(StepIndex step, std::uint64_t generation = 0,
+                           const KeyPair* voter = nullptr) const {
         const RunId id = formats::run_id(run);
-        StatePlace place;
+        seat::StatePlace place;
         if (generation > 0) {
             place.generation = SignedGeneration{
                 .record = {generation, StepIndex{1}, {}, {backbone.public_key()}}, .signature = {}};
@@ -42,7 +42,7 @@ struct DecidedRun {
     }
 
     /// A state with random bytes.
-    CopiedState state(StepIndex step, std::uint64_t seed = 1) const {
+    seat::CopiedState state(StepIndex step, std::uint64_t seed = 1) const {
         const std::uint32_t vectors = formats::state_vectors(run.optimizer.name);
         const std::uint64_t elements = formats::element_count(run);
         auto bytes = std::make_shared<Buffer>(vectors * elements * sizeof(float));
@@ -56,7 +56,7 @@ struct DecidedRun {
     }
 
     /// The same state, as a trainer gives it to be saved.
-    static StateToSave to_save(const CopiedState& state) {
+    static seat::StateToSave to_save(const seat::CopiedState& state) {
         return {.head = state.head, .bytes = stable_bytes(state.bytes)};
     }
 

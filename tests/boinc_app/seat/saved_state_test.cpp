@@ -14,7 +14,7 @@
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
-#include "tests/boinc_app/decided_state.hpp"
+#include "tests/boinc_app/seat/decided_state.hpp"
 #include "tests/file_size_limit.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -26,14 +26,14 @@ constexpr std::size_t kMaxFile = 1 << 24;
 /// A file of one run in a folder of its own.
 struct Slot {
     std::filesystem::path path() const { return folder.path() / "saved_state"; }
-    void write(const StatePlace& place, const CopiedState& state) const {
-        write_state_file(path(), formats::run_id(world.run), place, world.to_save(state));
+    void write(const seat::StatePlace& place, const seat::CopiedState& state) const {
+        seat::write_state_file(path(), formats::run_id(world.run), place, world.to_save(state));
     }
     Buffer bytes() const { return platform::read_file(path(), kMaxFile); }
     /// Why the file is refused; empty if it is not.
     std::string refusal() const {
         try {
-            (void)read_state_file(path(), world.run);
+            (void)seat::read_state_file(path(), world.run);
             return {};
         } catch (const InputError& error) {
             return error.what();
@@ -47,10 +47,10 @@ struct Slot {
 TEST_CASE("a saved state is read as it was written", "[boinc]") {
     const Slot slot;
     const std::uint64_t generation = GENERATE(0U, 3U);
-    const StatePlace place = slot.world.place(StepIndex{7}, generation);
-    const CopiedState state = slot.world.state(StepIndex{7});
+    const seat::StatePlace place = slot.world.place(StepIndex{7}, generation);
+    const seat::CopiedState state = slot.world.state(StepIndex{7});
     slot.write(place, state);
-    const SavedState saved = read_state_file(slot.path(), slot.world.run);
+    const seat::SavedState saved = seat::read_state_file(slot.path(), slot.world.run);
     CHECK(saved.place.decision == place.decision);
     CHECK(saved.place.generation == place.generation);
     CHECK(saved.state.head == state.head);
@@ -94,34 +94,34 @@ TEST_CASE("a saved state of another history is refused with the reason", "[boinc
     const Slot slot;
     const DecidedRun& world = slot.world;
     const KeyPair stranger = KeyPair::generate();
-    const CopiedState state = world.state(StepIndex{7});
+    const seat::CopiedState state = world.state(StepIndex{7});
 
     slot.write(world.place(StepIndex{7}, 0, &stranger), state);
     CHECK_THAT(slot.refusal(), Catch::Contains("of a step that no voters have decided"));
 
-    StatePlace unsigned_generation = world.place(StepIndex{7}, 2);
+    seat::StatePlace unsigned_generation = world.place(StepIndex{7}, 2);
     unsigned_generation.generation->signature[5] ^= std::byte{1};
     slot.write(unsigned_generation, state);
     CHECK_THAT(slot.refusal(), Catch::Contains("of a step that no voters have decided"));
 
     // A decision of generation 0 under a generation that the project has signed.
-    StatePlace mixed = world.place(StepIndex{7}, 2);
+    seat::StatePlace mixed = world.place(StepIndex{7}, 2);
     mixed.decision = world.place(StepIndex{7}).decision;
     slot.write(mixed, state);
     CHECK_THAT(slot.refusal(), Catch::Contains("of a step that no voters have decided"));
 
     formats::RunFile other = world.run;
     other.seed += 1;
-    write_state_file(slot.path(), formats::run_id(other), world.place(StepIndex{7}),
-                     world.to_save(state));
+    seat::write_state_file(slot.path(), formats::run_id(other), world.place(StepIndex{7}),
+                           world.to_save(state));
     CHECK_THAT(slot.refusal(), Catch::Contains("a checkpoint of the run"));
 
-    CopiedState false_head = state;
+    seat::CopiedState false_head = state;
     false_head.head.digest.bytes[0] ^= std::byte{1};
     slot.write(world.place(StepIndex{7}), false_head);
     CHECK_THAT(slot.refusal(), Catch::Contains("does not have the digest of its head"));
 
-    CopiedState huge = state;
+    seat::CopiedState huge = state;
     huge.head.elements = std::uint64_t{1} << 63;
     slot.write(world.place(StepIndex{7}), huge);
     CHECK_THAT(slot.refusal(), Catch::Contains("the state of another model"));
@@ -146,9 +146,10 @@ TEST_CASE("a process that is killed while it saves leaves a whole state", "[boin
     slot.world.run = tiny_run({.vocabulary = 4'000, .width = 128});
     slot.world.run.project_key = slot.world.project.public_key();
     slot.world.run.backbone_key = slot.world.backbone.public_key();
-    const StatePlace places[] = {slot.world.place(StepIndex{7}), slot.world.place(StepIndex{8})};
-    const CopiedState states[] = {slot.world.state(StepIndex{7}, 7),
-                                  slot.world.state(StepIndex{8}, 8)};
+    const seat::StatePlace places[] = {slot.world.place(StepIndex{7}),
+                                       slot.world.place(StepIndex{8})};
+    const seat::CopiedState states[] = {slot.world.state(StepIndex{7}, 7),
+                                        slot.world.state(StepIndex{8}, 8)};
     const auto began = std::chrono::steady_clock::now();
     slot.write(places[0], states[0]);
     const auto one_write = std::chrono::steady_clock::now() - began;
@@ -165,7 +166,7 @@ TEST_CASE("a process that is killed while it saves leaves a whole state", "[boin
         int status = 0;
         REQUIRE(::waitpid(child, &status, 0) == child);
         in_the_middle += std::filesystem::exists(slot.path().string() + ".tmp") ? 1 : 0;
-        const SavedState saved = read_state_file(slot.path(), slot.world.run);
+        const seat::SavedState saved = seat::read_state_file(slot.path(), slot.world.run);
         const std::uint64_t step = saved.place.step().value();
         REQUIRE((step == 7 || step == 8));
         replaced += step == 8 ? 1 : 0;

@@ -7,8 +7,8 @@
 
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
-#include "tests/boinc_app/decided_state.hpp"
-#include "tests/boinc_app/played_runtime.hpp"
+#include "tests/boinc_app/runtime/played_runtime.hpp"
+#include "tests/boinc_app/seat/decided_state.hpp"
 #include "tests/file_size_limit.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -20,7 +20,7 @@ using std::chrono::seconds;
 /// A seat's saver and upload, with a worker that answers at once.
 class Uploading {
   public:
-    explicit Uploading(const HostLimits& limits = {})
+    explicit Uploading(const runtime::HostLimits& limits = {})
         : runtime_("job_0", {}, limits),
           saver_({.path = slot_.path() / "saved_state",
                   .run = formats::run_id(world.run),
@@ -31,9 +31,9 @@ class Uploading {
                   [this](const std::string& line) { told.push_back(line); }) {}
 
     PlayedRuntime& runtime() { return runtime_; }
-    SeatUpload& upload() { return upload_; }
+    seat::Upload& upload() { return upload_; }
     void declare_output() { runtime_.take_uploads(project.path()); }
-    void save() { saver_.save_at_end(SeatSaver::Clock::time_point{}, StepIndex{5}, seconds{30}); }
+    void save() { saver_.save_at_end(seat::Saver::Clock::time_point{}, StepIndex{5}, seconds{30}); }
     /// Goes on until `count` sentences were told; false after ten seconds.
     bool tells(std::size_t count) {
         for (int look = 0; look < 1'000 && told.size() < count; ++look) {
@@ -42,7 +42,7 @@ class Uploading {
         }
         return told.size() >= count;
     }
-    std::filesystem::path file() const { return project.path() / kCheckpointFile; }
+    std::filesystem::path file() const { return project.path() / seat::kCheckpointFile; }
 
     DecidedRun world;
     TemporaryDirectory project;
@@ -51,8 +51,8 @@ class Uploading {
   private:
     TemporaryDirectory slot_;
     PlayedRuntime runtime_;
-    SeatSaver saver_;
-    SeatUpload upload_;
+    seat::Saver saver_;
+    seat::Upload upload_;
 };
 
 TEST_CASE("a seat that is asked uploads the checkpoint of its saved state, once", "[boinc]") {
@@ -64,7 +64,7 @@ TEST_CASE("a seat that is asked uploads the checkpoint of its saved state, once"
     REQUIRE(seat.tells(2));
     CHECK_THAT(seat.told[0], Catch::Contains("sending that of step 5"));
     CHECK_THAT(seat.told[1], Catch::Contains("has received"));
-    const CopiedState state = seat.world.state(StepIndex{5});
+    const seat::CopiedState state = seat.world.state(StepIndex{5});
     Buffer expected = formats::encode_checkpoint_head(formats::run_id(seat.world.run), state.head);
     expected.insert(expected.end(), state.bytes->begin(), state.bytes->end());
     CHECK((platform::read_file(seat.file(), 1 << 24) == expected));
@@ -89,7 +89,7 @@ TEST_CASE("a seat that is not asked, or whose job declares no such file, uploads
 }
 
 TEST_CASE("a volunteer's low limit of bandwidth forbids an upload", "[boinc]") {
-    Uploading seat{HostLimits{.upload = Bandwidth{1}}};
+    Uploading seat{runtime::HostLimits{.upload = Bandwidth{1}}};
     seat.declare_output();
     seat.save();
     REQUIRE(seat.tells(1));

@@ -7,7 +7,7 @@
 #include "peer/platform/files.hpp"
 #include "tests/temporary_directory.hpp"
 
-namespace dedloc {
+namespace dedloc::runtime {
 namespace {
 
 using namespace std::chrono_literals;
@@ -66,4 +66,4 @@ TEST_CASE("a damaged count is none", "[boinc]") {
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::runtime

@@ -1,5 +1,5 @@
 // The replica on a real GPU against the one on the processor.
-#include "tests/boinc_app/skip_without_gpu.hpp"
+#include "tests/boinc_app/cuda/skip_without_gpu.hpp"
 
 #include <condition_variable>
 #include <deque>
@@ -51,7 +51,7 @@ struct World {
 
 std::unique_ptr<DeviceReplica> on_gpu(const World& world, std::optional<Computation> how = {},
                                       bool has_layers = false) {
-    auto gpu = open_gpu(0);
+    auto gpu = device::open_gpu(0);
     const Computation own = gpu->computation();
     if (how && has_layers) how->layers = own.layers;
     return std::make_unique<DeviceReplica>(world.run, world.workers, std::move(gpu),
@@ -171,7 +171,7 @@ TEST_CASE("a micro-batch that does not fit into the GPU is halved, and no sample
     const FloatVector expected = sum_of(small);
     CHECK(small.size() == 16);
     // Another user of the GPU leaves little of its memory.
-    auto other = open_gpu(0);
+    auto other = device::open_gpu(0);
     other->trim();
     constexpr std::uint64_t kLeft = 600'000'000;
     const std::uint64_t free = other->properties().free_memory_bytes;
@@ -187,7 +187,7 @@ TEST_CASE("a micro-batch that does not fit into the GPU is halved, and no sample
 
 TEST_CASE("a released GPU has its memory back, and training goes on with the same state", "[gpu]") {
     const World world{kMedium};
-    const auto watcher = open_gpu(0);
+    const auto watcher = device::open_gpu(0);
     const auto gpu = on_gpu(world);
     gpu->initialise(world.parameters());
     const Digest digest = gpu->digest();

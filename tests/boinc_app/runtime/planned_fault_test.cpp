@@ -5,7 +5,7 @@
 
 #include "peer/base/error.hpp"
 
-namespace dedloc {
+namespace dedloc::runtime {
 namespace {
 
 TEST_CASE("a fault is named, with the contributions before it", "[boinc]") {
@@ -26,4 +26,4 @@ TEST_CASE("an unknown fault is one sentence", "[boinc]") {
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::runtime

@@ -5,7 +5,7 @@
 #include "boinc_app/device/gpu.hpp"
 #include "boinc_app/training/device_error.hpp"
 
-namespace dedloc {
+namespace dedloc::device {
 namespace {
 
 using training::DeviceError;
@@ -55,4 +55,4 @@ TEST_CASE("the plug-in loads beside libtorch's whole CUDA half, or a sentence sa
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::device

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace dedloc {
+namespace dedloc::page {
 namespace {
 
 using namespace std::chrono_literals;
@@ -34,8 +34,8 @@ CommitRecord round_of(std::uint64_t step, unsigned members, double loss) {
     return record;
 }
 
-SeatPicture some_picture() {
-    SeatPicture picture;
+Picture some_picture() {
+    Picture picture;
     picture.run = "tiny";
     picture.steps = 40;
     picture.device = "4 CPUs";
@@ -63,14 +63,14 @@ std::string get(const StatusPage& page, const std::string& target, const std::st
 }
 
 TEST_CASE("a history is bounded, keeps the newest rounds whole, and goes back with the swarm") {
-    SeatHistory history;
+    History history;
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint64_t step = 1; step <= 5'000; ++step) {
         history.add(round_of(step, 3, 2), Codec::kFp32, key_of(1),
                     begin + std::chrono::seconds{step});
     }
-    REQUIRE(history.rounds().size() <= SeatHistory::kMaxRounds);
-    CHECK(history.rounds().size() >= SeatHistory::kMaxRounds / 2);
+    REQUIRE(history.rounds().size() <= History::kMaxRounds);
+    CHECK(history.rounds().size() >= History::kMaxRounds / 2);
     CHECK(history.rounds().front().step == 1);
     CHECK(history.rounds().back().step == 5'000);
     const auto& rounds = history.rounds();
@@ -88,30 +88,30 @@ TEST_CASE("a history is bounded, keeps the newest rounds whole, and goes back wi
 }
 
 TEST_CASE("a history lists at most a hundred members, those with most samples and this peer") {
-    SeatHistory history;
+    History history;
     history.add(round_of(1, 1'000, 1), Codec::kFp32, key_of(0), {});
-    REQUIRE(history.members().size() == SeatHistory::kMaxMembers);
+    REQUIRE(history.members().size() == History::kMaxMembers);
     CHECK(history.members().front().samples == 1'000);
     CHECK(history.members().back().is_us);
     CHECK(history.rounds().back().members == 1'000);
 }
 
 TEST_CASE("a history keeps the newest events, and cuts long lines") {
-    SeatHistory history;
+    History history;
     for (int i = 0; i < 100; ++i) history.add(fmt::format("event {}", i), {});
     history.add(std::string(100'000, 'x'), {});
-    REQUIRE(history.events().size() == SeatHistory::kMaxEvents);
+    REQUIRE(history.events().size() == History::kMaxEvents);
     CHECK(history.events().front().line == "event 81");
-    CHECK(history.events().back().line.size() == SeatHistory::kMaxLine);
+    CHECK(history.events().back().line.size() == History::kMaxLine);
 }
 
 TEST_CASE("the status page says what the job does, and escapes every text") {
-    SeatPicture picture = some_picture();
+    Picture picture = some_picture();
     picture.run = "<script>";
     picture.history.add("a peer said </li><script>alert(1)</script>", {});
     picture.history.add(round_of(1, 3, 7), Codec::kFp32, key_of(1), {});
     picture.history.add(round_of(2, 3, 5), Codec::kFp32, key_of(1), {});
-    picture.credit = AccountCredit{.account = 12.5, .host = 2};
+    picture.credit = runtime::AccountCredit{.account = 12.5, .host = 2};
     picture.time_left = 3h + 5min;
     const std::string html = status_html(picture);
     CHECK(html.find("<script") == std::string::npos);
@@ -126,7 +126,7 @@ TEST_CASE("the status page says what the job does, and escapes every text") {
 }
 
 TEST_CASE("the status page of an aggregator says what it averaged, and nothing of its samples") {
-    SeatPicture picture = some_picture();
+    Picture picture = some_picture();
     picture.trains = false;
     picture.averaged = Bytes{12'340'000};
     picture.history.add(round_of(1, 3, 7), Codec::kFp32, key_of(1), {});
@@ -143,14 +143,14 @@ TEST_CASE("a history counts what this peer has averaged of others' gradients") {
     record.members[0].samples = Samples{0};
     record.members[0].reduced = 1'000;  // two others have samples
     record.members[1].reduced = 500;    // one other has
-    SeatHistory history;
+    History history;
     CHECK(history.add(record, Codec::kFp32, key_of(0), {}).averaged == Bytes{8'000});
     CHECK(history.add(record, Codec::kFp16, key_of(1), {}).averaged == Bytes{1'000});
     CHECK(history.add(record, Codec::kFp32, key_of(2), {}).averaged == Bytes{0});
 }
 
 TEST_CASE("a status page with losses that are no numbers has a curve of the others") {
-    SeatPicture picture = some_picture();
+    Picture picture = some_picture();
     picture.history.add(round_of(1, 1, 3), Codec::kFp32, key_of(1), {});
     picture.history.add(round_of(2, 1, std::numeric_limits<double>::quiet_NaN()), Codec::kFp32,
                         key_of(1), {});
@@ -192,4 +192,4 @@ TEST_CASE("silent connections to the status page end, and others are answered ag
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::page

@@ -11,8 +11,8 @@
 #include "boinc_app/training/staged_copies.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
-#include "tests/boinc_app/host_accelerator.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
+#include "tests/boinc_app/training/host_accelerator.hpp"
 #include "tests/copy_of.hpp"
 
 namespace dedloc::training {

@@ -13,7 +13,7 @@
 #include "tests/file_size_limit.hpp"
 #include "tests/temporary_directory.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 std::vector<formats::ReceiptLine> lines_until(std::uint64_t count) {
@@ -70,7 +70,7 @@ TEST_CASE("on a full disk a seat counts its work, and writes the journal when th
     const auto path = folder.path() / "journal";
     const PeerKey peer = KeyPair::generate().public_key();
     ReceiptJournal journal{path, RunId{}, peer};
-    SeatEvents events{peer, Codec::kFp32, journal};
+    Events events{peer, Codec::kFp32, journal};
     const auto commit = [&](std::uint64_t step) {
         action::Committed committed;
         committed.record.step = StepIndex{step};
@@ -105,7 +105,7 @@ TEST_CASE("a commit that counts our samples is on disk when committed() returns"
     const TemporaryDirectory folder;
     const PeerKey peer = KeyPair::generate().public_key();
     ReceiptJournal journal{folder.path() / "journal", RunId{}, peer};
-    SeatEvents events{peer, Codec::kFp32, journal};
+    Events events{peer, Codec::kFp32, journal};
     action::Committed commit;
     commit.record.step = StepIndex{4};
     commit.record.members = {{peer, Samples{16}, 80.0}, {PeerKey{}, Samples{8}, 40.0}};
@@ -125,7 +125,7 @@ TEST_CASE("a new generation deletes the lines of void steps from the journal", "
     const PeerKey peer = KeyPair::generate().public_key();
     ReceiptJournal journal{path, RunId{}, peer};
     for (const auto& line : lines_until(12)) journal.append(line.step, line.samples);
-    SeatEvents events{peer, Codec::kFp32, journal};
+    Events events{peer, Codec::kFp32, journal};
     action::GenerationBegun begun;
     begun.generation.record.generation = 1;
     begun.generation.record.step = StepIndex{7};
@@ -138,4 +138,4 @@ TEST_CASE("a new generation deletes the lines of void steps from the journal", "
 }
 
 }  // namespace
-}  // namespace dedloc
+}  // namespace dedloc::seat
