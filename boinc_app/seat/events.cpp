@@ -129,7 +129,7 @@ void Events::pause_changed(const action::PauseChanged& changed) {
 
 void Events::turn_changed(const action::TurnChanged& changed) {
     const std::lock_guard lock(mutex_);
-    news_.turn = changed.attendance == Attendance::kEveryRound ? std::string{} : changed.why;
+    news_.turn = changed.kind == TurnKind::kEveryRound ? std::string{} : changed.why;
 }
 
 void Events::joining() {

@@ -219,7 +219,7 @@ Adversary::Verdict Adversary::change_join(TimePoint now, StepIndex step, wire::J
 
 Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& message,
                                            wire::Chunk& chunk) {
-    const bool is_scatter = chunk.phase == wire::Phase::kScatter;
+    const bool is_scatter = chunk.kind == wire::ChunkKind::kScatter;
     Misbehaviour misbehaviour = settings_.misbehaviour;
     // fp32 and bf16 have no scale, int8 has neither NaN nor infinity.
     const Codec codec = wire::codec_of(chunk.elements);

@@ -166,7 +166,7 @@ wire::Heartbeat Forger::heartbeat_of_other_term(const wire::Heartbeat& heartbeat
 
 wire::Chunk Forger::early_chunk(const wire::Chunk& chunk) {
     wire::Chunk early = chunk;
-    early.phase = random_.below(2) == 0 ? wire::Phase::kScatter : wire::Phase::kGather;
+    early.kind = random_.below(2) == 0 ? wire::ChunkKind::kScatter : wire::ChunkKind::kGather;
     early.sum_id = random_.next();
     return early;
 }

@@ -32,9 +32,9 @@ void Member::work(Outbox& out) {
 void Member::compute(Outbox& out) {
     const bool has_more = step_ < config_.rules.last_step && !is_finished_;
     if (config_.role != Role::kTrainer || !has_more || is_paused_) return;
-    if (assignment_.attendance >= Attendance::kReduceOnly) return;
+    if (turn_.kind >= TurnKind::kReduceOnly) return;
     sum_.begin(step_);
-    if (assignment_.attendance == Attendance::kWhenDone) return hold_when_done(out);
+    if (turn_.kind == TurnKind::kWhenDone) return hold_when_done(out);
     out.act(action::Work{step_});
 }
 
@@ -43,7 +43,7 @@ void Member::overlap(Outbox& out) {
     const bool has_next_round = step_.next() < config_.rules.last_step && !is_finished_;
     const bool may_compute = config_.role == Role::kTrainer && has_next_round && !is_paused_;
     if (!config_.rules.overlaps || !may_compute) return;
-    if (assignment_.attendance != Attendance::kEveryRound) return;
+    if (turn_.kind != TurnKind::kEveryRound) return;
     if (!sum_.begin(step_)) return;
     out.act(action::Overlap{.step = step_, .max = config_.rules.target_batch});
 }
@@ -89,7 +89,7 @@ void Member::on_progress(const event::Progressed& event, Outbox& out) {
     if (event.step != step_) return;
     if (phase() == Phase::kWorking) {
         samples_ = event.samples;
-        const bool holds_each = assignment_.attendance == Attendance::kWhenDone;
+        const bool holds_each = turn_.kind == TurnKind::kWhenDone;
         if (sum_.is_begun() && holds_each) hold_when_done(out);
     } else if (sum_.is_begun()) {
         sum_.keep(event.samples);

@@ -109,7 +109,7 @@ void Member::on_chunk(TimePoint now, const PeerKey& from, StepIndex step, const 
     const std::size_t offered = reduction.offered_chunks();
     const auto taken = reduction.take(from, chunk);
     if (taken == Reduction::Taken::kNothing) return report_refused(out);
-    round_->arrivals.on_chunk(now, from, chunk.phase, taken, reduction);
+    round_->arrivals.on_chunk(now, from, chunk.kind, taken, reduction);
     if (!reduction.is_following()) return;
     if (reduction.offered_chunks() != offered) has_more_ = true;
     report_refused(out);

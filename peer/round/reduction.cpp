@@ -231,7 +231,7 @@ std::optional<Due> Reduction::next(const PeerKey& to) {
             scatter->second.due.pop_front();
             scattered_to_[chunk] = to;
             ++scattered_;
-            return Due{wire::Phase::kScatter, chunk};
+            return Due{wire::ChunkKind::kScatter, chunk};
         } else {
             held_.emplace(release, to);
         }
@@ -240,7 +240,7 @@ std::optional<Due> Reduction::next(const PeerKey& to) {
     if (index == plan_->members.size() || !plan_->members[index].receives) return {};
     std::size_t& given = gathered_[to];
     if (given == reduced_.size()) return {};
-    return Due{wire::Phase::kGather, reduced_[given++]};
+    return Due{wire::ChunkKind::kGather, reduced_[given++]};
 }
 
 std::vector<PeerKey> Reduction::take_released() {
@@ -253,8 +253,8 @@ std::vector<PeerKey> Reduction::take_released() {
 }
 
 wire::Chunk Reduction::body(const Due& due) const {
-    const bool is_scatter = due.phase == wire::Phase::kScatter;
-    return {.phase = due.phase,
+    const bool is_scatter = due.kind == wire::ChunkKind::kScatter;
+    return {.kind = due.kind,
             .sum_id = is_scatter ? plan_->members[own_index_].contribution_id : sum_id_,
             .chunk = due.chunk,
             .chunk_elements = plan_->chunk_elements,
@@ -281,7 +281,7 @@ Reduction::Taken Reduction::take(const PeerKey& from, wire::Chunk chunk) {
                       wire::index_of(*plan_, from) < plan_->members.size();
     Taken taken = Taken::kEarly;
     if (fits) {
-        const bool is_slice = chunk.phase == wire::Phase::kScatter;
+        const bool is_slice = chunk.kind == wire::ChunkKind::kScatter;
         taken = is_slice ? place_slice(from, chunk) : place_average(from, chunk);
     }
     if (taken == Taken::kEarly) keep_early(from, std::move(chunk));
@@ -379,7 +379,7 @@ void Reduction::link_lost(const PeerKey& peer) {
 }
 
 Reduction::Name Reduction::name_of(const wire::Chunk& chunk) {
-    return {chunk.phase, chunk.sum_id, chunk.chunk, chunk.chunk_elements};
+    return {chunk.kind, chunk.sum_id, chunk.chunk, chunk.chunk_elements};
 }
 
 /// Averages the chunk once all of its slices are here.

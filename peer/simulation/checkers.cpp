@@ -279,8 +279,8 @@ void Checkers::check_claim(const CommitRecord& record, const CommitLine& line, T
             record.step.value(), line.samples.value(), line.peer.brief(), max);
 }
 
-void Checkers::has_turn(const PeerKey& peer, Attendance attendance) {
-    const bool is_every = attendance == Attendance::kEveryRound;
+void Checkers::has_turn(const PeerKey& peer, TurnKind kind) {
+    const bool is_every = kind == TurnKind::kEveryRound;
     const StepIndex end{is_every ? newest_step_.value() + wire::kMaxStaleSteps : wire::kMaxStep};
     holds_until_[peer] = end;
 }

@@ -67,7 +67,7 @@ struct World::Node {
     bool was_killed = false;                ///< it has died there
     bool has_flip_coming = false;           ///< a bit flips with one of its next updates
     std::uint64_t pause_count = 0;          ///< the last action::PauseChanged of this life
-    Attendance attendance{};                ///< the last action::TurnChanged of this life
+    TurnKind turn{};                        ///< the last action::TurnChanged of this life
     PeerKey coordinator{};                  ///< the coordinator by its last action::SwarmSeen
     std::vector<PeerKey> wanted_voters{};   ///< for event::VotersWanted at each start
 };

@@ -200,7 +200,7 @@ class World final : private NetworkSink {
     StepIndex step(Id id) const;             ///< step of its model state; 0 without one
     Digest digest(Id id) const;              ///< digest of its model state
     bool is_paused(Id id) const;             ///< its peer knows that the run is paused
-    Attendance attendance(Id id) const;      ///< its turn, as its peer was told last
+    TurnKind turn(Id id) const;              ///< its turn, as its peer was told last
     std::uint64_t loads(Id id) const;        ///< whole states that it has loaded in this life
     std::size_t ledger_length(Id id) const;  ///< number of ledger entries on its disk
     /// Whether every honest peer that is up and receives holds this or a later state, or was told

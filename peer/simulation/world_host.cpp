@@ -70,8 +70,8 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::PauseChanged& a) { host.pause_count = a.pause.count; },
                    [](const action::RevocationsHeard&) {},
                    [&](const action::TurnChanged& a) {
-                       host.attendance = a.attendance;
-                       checkers_.has_turn(host.key.public_key(), a.attendance);
+                       host.turn = a.kind;
+                       checkers_.has_turn(host.key.public_key(), a.kind);
                    },
                    [&](const action::ReadHistory& a) { read_history(id, a); },
                    [&](const action::Settled& a) { settled_.push_back(a); },
@@ -341,8 +341,8 @@ Digest World::digest(Id id) const {
 bool World::is_paused(Id id) const {
     return is_paused_at(node(id).pause_count);
 }
-Attendance World::attendance(Id id) const {
-    return node(id).attendance;
+TurnKind World::turn(Id id) const {
+    return node(id).turn;
 }
 std::uint64_t World::queued_bytes(Id id) const {
     std::uint64_t bytes = 0;

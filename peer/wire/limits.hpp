@@ -81,7 +81,7 @@ inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
 /// How often a run can be paused and resumed.
 inline constexpr std::uint64_t kMaxPauseCount = std::uint64_t{1} << 48;
 
-/// A signed ticket: format, run, key, seat, speed limit, two times, signature.
+/// A signed ticket: format, run, key, job, speed limit, two times, signature.
 inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 8 + 2 * 8 + kSignatureBytes;
 /// Training speed in a ticket and in Heartbeat::samples_per_second.
 inline constexpr std::uint64_t kMaxSamplesPerSecond = kMaxSamples;
@@ -97,7 +97,7 @@ inline constexpr std::size_t kMaxHeadBytes =
     1 + 32 + 2 * 8 + 32 + 1 + kMaxHeadEndpoints * (1 + kMaxHostBytes + 2);
 static_assert(kMaxHeadBytes < 990, "the bencoded head has less than 1,000 bytes");
 /// Largest row id of the project's database in a ticket.
-inline constexpr std::uint64_t kMaxSeatId = std::uint64_t{1} << 62;
+inline constexpr std::uint64_t kMaxJobId = std::uint64_t{1} << 62;
 /// Latest UTC time, in seconds since 1970. Sums with a lifetime or a clock error cannot overflow.
 inline constexpr std::int64_t kMaxUtcSeconds = std::int64_t{1} << 40;
 /// Tolerated difference between the clocks of gateway and peers: a ticket that was issued further

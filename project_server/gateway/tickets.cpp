@@ -222,9 +222,9 @@ Issued issue_ticket(Database& database, const KeyPair& secret,
     const formats::Ticket ticket{
         .run = run_id_of(job),
         .peer = request.key,
-        .seat = {.user = static_cast<std::uint64_t>(job.integer("userid")),
-                 .host = static_cast<std::uint64_t>(job.integer("hostid")),
-                 .result = static_cast<std::uint64_t>(job.integer("result"))},
+        .job = {.user = static_cast<std::uint64_t>(job.integer("userid")),
+                .host = static_cast<std::uint64_t>(job.integer("hostid")),
+                .result = static_cast<std::uint64_t>(job.integer("result"))},
         .max_samples_per_second = bound_of(job, limits.rates),
         .issued = now,
         .expires = now + server::kTicketLife};

@@ -118,7 +118,7 @@ struct TicketedProject {
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
         return formats::sign({.run = run,
                               .peer = peer,
-                              .seat = {.user = 1, .host = 1, .result = 1},
+                              .job = {.user = 1, .host = 1, .result = 1},
                               .issued = now,
                               .expires = now + std::chrono::hours{24}},
                              key);

@@ -119,7 +119,7 @@ class Street {
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
         const formats::Ticket ticket{.run = formats::run_id(run_),
                                      .peer = asked.key,
-                                     .seat = {.user = 1, .host = 1, .result = 1},
+                                     .job = {.user = 1, .host = 1, .result = 1},
                                      .issued = now,
                                      .expires = now + 1h};
         return formats::write_enrolment_reply(

@@ -105,7 +105,7 @@ TEST_CASE("a hostile member may claim what it has computed since its samples cou
         CHECK_THAT(violation_in(run, 20 * kSamplesPerSecond), Contains("at most 136"));
     }
     SECTION("in another turn: since the round that counted them") {
-        run.checkers.has_turn(kTrainer.public_key(), Attendance::kSomeRounds);
+        run.checkers.has_turn(kTrainer.public_key(), TurnKind::kSomeRounds);
         CHECK(violation_in(run, 20 * kSamplesPerSecond).empty());
         CHECK_THAT(violation_in(run, 30 * kSamplesPerSecond), Contains("at most 242"));
     }

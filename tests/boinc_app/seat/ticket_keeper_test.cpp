@@ -103,7 +103,7 @@ class PlayedGateway {
     std::string answer(const formats::EnrolmentRequest& request) const {
         const formats::Ticket ticket{.run = {},
                                      .peer = request.key,
-                                     .seat = {.user = 1, .host = 1, .result = 1},
+                                     .job = {.user = 1, .host = 1, .result = 1},
                                      .issued = now() + ahead_,
                                      .expires = now() + ahead_ + 1h};
         return formats::write_enrolment_reply(

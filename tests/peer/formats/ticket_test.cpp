@@ -105,7 +105,7 @@ TEST_CASE("tickets are revoked by user, host or key, those with a seat of zeros 
     CHECK(Revocations{.users = {}, .hosts = {}, .peers = {ticket.peer}}.covers(ticket));
     CHECK_FALSE(Revocations{.users = {201}, .hosts = {101}, .peers = {}}.covers(ticket));
     Ticket own = ticket;
-    own.seat = {};
+    own.job = {};
     CHECK_FALSE(Revocations{.users = {0}, .hosts = {0}, .peers = {}}.covers(own));
     CHECK(Revocations{.users = {}, .hosts = {}, .peers = {ticket.peer}}.covers(own));
 }

@@ -259,7 +259,7 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
                       static_cast<std::uint8_t>(kMaxHalfExponent + 1));
     REQUIRE(accepts<Join>([](Join& m) { m.exponent = 0; }));
 
-    check_limit<Chunk>(&Chunk::phase, Phase::kGather, static_cast<Phase>(2));
+    check_limit<Chunk>(&Chunk::kind, ChunkKind::kGather, static_cast<ChunkKind>(2));
     const auto chunks = static_cast<std::uint32_t>(kMaxChunks);
     check_limit<Chunk>(&Chunk::chunk, chunks - 1, chunks);
     const auto elements = static_cast<std::uint32_t>(kChunkElements);
@@ -423,13 +423,13 @@ TEST_CASE("every bound of the project's orders is kept", "[wire]") {
 
 TEST_CASE("every bound of an assignment is kept", "[wire]") {
     constexpr auto kFastest = static_cast<double>(kMaxSamplesPerSecond);
-    check_limit<Assignment>(&Assignment::attendance, Attendance::kRest, static_cast<Attendance>(5));
-    check_limit<Assignment>(&Assignment::every, kMaxStaleSteps, kMaxStaleSteps + 1);
-    check_limit<Assignment>(&Assignment::every, 1u, 0u);
-    for (const auto speed : {&Assignment::speed_with, &Assignment::speed_now}) {
-        check_limit<Assignment>(speed, kFastest, 2 * kFastest);
-        check_limit<Assignment>(speed, 0.0, -1.0);
-        check_limit<Assignment>(speed, 0.0, std::nan(""));
+    check_limit<TurnChange>(&TurnChange::kind, TurnKind::kRest, static_cast<TurnKind>(5));
+    check_limit<TurnChange>(&TurnChange::every, kMaxStaleSteps, kMaxStaleSteps + 1);
+    check_limit<TurnChange>(&TurnChange::every, 1u, 0u);
+    for (const auto speed : {&TurnChange::speed_with, &TurnChange::speed_now}) {
+        check_limit<TurnChange>(speed, kFastest, 2 * kFastest);
+        check_limit<TurnChange>(speed, 0.0, -1.0);
+        check_limit<TurnChange>(speed, 0.0, std::nan(""));
     }
 }
 

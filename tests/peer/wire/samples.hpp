@@ -28,7 +28,7 @@ inline formats::Ticket test_ticket(std::uint8_t n) {
     const formats::UtcSeconds issued{std::chrono::seconds{1'000'000}};
     return {.run = {},
             .peer = test_key(n).public_key(),
-            .seat = {.user = 100U + n, .host = 200U + n, .result = 300U + n},
+            .job = {.user = 100U + n, .host = 200U + n, .result = 300U + n},
             .max_samples_per_second = 400U + n,
             .issued = issued,
             .expires = issued + std::chrono::hours{1}};
@@ -176,7 +176,7 @@ class WireSamples {
     }
     void make(wire::Cancel& m) { m.term = term(); }
     void make(wire::Chunk& m) {
-        m.phase = static_cast<wire::Phase>(random_.below(2));
+        m.kind = static_cast<wire::ChunkKind>(random_.below(2));
         m.sum_id = random_.next();
         m.chunk = static_cast<std::uint32_t>(random_.below(wire::kMaxChunks));
         FloatVector elements(some());
@@ -255,9 +255,9 @@ class WireSamples {
         for (std::byte& byte : m.list) byte = static_cast<std::byte>(random_.below(256));
     }
 
-    void make(wire::Assignment& m) {
+    void make(wire::TurnChange& m) {
         m = {.term = term(),
-             .attendance = static_cast<Attendance>(random_.below(5)),
+             .kind = static_cast<TurnKind>(random_.below(5)),
              .every = static_cast<std::uint32_t>(1 + random_.below(wire::kMaxStaleSteps)),
              .speed_with = 1'000 * random_.uniform(),
              .speed_now = 1'000 * random_.uniform()};

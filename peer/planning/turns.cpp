@@ -2,7 +2,7 @@
 // part, and depends only on the trainers that are left out for their links: it is computed once for
 // each such set. Numbers of left-out trainers grow by half from 4 on, so a large fleet needs few
 // plans.
-#include "peer/planning/participation.hpp"
+#include "peer/planning/turns.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +23,8 @@ constexpr std::uint32_t kMaxSteps = wire::kMaxStaleSteps;
 /// Samples of earlier states are worth less: a choice with some must be faster by that factor.
 constexpr double kGainOfOld = 1.02;
 
-bool computes(Attendance attendance) {
-    return attendance < Attendance::kReduceOnly;
+bool computes(TurnKind kind) {
+    return kind < TurnKind::kReduceOnly;
 }
 
 /// T* and two latencies with these members.
@@ -40,11 +40,11 @@ PlanRequest round_of(const FleetRequest& request, const std::vector<Turn>& turns
     PlanRequest round = request.round;
     for (std::size_t k = 0; k < turns.size(); ++k) {
         Member& member = round.members[k];
-        const Attendance attendance = turns[k].attendance;
+        const TurnKind kind = turns[k].kind;
         if (!member.contributes) continue;
-        if (attendance == Attendance::kReduceOnly) member.contributes = false;
-        const bool is_out = attendance == Attendance::kRest ||
-                            (attendance == Attendance::kSomeRounds && !with_some);
+        if (kind == TurnKind::kReduceOnly) member.contributes = false;
+        const bool is_out =
+            kind == TurnKind::kRest || (kind == TurnKind::kSomeRounds && !with_some);
         if (is_out) member.contributes = member.receives = member.is_reachable = false;
     }
     return round;
@@ -60,7 +60,7 @@ std::optional<Rounds> rounds_of(const FleetRequest& request, const std::vector<T
     const auto without = round_seconds(round_of(request, turns, false));
     if (!without) return std::nullopt;
     const bool are_some = std::ranges::any_of(
-        turns, [](const Turn& turn) { return turn.attendance == Attendance::kSomeRounds; });
+        turns, [](const Turn& turn) { return turn.kind == TurnKind::kSomeRounds; });
     if (!are_some) return Rounds{.with = *without, .without = *without};
     const auto with = round_seconds(round_of(request, turns, true));
     if (!with) return std::nullopt;
@@ -119,8 +119,7 @@ class Model {
 double Model::wait_for(const std::vector<Turn>& turns) const {
     std::vector<double> lengths;
     for (std::uint32_t k = 0; k < count(); ++k) {
-        if (is_trainer(k) && computes(turns[k].attendance) &&
-            turns[k].attendance != Attendance::kWhenDone) {
+        if (is_trainer(k) && computes(turns[k].kind) && turns[k].kind != TurnKind::kWhenDone) {
             lengths.push_back(micro_batch(k));
         }
     }
@@ -139,11 +138,11 @@ std::optional<Prediction> Model::predict(std::vector<Turn>& turns, const Rounds&
     std::uint32_t every = 1;
     for (std::uint32_t k = 0; k < count(); ++k) {
         if (!is_trainer(k)) continue;
-        if (turns[k].attendance == Attendance::kEveryRound) {
+        if (turns[k].kind == TurnKind::kEveryRound) {
             rate_of_all += rate(k);
             finishing += rate(k) * micro_batch(k) / 2;
         }
-        if (turns[k].attendance == Attendance::kSomeRounds) every = turns[k].every;
+        if (turns[k].kind == TurnKind::kSomeRounds) every = turns[k].every;
     }
     if (!(rate_of_all > 0)) return std::nullopt;
     const double wait = wait_for(turns);
@@ -157,17 +156,17 @@ std::optional<Prediction> Model::predict(std::vector<Turn>& turns, const Rounds&
         // Trainers compute on during the round, each up to a target batch.
         samples = 0;
         for (std::uint32_t k = 0; k < count(); ++k) {
-            if (!is_trainer(k) || turns[k].attendance != Attendance::kEveryRound) continue;
+            if (!is_trainer(k) || turns[k].kind != TurnKind::kEveryRound) continue;
             samples += std::min(rate(k) * step, batch);
         }
     }
     for (std::uint32_t k = 0; k < count(); ++k) {
         if (!is_trainer(k)) continue;
-        if (turns[k].attendance == Attendance::kSomeRounds) {
+        if (turns[k].kind == TurnKind::kSomeRounds) {
             // It computes while it neither is in a round nor loads the averages of the others.
             const double busy = (rounds.with + (every - 1) * receiving(k)) / every;
             samples += rate(k) * std::max(0.0, step - busy);
-        } else if (turns[k].attendance == Attendance::kWhenDone) {
+        } else if (turns[k].kind == TurnKind::kWhenDone) {
             // It is called at the first Call after its micro-batch, then takes the average.
             const double cycle = std::max(1.0, std::ceil((micro_batch(k) + transfer) / step));
             turns[k].every = static_cast<std::uint32_t>(std::min(cycle, 1e6));
@@ -183,7 +182,7 @@ std::optional<Prediction> Model::predict(std::vector<Turn>& turns, const Rounds&
 /// Tries choices and keeps the best one.
 class ChoiceSearch {
   public:
-    ChoiceSearch(const FleetRequest& request, const Model& model, Participation all)
+    ChoiceSearch(const FleetRequest& request, const Model& model, TurnChoice all)
         : request_(request),
           model_(model),
           long_(model.twice_median([&](std::uint32_t k) { return model.micro_batch(k); })),
@@ -193,20 +192,20 @@ class ChoiceSearch {
     void try_without_first(const std::vector<std::uint32_t>& slowest) {
         for (std::size_t k = 0; k <= slowest.size(); k = next(k)) try_without(slowest, k);
     }
-    const Participation& best() const { return best_; }
+    const TurnChoice& best() const { return best_; }
 
   private:
     static std::size_t next(std::size_t k) { return k < 4 ? k + 1 : k + k / 2; }
 
     void try_without(const std::vector<std::uint32_t>& slowest, std::size_t count) {
         std::vector<Turn> turns(model_.count());
-        for (std::size_t k = 0; k < count; ++k) turns[slowest[k]] = {Attendance::kRest, 1};
+        for (std::size_t k = 0; k < count; ++k) turns[slowest[k]] = {TurnKind::kRest, 1};
         const auto rounds = rounds_of(request_, turns);
         if (!rounds) return;
         try_waits(turns, *rounds);
         if (count == 0) return;
         for (std::size_t k = 0; k < count; ++k) {
-            turns[slowest[k]] = {Attendance::kSomeRounds, kMaxSteps};
+            turns[slowest[k]] = {TurnKind::kSomeRounds, kMaxSteps};
         }
         const auto some = rounds_of(request_, turns);
         if (!some || !follow(slowest, count, *some)) return;
@@ -230,7 +229,7 @@ class ChoiceSearch {
     void try_waits(std::vector<Turn> turns, const Rounds& rounds) {
         std::vector<std::uint32_t> longest;
         for (std::uint32_t k = 0; k < model_.count(); ++k) {
-            const bool may_wait = turns[k].attendance == Attendance::kEveryRound;
+            const bool may_wait = turns[k].kind == TurnKind::kEveryRound;
             const bool is_long = model_.micro_batch(k) > 0 && model_.micro_batch(k) >= long_;
             if (model_.is_trainer(k) && may_wait && is_long) longest.push_back(k);
         }
@@ -240,7 +239,7 @@ class ChoiceSearch {
         std::size_t changed = 0;
         for (std::size_t count = 1; count <= longest.size(); count = next(count)) {
             for (; changed < count; ++changed) {
-                turns[longest[changed]].attendance = Attendance::kWhenDone;
+                turns[longest[changed]].kind = TurnKind::kWhenDone;
             }
             consider(turns, rounds);
         }
@@ -252,16 +251,15 @@ class ChoiceSearch {
         // What is too old does not count: such a trainer need not compute.
         bool is_any_late = false;
         for (Turn& turn : turns) {
-            const bool is_late = turn.attendance == Attendance::kWhenDone && turn.every > kMaxSteps;
-            if (is_late) turn = {Attendance::kReduceOnly, 1};
+            const bool is_late = turn.kind == TurnKind::kWhenDone && turn.every > kMaxSteps;
+            if (is_late) turn = {TurnKind::kReduceOnly, 1};
             is_any_late = is_any_late || is_late;
         }
         const auto prediction = is_any_late ? model_.predict(turns, rounds) : first;
         if (!prediction) return;
         // Ties go to the candidate before: the one with more trainers in every round.
         const bool is_any_old = std::ranges::any_of(turns, [](const Turn& turn) {
-            return turn.attendance == Attendance::kSomeRounds ||
-                   turn.attendance == Attendance::kWhenDone;
+            return turn.kind == TurnKind::kSomeRounds || turn.kind == TurnKind::kWhenDone;
         });
         const double gain = is_any_old ? kGainOfOld : 1 + 1e-9;
         if (prediction->samples_per_second <= best_.chosen.samples_per_second * gain) return;
@@ -272,16 +270,16 @@ class ChoiceSearch {
     const FleetRequest& request_;
     const Model& model_;
     const double long_;  ///< shortest micro-batch that is long in this fleet
-    Participation best_;
+    TurnChoice best_;
 };
 
 /// Members that only reduce do so if that shortens the round; otherwise they rest.
-void rest_if_no_help(const FleetRequest& request, const Model& model, Participation& chosen) {
+void rest_if_no_help(const FleetRequest& request, const Model& model, TurnChoice& chosen) {
     std::vector<Turn> resting = chosen.turns;
     bool is_any = false;
     for (Turn& turn : resting) {
-        if (turn.attendance != Attendance::kReduceOnly) continue;
-        turn = {Attendance::kRest, 1};
+        if (turn.kind != TurnKind::kReduceOnly) continue;
+        turn = {TurnKind::kRest, 1};
         is_any = true;
     }
     if (!is_any) return;
@@ -316,7 +314,7 @@ std::optional<Prediction> predict(const FleetRequest& request, const std::vector
     return model.predict(copy, *rounds);
 }
 
-std::optional<Participation> choose_participation(const FleetRequest& request) {
+std::optional<TurnChoice> choose_turns(const FleetRequest& request) {
     const std::vector<Turn> everyone(request.round.members.size());
     const auto all = predict(request, everyone);
     if (!all) return std::nullopt;
@@ -334,7 +332,7 @@ std::optional<Participation> choose_participation(const FleetRequest& request) {
     std::ranges::stable_sort(trainers, std::greater{},
                              [&](std::uint32_t k) { return model.own_traffic(k) / model.rate(k); });
     search.try_without_first(trainers);
-    Participation chosen = search.best();
+    TurnChoice chosen = search.best();
     rest_if_no_help(request, model, chosen);
     return chosen;
 }

@@ -36,10 +36,10 @@ using Entry = std::variant<Decision, SignedGeneration>;
 /// Encodes or decodes (one object for one direction) the complete sequence of entries from the
 /// run's beginning. A copy continues independently from the same entry. Memory: about 150 bytes for
 /// each key that was ever a member or voter.
-class Codec {
+class EntryCodec {
   public:
     /// Starts at the run's genesis.
-    Codec(const RunId& run, const PeerKey& backbone);
+    EntryCodec(const RunId& run, const PeerKey& backbone);
 
     /// Appends the entry's bytes. False, and nothing is written or changed, for an entry that
     /// cannot come next: a record that does not extend head(), votes that are not by its voters in

@@ -13,69 +13,69 @@ namespace dedloc::round {
 namespace {
 
 /// "the swarm computes 12.3 samples/s instead of 45.6".
-std::string cost_of(const wire::Assignment& assignment) {
-    if (assignment.speed_with == 0 && assignment.speed_now == 0) {
+std::string cost_of(const wire::TurnChange& turn) {
+    if (turn.speed_with == 0 && turn.speed_now == 0) {
         return "the others have to wait for it";
     }
     const auto text = [](double speed) {
         const auto tenths = static_cast<std::uint64_t>(10 * speed);
         return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
     };
-    return "the swarm computes " + text(assignment.speed_with) + " samples/s instead of " +
-           text(assignment.speed_now);
+    return "the swarm computes " + text(turn.speed_with) + " samples/s instead of " +
+           text(turn.speed_now);
 }
 
 }  // namespace
 
 /// What this peer does in its present turn, and why.
-std::string Member::turn() const {
+std::string Member::turn_text() const {
     const std::string limit = std::to_string(wire::kMaxStaleSteps) + " steps";
-    switch (assignment_.attendance) {
-        case Attendance::kEveryRound:
+    switch (turn_.kind) {
+        case TurnKind::kEveryRound:
             return "this computer takes part in every round";
-        case Attendance::kSomeRounds:
-            return "this computer takes part in one round of " + std::to_string(assignment_.every) +
+        case TurnKind::kSomeRounds:
+            return "this computer takes part in one round of " + std::to_string(turn_.every) +
                    " with its samples of all of them, because with it in every round " +
-                   cost_of(assignment_);
-        case Attendance::kWhenDone:
+                   cost_of(turn_);
+        case TurnKind::kWhenDone:
             return "this computer takes part whenever it has finished a micro-batch, which counts "
                    "for up to " +
-                   limit + ", because otherwise " + cost_of(assignment_);
-        case Attendance::kReduceOnly:
+                   limit + ", because otherwise " + cost_of(turn_);
+        case TurnKind::kReduceOnly:
             return "this computer averages and does not compute for now, because a micro-batch "
                    "takes it longer than the " +
                    limit + " for which samples count";
-        case Attendance::kRest:
+        case TurnKind::kRest:
             return "this computer rests and is asked again later, because with it in every "
                    "round " +
-                   cost_of(assignment_);
+                   cost_of(turn_);
     }
     return {};
 }
 
-void Member::on_assignment(const wire::Assignment& assignment, Outbox& out) {
+void Member::on_turn(const wire::TurnChange& turn, Outbox& out) {
     if (config_.role != Role::kTrainer || !config_.receives) return;
-    const wire::Assignment former = std::exchange(assignment_, assignment);
-    const bool is_same = former.attendance == assignment.attendance &&
-                         former.every == assignment.every && former.term == assignment.term;
+    const wire::TurnChange former = std::exchange(turn_, turn);
+    const bool is_same =
+        former.kind == turn.kind && former.every == turn.every && former.term == turn.term;
     if (is_same) return;
-    out.act(action::TurnChanged{.attendance = assignment.attendance, .why = turn()});
-    out.note(turn());
+    out.act(action::TurnChanged{.kind = turn.kind, .why = turn_text()});
+    out.note(turn_text());
     if (is_sum_too_old()) {
         drop_sum(out);
         if (phase() == Phase::kWorking) samples_ = Samples{0};
     }
-    switch (assignment.attendance) {
-        case Attendance::kEveryRound:
-        case Attendance::kSomeRounds:
-        case Attendance::kWhenDone:
+    switch (turn.kind) {
+        case TurnKind::kEveryRound:
+        case TurnKind::kSomeRounds:
+        case TurnKind::kWhenDone:
             if (phase() == Phase::kWorking) compute(out);
             return;
-        case Attendance::kReduceOnly:
+        case TurnKind::kReduceOnly:
             // What has been computed counts for the next round.
             if (sum_.is_begun()) out.act(action::Overlap{.step = step_, .max = Samples{0}});
             return;
-        case Attendance::kRest:
+        case TurnKind::kRest:
             if (sum_.is_begun()) drop_sum(out);
             if (phase() == Phase::kWorking) samples_ = Samples{0};
             // A contribution without a call would wait for nothing.
@@ -98,8 +98,8 @@ void Member::hold_when_done(Outbox& out) {
 /// A round was decided without this peer. The trainer finishes its micro-batch, if there is one. If
 /// it computes a micro-batch at a time it freezes that, so that it outlives a state that is loaded.
 void Member::keep_samples(Outbox& out) {
-    const bool freezes = sum_.is_begun() && assignment_.attendance == Attendance::kWhenDone &&
-                         !held_.is_held() && !is_handing_over_;
+    const bool freezes = sum_.is_begun() && turn_.kind == TurnKind::kWhenDone && !held_.is_held() &&
+                         !is_handing_over_;
     if (phase() == Phase::kWorking) sum_.keep(samples_);
     if (phase() == Phase::kFreezing) {
         is_handing_over_ = true;

@@ -1,7 +1,7 @@
 // Which trainers the coordinator calls, and how long it waits for each.
 //
-// Between two rounds the coordinator asks planning::choose_participation() with what it knows of
-// its peers, and tells each trainer whose turn changes (wire::Assignment).
+// Between two rounds the coordinator asks planning::choose_turns() with what it knows of
+// its peers, and tells each trainer whose turn changes (wire::TurnChange).
 //
 // Known       A micro-batch's time is the time between Call and Join, as seen here, and for a
 //             trainer that holds its micro-batches the time between two of them. A speed counts at
@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "peer/config.hpp"
-#include "peer/planning/participation.hpp"
+#include "peer/planning/turns.hpp"
 #include "peer/round/seen_links.hpp"
 #include "peer/round/speed_trial.hpp"
 #include "peer/wire/message.hpp"
@@ -45,7 +45,7 @@ struct FleetMember {
 };
 
 /// The turns of all trainers. Belongs to the coordinator.
-class Attendances {
+class Turns {
   public:
     /// Gain in samples per second for which trainers are moved out of rounds.
     static constexpr double kGain = 1.05;
@@ -56,21 +56,21 @@ class Attendances {
     static constexpr std::size_t kMinTrainers = 3;
 
     /// Keeps a reference to `rules`, which must outlive it.
-    explicit Attendances(const RoundRules& rules) : rules_(rules) {}
+    explicit Turns(const RoundRules& rules) : rules_(rules) {}
 
     /// A trainer's new turn.
     struct Change {
-        PeerKey peer;                 ///< the trainer
-        wire::Assignment assignment;  ///< what it is told
-        std::string why;              ///< for the coordinator's log
+        PeerKey peer;              ///< the trainer
+        wire::TurnChange message;  ///< tells it
+        std::string why;           ///< for the coordinator's log
     };
 
-    /// This peer leads a new term: no trainer has an assignment.
+    /// This peer leads a new term: all trainers are in every round.
     void begin(const Term& term);
     /// The turn of a peer; in every round if none is known.
-    Attendance of(const PeerKey& peer) const;
+    TurnKind of(const PeerKey& peer) const;
     /// What a trainer must be told (again) when it has linked anew. Nothing: it is in every round.
-    std::optional<wire::Assignment> assignment_of(const PeerKey& peer) const;
+    std::optional<wire::TurnChange> message_for(const PeerKey& peer) const;
 
     /// Whether the Call of this step goes to the peer with this heartbeat.
     bool is_called(const PeerKey& peer, const wire::Heartbeat& heartbeat, StepIndex step) const;
@@ -135,8 +135,8 @@ class Attendances {
         std::uint32_t misses = 0;
         std::uint64_t ask_after = kAsk;  ///< steps
         double former_round = 0;         ///< seconds of a round before it left, or of a Call
-        double speed_with = 0;           ///< Assignment::speed_with
-        double speed_now = 0;            ///< Assignment::speed_now
+        double speed_with = 0;           ///< TurnChange::speed_with
+        double speed_now = 0;            ///< TurnChange::speed_now
     };
 
     Record& record(const PeerKey& peer);
@@ -165,7 +165,7 @@ class Attendances {
     void move(Record& record, const planning::Turn& turn, TimePoint now, StepIndex step);
     Change change(const PeerKey& peer, Record& record, const planning::Turn& turn, TimePoint now,
                   StepIndex step);
-    wire::Assignment assignment(const Record& record) const;
+    wire::TurnChange message_for(const Record& record) const;
 
     const RoundRules& rules_;
     Term term_;

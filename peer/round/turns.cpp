@@ -2,7 +2,7 @@
 // then gives peers that are due the turn of every round, then compares the predicted speed of the
 // present turns with that of the best ones. Between the two limits of the hysteresis nothing
 // changes.
-#include "peer/round/attendances.hpp"
+#include "peer/round/turns.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,13 +14,13 @@ namespace {
 
 using planning::Turn;
 
-constexpr std::size_t kMaxAttendances = 4'096;
+constexpr std::size_t kMaxRecords = 4'096;
 /// Decay of the longest wait per round. Waits vary from nothing to a whole micro-batch.
 constexpr double kDecay = 0.95;
 /// Steps in which a peer that is asked again must join.
 constexpr std::uint64_t kAskedSteps = 8;
 /// Latency of one message, as the plan maker assumes it.
-constexpr Duration kAttendanceLatency = std::chrono::milliseconds{20};
+constexpr Duration kTurnLatency = std::chrono::milliseconds{20};
 constexpr std::uint32_t kMaxJoins = 1'000;
 /// Trainers that one choice tries to take back.
 constexpr std::size_t kMaxTakenBack = 8;
@@ -34,20 +34,20 @@ double bounded(double samples_per_second) {
 }
 
 bool is_every(const Turn& turn) {
-    return turn.attendance == Attendance::kEveryRound;
+    return turn.kind == TurnKind::kEveryRound;
 }
 
 std::string name_of(const Turn& turn) {
-    switch (turn.attendance) {
-        case Attendance::kEveryRound:
+    switch (turn.kind) {
+        case TurnKind::kEveryRound:
             return "is in every round";
-        case Attendance::kSomeRounds:
+        case TurnKind::kSomeRounds:
             return "is called to one round in " + std::to_string(turn.every);
-        case Attendance::kWhenDone:
+        case TurnKind::kWhenDone:
             return "is called when it holds a micro-batch";
-        case Attendance::kReduceOnly:
+        case TurnKind::kReduceOnly:
             return "only reduces";
-        case Attendance::kRest:
+        case TurnKind::kRest:
             return "rests";
     }
     return {};
@@ -55,7 +55,7 @@ std::string name_of(const Turn& turn) {
 
 }  // namespace
 
-void Attendances::begin(const Term& term) {
+void Turns::begin(const Term& term) {
     if (term_ == term) return;
     term_ = term;
     trial_.reset();
@@ -66,54 +66,53 @@ void Attendances::begin(const Term& term) {
     }
 }
 
-const Attendances::Record* Attendances::find(const PeerKey& peer) const {
+const Turns::Record* Turns::find(const PeerKey& peer) const {
     const auto found = records_.find(peer);
     return found == records_.end() ? nullptr : &found->second;
 }
 
-Attendances::Record& Attendances::record(const PeerKey& peer) {
-    if (records_.size() >= kMaxAttendances && !records_.contains(peer)) {
+Turns::Record& Turns::record(const PeerKey& peer) {
+    if (records_.size() >= kMaxRecords && !records_.contains(peer)) {
         records_.erase(std::ranges::min_element(
             records_, {}, [](const auto& entry) { return entry.second.last_called; }));
     }
     return records_[peer];
 }
 
-Attendance Attendances::of(const PeerKey& peer) const {
+TurnKind Turns::of(const PeerKey& peer) const {
     const Record* record = find(peer);
-    return record == nullptr ? Attendance::kEveryRound : record->turn.attendance;
+    return record == nullptr ? TurnKind::kEveryRound : record->turn.kind;
 }
 
-wire::Assignment Attendances::assignment(const Record& record) const {
-    const bool are_some = record.turn.attendance == Attendance::kSomeRounds;
+wire::TurnChange Turns::message_for(const Record& record) const {
+    const bool are_some = record.turn.kind == TurnKind::kSomeRounds;
     return {.term = term_,
-            .attendance = record.turn.attendance,
+            .kind = record.turn.kind,
             .every = are_some ? record.turn.every : 1,
             .speed_with = record.speed_with,
             .speed_now = record.speed_now};
 }
 
-std::optional<wire::Assignment> Attendances::assignment_of(const PeerKey& peer) const {
+std::optional<wire::TurnChange> Turns::message_for(const PeerKey& peer) const {
     const Record* record = find(peer);
     if (record == nullptr || is_every(record->turn)) return std::nullopt;
-    return assignment(*record);
+    return message_for(*record);
 }
 
-bool Attendances::is_called(const PeerKey& peer, const wire::Heartbeat& heartbeat,
-                            StepIndex step) const {
+bool Turns::is_called(const PeerKey& peer, const wire::Heartbeat& heartbeat, StepIndex step) const {
     const Record* record = find(peer);
     if (record == nullptr) return true;
-    switch (record->turn.attendance) {
-        case Attendance::kEveryRound:
-        case Attendance::kReduceOnly:
+    switch (record->turn.kind) {
+        case TurnKind::kEveryRound:
+        case TurnKind::kReduceOnly:
             return true;
-        case Attendance::kSomeRounds:
+        case TurnKind::kSomeRounds:
             // What it has computed by the end of the run would count in no round.
             return step.value() >= record->last_called.value() + record->turn.every ||
                    step.next() >= rules_.last_step;
-        case Attendance::kWhenDone:
+        case TurnKind::kWhenDone:
             return heartbeat.is_frozen && heartbeat.samples > Samples{0};
-        case Attendance::kRest:
+        case TurnKind::kRest:
             break;
     }
     return false;
@@ -121,10 +120,10 @@ bool Attendances::is_called(const PeerKey& peer, const wire::Heartbeat& heartbea
 
 /// A trainer that is not measured may have computed its first micro-batch for all that time: it is
 /// waited for as long again. One that holds a micro-batch, or computes none, has only to answer.
-Duration Attendances::join_limit(const PeerKey& peer, Duration computing) const {
+Duration Turns::join_limit(const PeerKey& peer, Duration computing) const {
     const Duration min = 2 * rules_.failure_timeout;
     const Record* record = find(peer);
-    if (of(peer) == Attendance::kWhenDone || of(peer) == Attendance::kReduceOnly) {
+    if (of(peer) == TurnKind::kWhenDone || of(peer) == TurnKind::kReduceOnly) {
         return std::min(rules_.heartbeat * 3 / 4, rules_.join_timeout);
     }
     if (record != nullptr && (!is_every(record->turn) || record->is_asked)) {
@@ -138,22 +137,22 @@ Duration Attendances::join_limit(const PeerKey& peer, Duration computing) const 
     return std::min(std::max(limit, min), rules_.join_timeout);
 }
 
-bool Attendances::may_hold_old(const PeerKey& peer, StepIndex step) const {
+bool Turns::may_hold_old(const PeerKey& peer, StepIndex step) const {
     const Record* record = find(peer);
     if (record == nullptr || !record->was_out) return false;
     return !is_every(record->turn) ||
            step.value() <= record->since.value() + wire::kMaxStaleSteps + 1;
 }
 
-TimePoint Attendances::unpaid_since(const PeerKey& peer, TimePoint since) const {
+TimePoint Turns::unpaid_since(const PeerKey& peer, TimePoint since) const {
     const Record* record = find(peer);
     return record != nullptr && record->is_paid ? std::max(record->paid_at, since) : since;
 }
 
-void Attendances::on_join(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
-                          Samples samples, Duration computing) {
+void Turns::on_join(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
+                    Samples samples, Duration computing) {
     Record& record = this->record(peer);
-    const bool holds = record.turn.attendance == Attendance::kWhenDone;
+    const bool holds = record.turn.kind == TurnKind::kWhenDone;
     const bool is_paid_again = holds && record.is_paid && record.paid_at >= record.since_time;
     if (is_paid_again) {
         // From one Join to the next it has computed one micro-batch, and waited for the Call.
@@ -173,7 +172,7 @@ void Attendances::on_join(const PeerKey& peer, StepIndex step, TimePoint called_
     record.is_paid = true;
 }
 
-void Attendances::on_decision(Samples samples, Duration time, bool is_disturbed) {
+void Turns::on_decision(Samples samples, Duration time, bool is_disturbed) {
     links_.on_decision();
     for (auto& [peer, record] : records_) {
         const auto join = std::exchange(record.last_join, std::nullopt);
@@ -194,20 +193,20 @@ void Attendances::on_decision(Samples samples, Duration time, bool is_disturbed)
     round_seconds_ = (3 * before + seconds(time)) / 4;
 }
 
-bool Attendances::on_no_join(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait) {
+bool Turns::on_no_join(const PeerKey& peer, StepIndex step, TimePoint now, Duration wait) {
     if (!rules_.chooses_trainers) return false;
     Record& record = this->record(peer);
     if (!is_every(record.turn) || record.misses > 0) return false;
     ++record.misses;
     constexpr double kLonger = 1.25;
     record.micro_batch = std::max(record.micro_batch, kLonger * seconds(wait));
-    move(record, {Attendance::kWhenDone, 1}, now, step);
+    move(record, {TurnKind::kWhenDone, 1}, now, step);
     if (record.former_round <= 0) record.former_round = seconds(wait);
     record.speed_with = record.speed_now = 0;
     return true;
 }
 
-void Attendances::shift(Duration pause) {
+void Turns::shift(Duration pause) {
     for (auto& [peer, record] : records_) {
         record.paid_at += pause;
         record.since_time += pause;
@@ -216,13 +215,13 @@ void Attendances::shift(Duration pause) {
 
 /// Whether more must be known of a trainer that is not in every round. If it holds its
 /// micro-batches and joins fewer rounds than there are, they are long.
-bool Attendances::is_worth_asking(const Record& record) {
+bool Turns::is_worth_asking(const Record& record) {
     if (is_every(record.turn)) return false;
-    return record.turn.attendance != Attendance::kWhenDone || record.gap <= 1;
+    return record.turn.kind != TurnKind::kWhenDone || record.gap <= 1;
 }
 
 /// Rounds without a trainer may be much longer than those with it, so the time counts as well.
-bool Attendances::is_long_out(const Record& record, TimePoint now, StepIndex step) {
+bool Turns::is_long_out(const Record& record, TimePoint now, StepIndex step) {
     if (step.value() >= record.since.value() + record.ask_after) return true;
     const double max = static_cast<double>(record.ask_after) * record.former_round;
     return max > 0 && seconds(now - record.since_time) >= max;
@@ -231,8 +230,7 @@ bool Attendances::is_long_out(const Record& record, TimePoint now, StepIndex ste
 /// Trainers that only reduce compute a micro-batch again, for which no round waits. Others that
 /// have rested for long enough are in every round until they have joined one; those that do not
 /// join are sent back. Returns those that have just been measured.
-std::set<PeerKey> Attendances::ask_again(TimePoint now, StepIndex step,
-                                         std::vector<Change>& changes) {
+std::set<PeerKey> Turns::ask_again(TimePoint now, StepIndex step, std::vector<Change>& changes) {
     std::set<PeerKey> measured;
     for (auto& [peer, record] : records_) {
         const auto since = [&](StepIndex begin) {
@@ -246,8 +244,8 @@ std::set<PeerKey> Attendances::ask_again(TimePoint now, StepIndex step,
         } else if (is_worth_asking(record) && is_long_out(record, now, step)) {
             record.former = record.turn;
             record.ask_after = std::min(2 * record.ask_after, kMaxAsk);
-            const bool only_reduces = record.turn.attendance == Attendance::kReduceOnly;
-            const Turn turn{only_reduces ? Attendance::kWhenDone : Attendance::kEveryRound, 1};
+            const bool only_reduces = record.turn.kind == TurnKind::kReduceOnly;
+            const Turn turn{only_reduces ? TurnKind::kWhenDone : TurnKind::kEveryRound, 1};
             changes.push_back(change(peer, record, turn, now, step));
             record.is_asked = !only_reduces;
             record.joins = record.misses = 0;
@@ -259,8 +257,8 @@ std::set<PeerKey> Attendances::ask_again(TimePoint now, StepIndex step,
 }
 
 /// Compares what the last choice has brought with what it was to bring.
-void Attendances::judge(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
-                        std::vector<Change>& changes) {
+void Turns::judge(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
+                  std::vector<Change>& changes) {
     if (!trial_.is_under_way()) return;
     const planning::FleetRequest request = request_for(fleet);
     std::vector<Turn> turns = turns_of(fleet);
@@ -284,10 +282,10 @@ void Attendances::judge(TimePoint now, StepIndex step, const std::vector<FleetMe
 
 /// The trainers that were in every round have gone: those that are left fill the batch. A few
 /// trainers that hold their micro-batches need not be in every round for that.
-void Attendances::take_all_back(TimePoint now, StepIndex step, bool are_some_left,
-                                std::vector<Change>& changes) {
+void Turns::take_all_back(TimePoint now, StepIndex step, bool are_some_left,
+                          std::vector<Change>& changes) {
     for (auto& [peer, record] : records_) {
-        const bool stays = are_some_left && record.turn.attendance == Attendance::kWhenDone;
+        const bool stays = are_some_left && record.turn.kind == TurnKind::kWhenDone;
         if (!is_every(record.turn) && !stays) {
             changes.push_back(change(peer, record, {}, now, step));
         }
@@ -296,9 +294,9 @@ void Attendances::take_all_back(TimePoint now, StepIndex step, bool are_some_lef
 
 /// A trainer that holds its micro-batches and has not joined for longer than one was believed to
 /// take needs longer.
-void Attendances::note_late(TimePoint now, StepIndex step) {
+void Turns::note_late(TimePoint now, StepIndex step) {
     for (auto& [peer, record] : records_) {
-        if (record.turn.attendance != Attendance::kWhenDone) continue;
+        if (record.turn.kind != TurnKind::kWhenDone) continue;
         const StepIndex last = std::max(record.since, record.last_called);
         if (step.value() <= last.value() + wire::kMaxStaleSteps) continue;
         const TimePoint from =
@@ -307,13 +305,13 @@ void Attendances::note_late(TimePoint now, StepIndex step) {
     }
 }
 
-planning::FleetRequest Attendances::request_for(const std::vector<FleetMember>& fleet) const {
-    const planning::Codec codec = planning::on_the_wire(rules_.codec);
+planning::FleetRequest Turns::request_for(const std::vector<FleetMember>& fleet) const {
+    const planning::WireSize codec = planning::on_the_wire(rules_.codec);
     planning::FleetRequest request{.round = {.members = {},
                                              .elements = rules_.elements,
                                              .contribution = codec,
                                              .average = codec,
-                                             .latency = kAttendanceLatency},
+                                             .latency = kTurnLatency},
                                    .samples_per_second = {},
                                    .micro_batch_seconds = {},
                                    .target_batch = rules_.target_batch.value(),
@@ -337,7 +335,7 @@ planning::FleetRequest Attendances::request_for(const std::vector<FleetMember>& 
     return request;
 }
 
-std::vector<Turn> Attendances::turns_of(const std::vector<FleetMember>& fleet) const {
+std::vector<Turn> Turns::turns_of(const std::vector<FleetMember>& fleet) const {
     std::vector<Turn> turns;
     for (const FleetMember& one : fleet) {
         const Record* record = find(one.peer);
@@ -347,8 +345,8 @@ std::vector<Turn> Attendances::turns_of(const std::vector<FleetMember>& fleet) c
 }
 
 /// Puts trainers back into every round with which the swarm is no slower.
-void Attendances::take_back(const planning::FleetRequest& request, std::vector<Turn>& turns,
-                            planning::Prediction& now) const {
+void Turns::take_back(const planning::FleetRequest& request, std::vector<Turn>& turns,
+                      planning::Prediction& now) const {
     std::size_t tried = 0;
     for (std::size_t k = 0; k < turns.size(); ++k) {
         Turn& turn = turns[k];
@@ -366,20 +364,20 @@ void Attendances::take_back(const planning::FleetRequest& request, std::vector<T
 }
 
 /// A trainer whose micro-batches take longer than samples may be old computes in vain.
-void Attendances::retire_late(const std::vector<FleetMember>& fleet, std::vector<Turn>& turns,
-                              double step_seconds) const {
+void Turns::retire_late(const std::vector<FleetMember>& fleet, std::vector<Turn>& turns,
+                        double step_seconds) const {
     for (std::size_t k = 0; k < turns.size(); ++k) {
         const Record* record = find(fleet[k].peer);
-        const bool is_late = record != nullptr && turns[k].attendance == Attendance::kWhenDone &&
+        const bool is_late = record != nullptr && turns[k].kind == TurnKind::kWhenDone &&
                              record->micro_batch > wire::kMaxStaleSteps * step_seconds;
         if (!is_late) continue;
         const bool reduces = fleet[k].member.is_reachable;
-        turns[k] = {reduces ? Attendance::kReduceOnly : Attendance::kRest, 1};
+        turns[k] = {reduces ? TurnKind::kReduceOnly : TurnKind::kRest, 1};
     }
 }
 
 /// A trainer that leaves every round after a long time in it is asked again soon.
-void Attendances::move(Record& record, const Turn& turn, TimePoint now, StepIndex step) {
+void Turns::move(Record& record, const Turn& turn, TimePoint now, StepIndex step) {
     if (is_every(record.turn) && !is_every(turn)) {
         const std::uint64_t steps = step.value() - std::min(step, record.since).value();
         if (!record.is_asked && steps > 4 * record.ask_after) record.ask_after = kAsk;
@@ -392,8 +390,8 @@ void Attendances::move(Record& record, const Turn& turn, TimePoint now, StepInde
     record.is_asked = false;
 }
 
-Attendances::Change Attendances::change(const PeerKey& peer, Record& record, const Turn& turn,
-                                        TimePoint now, StepIndex step) {
+Turns::Change Turns::change(const PeerKey& peer, Record& record, const Turn& turn, TimePoint now,
+                            StepIndex step) {
     move(record, turn, now, step);
     const auto text = [](double speed) {
         const auto tenths = static_cast<std::uint64_t>(10 * speed);
@@ -404,14 +402,14 @@ Attendances::Change Attendances::change(const PeerKey& peer, Record& record, con
         why += ": the swarm computes " + text(record.speed_now) +
                " samples/s, with it in every round " + text(record.speed_with);
     }
-    return {.peer = peer, .assignment = assignment(record), .why = std::move(why)};
+    return {.peer = peer, .message = message_for(record), .why = std::move(why)};
 }
 
 /// The present turns, but the best ones for these peers, if that makes the swarm no slower.
-std::vector<Turn> Attendances::turns_back(const planning::FleetRequest& request,
-                                          const std::vector<FleetMember>& fleet,
-                                          const std::vector<Turn>& best,
-                                          const std::set<PeerKey>& peers) const {
+std::vector<Turn> Turns::turns_back(const planning::FleetRequest& request,
+                                    const std::vector<FleetMember>& fleet,
+                                    const std::vector<Turn>& best,
+                                    const std::set<PeerKey>& peers) const {
     const std::vector<Turn> old = turns_of(fleet);
     std::vector<Turn> turns = old;
     for (std::size_t k = 0; k < fleet.size(); ++k) {
@@ -427,16 +425,16 @@ std::vector<Turn> Attendances::turns_back(const planning::FleetRequest& request,
 
 /// Gives trainers their new turns. A trial begins, unless all of them only go back to what they did
 /// before they were asked again.
-void Attendances::apply(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
-                        const std::vector<Turn>& turns, const std::set<PeerKey>& returning,
-                        std::vector<Change>& changes) {
+void Turns::apply(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
+                  const std::vector<Turn>& turns, const std::set<PeerKey>& returning,
+                  std::vector<Change>& changes) {
     SpeedTrial::Turns former;
     for (std::size_t k = 0; k < fleet.size(); ++k) {
         const PeerKey& peer = fleet[k].peer;
         const Record* known = find(peer);
         const Turn old = known == nullptr ? Turn{} : known->turn;
-        const bool is_same = turns[k].attendance == old.attendance &&
-                             (turns[k].attendance != Attendance::kSomeRounds || turns[k] == old);
+        const bool is_same = turns[k].kind == old.kind &&
+                             (turns[k].kind != TurnKind::kSomeRounds || turns[k] == old);
         if (is_same || !fleet[k].member.contributes) continue;
         if (!is_every(turns[k]) && !returning.contains(peer)) former.emplace(peer, old);
         changes.push_back(change(peer, record(peer), turns[k], now, step));
@@ -444,8 +442,8 @@ void Attendances::apply(TimePoint now, StepIndex step, const std::vector<FleetMe
     if (!former.empty()) trial_.begin(std::move(former));
 }
 
-std::vector<Attendances::Change> Attendances::choose(TimePoint now, StepIndex step,
-                                                     const std::vector<FleetMember>& fleet) {
+std::vector<Turns::Change> Turns::choose(TimePoint now, StepIndex step,
+                                         const std::vector<FleetMember>& fleet) {
     std::vector<Change> changes;
     const bool is_soon = step > chosen_at_ && step.value() < chosen_at_.value() + kRarely;
     if (!rules_.chooses_trainers || (fleet.size() > kMesh && is_soon)) return changes;
@@ -474,7 +472,7 @@ std::vector<Attendances::Change> Attendances::choose(TimePoint now, StepIndex st
     const double idle = present->round_seconds + present->wait_seconds;
     // What rounds and waits take is all that a choice can gain.
     if (are_all && idle * kGain < (kGain - 1) * present->step_seconds) return changes;
-    const auto best = planning::choose_participation(request);
+    const auto best = planning::choose_turns(request);
     if (!best) return changes;
     if (best->chosen.samples_per_second >= kGain * present->samples_per_second) {
         turns = trial_.may_choose(step) ? best->turns

@@ -13,11 +13,11 @@ namespace {
 using Phase = Member::Phase;
 
 struct AttendingBench : TrainerBench {
-    explicit AttendingBench(Attendance attendance, std::uint32_t every = 1) : TrainerBench(false) {
-        assign(attendance, every);
+    explicit AttendingBench(TurnKind kind, std::uint32_t every = 1) : TrainerBench(false) {
+        assign(kind, every);
     }
-    void assign(Attendance attendance, std::uint32_t every = 1) {
-        member.on_assignment({.term = term, .attendance = attendance, .every = every}, out);
+    void assign(TurnKind kind, std::uint32_t every = 1) {
+        member.on_turn({.term = term, .kind = kind, .every = every}, out);
     }
     /// A round is decided without the member.
     void miss() { decide(plan(std::nullopt)); }
@@ -33,7 +33,7 @@ struct AttendingBench : TrainerBench {
 
 TEST_CASE("a trainer that is called when done stops after a micro-batch and holds it",
           "[averaging]") {
-    AttendingBench bench{Attendance::kWhenDone};
+    AttendingBench bench{TurnKind::kWhenDone};
     const auto limits = bench.acted<action::Overlap>();
     REQUIRE(limits.size() == 1);
     CHECK(limits[0].max == Samples{1});
@@ -49,7 +49,7 @@ TEST_CASE("a trainer that is called when done stops after a micro-batch and hold
 
 TEST_CASE("a micro-batch that takes several rounds counts once, in the round after it",
           "[averaging]") {
-    AttendingBench bench{Attendance::kWhenDone};
+    AttendingBench bench{TurnKind::kWhenDone};
     bench.acted<action::Freeze>();
     bench.miss();  // the trainer still computes
     CHECK(bench.acted<action::Freeze>().size() == 1);
@@ -80,7 +80,7 @@ TEST_CASE("a micro-batch that takes several rounds counts once, in the round aft
 }
 
 TEST_CASE("samples that are too old are dropped, with a word", "[averaging]") {
-    AttendingBench bench{Attendance::kWhenDone};
+    AttendingBench bench{TurnKind::kWhenDone};
     for (std::uint32_t k = 0; k <= wire::kMaxStaleSteps; ++k) bench.miss();
     bench.hand_over(8);
     bench.acted<action::Note>();
@@ -94,7 +94,7 @@ TEST_CASE("samples that are too old are dropped, with a word", "[averaging]") {
 TEST_CASE("a held contribution outlives a state that is loaded, unless it may have been counted",
           "[averaging]") {
     const bool is_offered = GENERATE(false, true);
-    AttendingBench bench{Attendance::kWhenDone};
+    AttendingBench bench{TurnKind::kWhenDone};
     bench.progress(8);
     bench.hand_over(8);
     if (is_offered) bench.call();
@@ -106,7 +106,7 @@ TEST_CASE("a held contribution outlives a state that is loaded, unless it may ha
 }
 
 TEST_CASE("a trainer in some rounds keeps its sum over the others", "[averaging]") {
-    AttendingBench bench{Attendance::kSomeRounds, 3};
+    AttendingBench bench{TurnKind::kSomeRounds, 3};
     bench.progress(8);
     bench.miss();
     bench.follow(0);
@@ -124,7 +124,7 @@ TEST_CASE("a trainer in some rounds keeps its sum over the others", "[averaging]
 
 TEST_CASE("a trainer that only reduces joins without samples, and one that rests does nothing",
           "[averaging]") {
-    AttendingBench bench{Attendance::kReduceOnly};
+    AttendingBench bench{TurnKind::kReduceOnly};
     bench.progress(8);  // the micro-batch that was being computed counts
     bench.call();
     bench.hand_over(8);
@@ -134,25 +134,23 @@ TEST_CASE("a trainer that only reduces joins without samples, and one that rests
     bench.acted<action::Work>();
     bench.reach(1);
     CHECK(bench.acted<action::Work>().empty());
-    bench.assign(Attendance::kEveryRound);
+    bench.assign(TurnKind::kEveryRound);
     CHECK(bench.acted<action::Work>().size() == 1);
     bench.progress(8);
     bench.acted<action::Pause>();
-    bench.assign(Attendance::kRest);
+    bench.assign(TurnKind::kRest);
     CHECK(bench.acted<action::Pause>().size() == 1);
     CHECK(bench.member.is_resting());
     CHECK(bench.member.samples() == Samples{0});
 }
 
 TEST_CASE("an assignment says why, once, and ends with its term", "[averaging]") {
-    AttendingBench bench{Attendance::kEveryRound};
+    AttendingBench bench{TurnKind::kEveryRound};
     bench.acted<action::TurnChanged>();
-    const wire::Assignment rest{.term = bench.term,
-                                .attendance = Attendance::kRest,
-                                .speed_with = 25.71,
-                                .speed_now = 70.8};
-    bench.member.on_assignment(rest, bench.out);
-    bench.member.on_assignment(rest, bench.out);
+    const wire::TurnChange rest{
+        .term = bench.term, .kind = TurnKind::kRest, .speed_with = 25.71, .speed_now = 70.8};
+    bench.member.on_turn(rest, bench.out);
+    bench.member.on_turn(rest, bench.out);
     const auto changes = bench.acted<action::TurnChanged>();
     REQUIRE(changes.size() == 1);
     CHECK(changes[0].why ==

@@ -1,5 +1,5 @@
 // Which trainers take part in which rounds, so that the swarm computes the most samples per second.
-// The coordinator asks this between two rounds (round/attendances.hpp), dedloc-plan asks it for a
+// The coordinator asks this between two rounds (round/turns.hpp), dedloc-plan asks it for a
 // fleet. A model, not part of a record: peers need not compute the same bits.
 //
 // Model     In a step, trainers compute until the target batch is reached, members finish their
@@ -39,8 +39,8 @@ struct FleetRequest {
 
 /// How one member takes part.
 struct Turn {
-    Attendance attendance = Attendance::kEveryRound;  ///< what it does
-    std::uint32_t every = 1;  ///< kSomeRounds: every so-manieth round; kWhenDone: about so many
+    TurnKind kind = TurnKind::kEveryRound;  ///< what it does
+    std::uint32_t every = 1;  ///< kSomeRounds: one round of this many; kWhenDone: about one
     bool operator==(const Turn&) const = default;
 };
 
@@ -53,7 +53,7 @@ struct Prediction {
 };
 
 /// The chosen turns.
-struct Participation {
+struct TurnChoice {
     std::vector<Turn> turns;  ///< in member order; members that do not compute: kEveryRound
     Prediction chosen;        ///< what these turns lead to
     Prediction all;           ///< every trainer is in every round
@@ -72,6 +72,6 @@ std::optional<Prediction> predict(const FleetRequest& request, const std::vector
 /// equals never trades fresh samples for speed.
 ///
 /// Requires, Nothing   as predict        Cost   at most 2 × 24 plans
-std::optional<Participation> choose_participation(const FleetRequest& request);
+std::optional<TurnChoice> choose_turns(const FleetRequest& request);
 
 }  // namespace dedloc::planning

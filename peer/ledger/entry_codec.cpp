@@ -2,7 +2,7 @@
 // entry as the encoder would (membership::extends, are_votes_of, can_begin_after), so it returns
 // only entries that can be encoded. Every number is checked against its limit before it is used.
 // append() moves encoder and decoder on in the same way; a field that both predict belongs there.
-#include "peer/ledger/codec.hpp"
+#include "peer/ledger/entry_codec.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -127,24 +127,25 @@ bool read_losses(ByteReader& bytes, bool are_short, std::vector<CommitLine>& mem
 
 }  // namespace
 
-Codec::Codec(const RunId& run, const PeerKey& backbone) : run_(run), head_(genesis(run, backbone)) {
+EntryCodec::EntryCodec(const RunId& run, const PeerKey& backbone)
+    : run_(run), head_(genesis(run, backbone)) {
     place_of(backbone);
 }
 
-Codec::Place Codec::place_of(const PeerKey& key) {
+EntryCodec::Place EntryCodec::place_of(const PeerKey& key) {
     const auto [at, is_new] = places_.try_emplace(key, static_cast<Place>(roster_.size()));
     if (is_new) roster_.push_back({.key = key});
     return at->second;
 }
 
-void Codec::write_key(const PeerKey& key, ByteWriter& out) {
+void EntryCodec::write_key(const PeerKey& key, ByteWriter& out) {
     const std::size_t known = roster_.size();
     const Place place = place_of(key);
     write_number(place, out);
     if (place == known) out.append(key.bytes);
 }
 
-std::optional<PeerKey> Codec::read_key(ByteReader& bytes) {
+std::optional<PeerKey> EntryCodec::read_key(ByteReader& bytes) {
     const auto place = read_count(bytes, roster_.size());
     if (!place) return std::nullopt;
     if (*place < roster_.size()) return roster_[*place].key;
@@ -154,7 +155,7 @@ std::optional<PeerKey> Codec::read_key(ByteReader& bytes) {
     return key;
 }
 
-std::uint8_t Codec::flags_of(const Decision& decision) const {
+std::uint8_t EntryCodec::flags_of(const Decision& decision) const {
     const CommitRecord& record = decision.record;
     std::uint8_t flags = 0;
     if (!std::ranges::equal(record.members, members_, {}, &CommitLine::peer)) {
@@ -176,12 +177,12 @@ std::uint8_t Codec::flags_of(const Decision& decision) const {
 }
 
 /// What the encoder predicts: elements that the peer reduced in its last commit.
-std::uint64_t Codec::last_reduced(const PeerKey& peer) const {
+std::uint64_t EntryCodec::last_reduced(const PeerKey& peer) const {
     const auto place = places_.find(peer);
     return place == places_.end() ? 0 : roster_[place->second].reduced;
 }
 
-bool Codec::encode(const Decision& decision, ByteWriter& out) {
+bool EntryCodec::encode(const Decision& decision, ByteWriter& out) {
     const CommitRecord& record = decision.record;
     if (!membership::extends(head_, record)) return false;
     if (!are_votes_of(head_.voters, decision.certificate.votes)) return false;
@@ -214,7 +215,7 @@ bool Codec::encode(const Decision& decision, ByteWriter& out) {
     return true;
 }
 
-void Codec::write_members(const CommitRecord& record, ByteWriter& out) {
+void EntryCodec::write_members(const CommitRecord& record, ByteWriter& out) {
     std::vector<std::size_t> gone;
     for (std::size_t i = 0; i < members_.size(); ++i) {
         if (line_of(record, members_[i]) == nullptr) gone.push_back(i);
@@ -226,7 +227,8 @@ void Codec::write_members(const CommitRecord& record, ByteWriter& out) {
     }
 }
 
-void Codec::write_certificate(const Certificate& certificate, bool is_new_term, ByteWriter& out) {
+void EntryCodec::write_certificate(const Certificate& certificate, bool is_new_term,
+                                   ByteWriter& out) {
     if (is_new_term) {
         write_number(certificate.term.number, out);
         write_key(certificate.term.coordinator, out);
@@ -240,7 +242,7 @@ void Codec::write_certificate(const Certificate& certificate, bool is_new_term, 
     for (const Vote& vote : certificate.votes) out.append(vote.signature);
 }
 
-bool Codec::encode(const SignedGeneration& generation, ByteWriter& out) {
+bool EntryCodec::encode(const SignedGeneration& generation, ByteWriter& out) {
     const GenerationRecord& record = generation.record;
     if (!can_begin_after(head_, record)) return false;
     out.write(Kind::kGeneration);
@@ -254,7 +256,7 @@ bool Codec::encode(const SignedGeneration& generation, ByteWriter& out) {
     return true;
 }
 
-std::optional<Entry> Codec::decode(ByteReader& bytes) {
+std::optional<Entry> EntryCodec::decode(ByteReader& bytes) {
     const auto kind = bytes.read<std::uint8_t>();
     if (!kind) return std::nullopt;
     switch (*kind) {
@@ -268,7 +270,7 @@ std::optional<Entry> Codec::decode(ByteReader& bytes) {
 }
 
 /// Reads the new member list of a commit whose flags say that it has changed.
-std::optional<std::vector<PeerKey>> Codec::read_members(ByteReader& bytes) {
+std::optional<std::vector<PeerKey>> EntryCodec::read_members(ByteReader& bytes) {
     const auto gone = read_places(bytes, members_.size());
     if (!gone) return std::nullopt;
     std::vector<PeerKey> members;
@@ -286,7 +288,7 @@ std::optional<std::vector<PeerKey>> Codec::read_members(ByteReader& bytes) {
     return members;
 }
 
-std::optional<Entry> Codec::decode_commit(ByteReader& bytes) {
+std::optional<Entry> EntryCodec::decode_commit(ByteReader& bytes) {
     const auto flags = bytes.read<std::uint8_t>();
     CommitRecord record;
     record.generation = head_.generation;
@@ -332,7 +334,7 @@ std::optional<Entry> Codec::decode_commit(ByteReader& bytes) {
     return decision;
 }
 
-std::optional<Certificate> Codec::read_certificate(ByteReader& bytes, bool is_new_term) {
+std::optional<Certificate> EntryCodec::read_certificate(ByteReader& bytes, bool is_new_term) {
     Certificate certificate{.term = term_, .votes = {}};
     if (is_new_term) {
         const auto number = read_number(bytes);
@@ -351,7 +353,7 @@ std::optional<Certificate> Codec::read_certificate(ByteReader& bytes, bool is_ne
     return certificate;
 }
 
-std::optional<Entry> Codec::decode_generation(ByteReader& bytes) {
+std::optional<Entry> EntryCodec::decode_generation(ByteReader& bytes) {
     SignedGeneration generation;
     GenerationRecord& record = generation.record;
     const auto number = read_number(bytes);
@@ -372,7 +374,7 @@ std::optional<Entry> Codec::decode_generation(ByteReader& bytes) {
     return generation;
 }
 
-void Codec::append(const Decision& decision) {
+void EntryCodec::append(const Decision& decision) {
     members_.clear();
     for (const CommitLine& line : decision.record.members) {
         Known& known = roster_[place_of(line.peer)];
@@ -385,7 +387,7 @@ void Codec::append(const Decision& decision) {
     head_ = membership::head_after(head_, decision.record);
 }
 
-void Codec::append(const GenerationRecord& record) {
+void EntryCodec::append(const GenerationRecord& record) {
     head_ = membership::head_after(run_, record);
 }
 

@@ -1,4 +1,4 @@
-// A seat in a round: a peer that the coordinator has called, with its answer.
+// A peer that the coordinator has called to a round, with its answer.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace dedloc::round {
 
 /// A peer called to a round.
-struct Seat {
+struct Callee {
     std::optional<wire::Join> join;  ///< its answer; none: not joined yet
     Endpoint endpoint;               ///< port 0: cannot be dialled, so it reduces nothing
     std::uint64_t user = 0;          ///< BOINC user of its ticket; 0: no ticket
@@ -19,7 +19,7 @@ struct Seat {
     bool may_reduce = true;          ///< false: does not reach all other members, or is doubted
 };
 
-/// The seats of a round, ascending by key: member order.
-using Seats = std::map<PeerKey, Seat>;
+/// The peers called to a round, ascending by key: member order.
+using Callees = std::map<PeerKey, Callee>;
 
 }  // namespace dedloc::round

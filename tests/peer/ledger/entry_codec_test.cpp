@@ -1,4 +1,4 @@
-#include "peer/ledger/codec.hpp"
+#include "peer/ledger/entry_codec.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -8,7 +8,7 @@
 namespace dedloc::ledger {
 namespace {
 
-Codec codec_of(const History& history) {
+EntryCodec codec_of(const History& history) {
     return {history.run, history.trust().backbone};
 }
 
@@ -19,7 +19,7 @@ TEST_CASE("decoding restores every entry while members come and go", "[ledger][p
         History history(seed, {.members = 1 + seed % 9,
                                .churn = seed % 3 == 0 ? 0.0 : 0.7,
                                .short_losses = seed % 2 == 0});
-        Codec encoder = codec_of(history);
+        EntryCodec encoder = codec_of(history);
         ByteWriter out;
         std::vector<Entry> entries;
         for (std::size_t i = 0; i < 40; ++i) {
@@ -33,7 +33,7 @@ TEST_CASE("decoding restores every entry while members come and go", "[ledger][p
             REQUIRE(encoder.head() == history.head);
         }
         const Buffer bytes = std::move(out).finish();
-        Codec decoder = codec_of(history);
+        EntryCodec decoder = codec_of(history);
         ByteReader reader(bytes);
         for (const Entry& entry : entries) {
             const auto decoded = decoder.decode(reader);
@@ -49,7 +49,7 @@ TEST_CASE("decoding restores every entry while members come and go", "[ledger][p
 TEST_CASE("a damaged entry is refused or decodes to a different valid entry",
           "[ledger][property]") {
     History history(7, {.members = 5, .churn = 0.8, .short_losses = false});
-    Codec encoder = codec_of(history);
+    EntryCodec encoder = codec_of(history);
     ByteWriter out;
     for (int i = 0; i < 12; ++i) REQUIRE(encoder.encode(history.decide(), out));
     REQUIRE(encoder.encode(history.begin_generation(StepIndex{3}), out));
@@ -62,7 +62,7 @@ TEST_CASE("a damaged entry is refused or decodes to a different valid entry",
             bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
         }
         bytes.resize(random.below(bytes.size() + 1));
-        Codec decoder = codec_of(history);
+        EntryCodec decoder = codec_of(history);
         ByteReader reader(bytes);
         while (decoder.decode(reader)) {
         }
@@ -72,7 +72,7 @@ TEST_CASE("a damaged entry is refused or decodes to a different valid entry",
         Buffer bytes(random.below(300));
         for (auto& byte : bytes) byte = static_cast<std::byte>(random.below(256));
         if (!bytes.empty()) bytes[0] = static_cast<std::byte>(1 + random.below(3));
-        Codec decoder = codec_of(history);
+        EntryCodec decoder = codec_of(history);
         ByteReader reader(bytes);
         while (decoder.decode(reader)) {
         }
@@ -81,7 +81,7 @@ TEST_CASE("a damaged entry is refused or decodes to a different valid entry",
 
 TEST_CASE("an entry that cannot come next is not encoded, and changes nothing", "[ledger]") {
     History history(3, {.members = 4, .churn = 0.5, .short_losses = false});
-    Codec encoder = codec_of(history);
+    EntryCodec encoder = codec_of(history);
     ByteWriter out;
     const Decision first = history.decide();
     REQUIRE(encoder.encode(first, out));
