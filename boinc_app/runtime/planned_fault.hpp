@@ -14,8 +14,8 @@ struct PlannedFault {
         kCrash,  ///< it ends with SIGSEGV
         kHang,   ///< its main thread, which obeys the BOINC client, does not answer any more
     };
-    Kind kind = Kind::kExit;
-    unsigned commits = 1;  ///< counted contributions before the fault, at least 1
+    Kind kind = Kind::kExit;  ///< how the process fails
+    unsigned commits = 1;     ///< counted contributions before the fault, at least 1
 };
 
 /// Parses "exit", "crash" or "hang", with "@N" for a fault after N counted contributions (1 to

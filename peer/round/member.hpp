@@ -233,6 +233,7 @@ class Member {
         std::set<PeerKey> senders{};   ///< for whose slices the others wait
         std::set<PeerKey> reducers{};  ///< members whose averages have not
     };
+    /// Empty unless this member reduces.
     Missing missing() const;
     /// Whether this contributor's slices come here, or have come, under the present plan.
     bool is_sent_by(TimePoint now, const PeerKey& peer) const;

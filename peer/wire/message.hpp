@@ -41,11 +41,11 @@ struct Hello {
     std::uint16_t oldest_protocol = 0;  ///< oldest version that the sender speaks
     std::uint16_t newest_protocol = 0;  ///< newest version that the sender speaks
     std::uint64_t session = 0;          ///< random per process: another one means a restart
-    Role role = Role::kTrainer;
-    bool receives = true;              ///< false: it reduces only and wants no averages
-    std::uint16_t listening_port = 0;  ///< 0: cannot be dialled
-    std::string result_name;           ///< a claim for status pages; credit depends on the receipt
-    Digest nonce;                      ///< Challenge::nonce of the other end
+    Role role = Role::kTrainer;         ///< what the sender does in the swarm
+    bool receives = true;               ///< false: it reduces only and wants no averages
+    std::uint16_t listening_port = 0;   ///< 0: cannot be dialled
+    std::string result_name;            ///< a claim for status pages; credit depends on the receipt
+    Digest nonce;                       ///< Challenge::nonce of the other end
     bool operator==(const Hello&) const = default;
 };
 /// Any peer to all: the sender leaves the swarm. The receiver drops the link.
@@ -126,8 +126,8 @@ struct Promise {
 /// Coordinator to a trainer: how to take part in the rounds of this term, until the next
 /// TurnChange. Without one a trainer is in every round.
 struct TurnChange {
-    Term term;  ///< the coordinator's
-    TurnKind kind = TurnKind::kEveryRound;
+    Term term;                              ///< the coordinator's
+    TurnKind kind = TurnKind::kEveryRound;  ///< how the trainer takes part
     std::uint32_t every = 1;  ///< kSomeRounds: called to one round of these, 1 to kMaxStaleSteps
     /// Why, for the volunteer: samples per second of the whole swarm by the planner's model, with
     /// the trainer in every round and as it is now. Both 0: the others have waited for its Join.
@@ -455,7 +455,7 @@ struct Message {
     /// Ascending on each link. A frame that does not ascend is a replay, except for bulk.
     std::uint64_t sequence = 0;
     PeerKey sender;  ///< the peer that has made the message
-    Body body;
+    Body body;       ///< what it says
     bool operator==(const Message&) const = default;
 };
 
