@@ -9,15 +9,16 @@
 
 int main(int argc, char** argv) {
     using namespace dedloc;
-    SeatArguments arguments;
+    seat::Arguments arguments;
     CLI::App app{
         "Takes a seat in a DeDLOC@home swarm and averages the gradients of other members until the "
         "run is finished."};
-    add_seat_options(app, arguments);
-    const SeatProgram program{.name = "dedloc_aggregate",
-                              .worker = [](const formats::RunFile& run, VolunteerRuntime&) {
-                                  return averaging_worker(run);
-                              }};
-    if (const auto status = parse_command_line(app, argc, argv, program)) return *status;
-    return take_seat(program, app, arguments);
+    seat::add_options(app, arguments);
+    const seat::Program program{
+        .name = "dedloc_aggregate",
+        .worker = [](const formats::RunFile& run, runtime::VolunteerRuntime&) {
+            return seat::averaging_worker(run);
+        }};
+    if (const auto status = seat::parse_command_line(app, argc, argv, program)) return *status;
+    return seat::take_seat(program, app, arguments);
 }

@@ -84,7 +84,7 @@ class LocalRun {
           share_{.peer = key_of(options.peer), .samples = Samples{run.target_batch}},
           threads_(static_cast<unsigned>(kernels::threads_within_reach(options.threads))),
           workers_(threads_),
-          compute_(make_compute(options.device, run, workers_, threads_)),
+          compute_(device::make_compute(options.device, run, workers_, threads_)),
           micro_batch_(options.micro_batch != 0
                            ? options.micro_batch
                            : training::suitable_micro_batch(run, compute_.device)),
@@ -148,7 +148,7 @@ class LocalRun {
     const training::Share share_;
     const unsigned threads_;
     const kernels::ThreadWorkers workers_;
-    const Compute compute_;
+    const device::Compute compute_;
     const std::uint64_t micro_batch_;
     training::LocalTrainer trainer_;
     std::optional<training::Evaluator> evaluator_;

@@ -17,7 +17,7 @@ namespace dedloc {
 struct LocalOptions {
     std::uint64_t steps = 0;        ///< steps to train; 0: those of the run
     std::string peer;               ///< hex digits of the key whose samples are drawn; empty: zeros
-    DeviceChoice device{};          ///< what computes
+    device::Choice device{};        ///< what computes
     unsigned threads = 0;           ///< compute threads; 0: all CPUs
     std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
     std::filesystem::path out;      ///< checkpoint file for the last state; empty: none

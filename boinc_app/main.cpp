@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kName = "dedloc_train";
 
 struct Options {
-    SeatArguments seat;
+    seat::Arguments seat;
     std::vector<std::string> shards;  ///< empty: shard_0, shard_1 … as many as a job has
     std::string device = "cpu";
     std::uint64_t micro_batch = 0;
@@ -34,7 +34,7 @@ struct Options {
 
 /// The files that options name, else those of the job.
 std::vector<std::filesystem::path> shard_paths(const Options& options, const formats::RunFile& run,
-                                               VolunteerRuntime& runtime) {
+                                               runtime::VolunteerRuntime& runtime) {
     std::vector<std::string> names = options.shards;
     for (std::size_t i = 0; options.shards.empty() && i < formats::shards_per_job(run); ++i) {
         names.push_back(fmt::format("shard_{}", i));
@@ -47,16 +47,17 @@ std::vector<std::filesystem::path> shard_paths(const Options& options, const for
 /// `dedloc_train local`. Returns the exit status.
 int train_alone(const Options& options) {
     try {
-        const formats::RunFile run = read_run_file(options.seat.run);
+        const formats::RunFile run = seat::read_run_file(options.seat.run);
         const std::vector<std::filesystem::path> paths{options.shards.begin(),
                                                        options.shards.end()};
-        const std::vector<formats::Shard> shards = open_shards(paths, run);
+        const std::vector<formats::Shard> shards = inputs::open_shards(paths, run);
         std::vector<formats::Shard> held_out;
-        if (!options.held_out.empty()) held_out = open_held_out_shards(options.held_out, run);
+        if (!options.held_out.empty())
+            held_out = inputs::open_held_out_shards(options.held_out, run);
         return train_locally(run, shards, held_out, options.local);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s: %s\n", kName, error.what());
-        return kFailure;
+        return seat::kFailure;
     }
 }
 
@@ -114,35 +115,35 @@ int main(int argc, char** argv) {
     using namespace dedloc;
     Options options;
     CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
-    add_seat_options(app, options.seat);
+    seat::add_options(app, options.seat);
     app.add_option("--shard", options.shards, "shard file; repeat for each (default: shard_0 …)");
     add_device_option(app, options);
     add_micro_batch_option(app, options.micro_batch);
     const CLI::App* const local = add_local_command(app, options);
     std::vector<formats::Shard> shards;
-    std::optional<DeviceChoice> device;
-    const SeatProgram program{
+    std::optional<device::Choice> device;
+    const seat::Program program{
         .name = kName,
         .worker =
-            [&](const formats::RunFile& run, VolunteerRuntime& runtime) {
+            [&](const formats::RunFile& run, runtime::VolunteerRuntime& runtime) {
                 if (!device) log_warning("unknown device {} is ignored", options.device);
-                shards = open_shards(shard_paths(options, run, runtime), run);
+                shards = inputs::open_shards(shard_paths(options, run, runtime), run);
                 return training_worker(run, shards,
-                                       {.device = device.value_or(DeviceChoice{}),
+                                       {.device = device.value_or(device::Choice{}),
                                         .micro_batch = options.micro_batch});
             },
         .is_temporary = is_of_device};
-    if (const auto status = parse_command_line(app, argc, argv, program)) return *status;
-    device = parse_device(options.device);
-    if (!device && !is_in_boinc_slot()) {
+    if (const auto status = seat::parse_command_line(app, argc, argv, program)) return *status;
+    device = device::parse_choice(options.device);
+    if (!device && !runtime::is_in_boinc_slot()) {
         std::fprintf(stderr, "%s: --device wants cpu, cuda, cuda:N or auto, not '%s'\n", kName,
                      options.device.c_str());
-        return kBadArguments;
+        return seat::kBadArguments;
     }
     if (local->parsed()) {
         platform::raise_descriptor_limit();
-        options.local.device = device.value_or(DeviceChoice{});
+        options.local.device = device.value_or(device::Choice{});
         return train_alone(options);
     }
-    return take_seat(program, app, options.seat);
+    return seat::take_seat(program, app, options.seat);
 }

@@ -9,16 +9,16 @@ namespace dedloc {
 namespace {
 
 /// The client's choice of a GPU is the only one that other jobs on the machine respect.
-DeviceChoice device_of(const TrainingOptions& options, const WorkerParts& parts) {
-    return parts.gpu ? DeviceChoice{DeviceChoice::Kind::kGpu, *parts.gpu} : options.device;
+device::Choice device_of(const TrainingOptions& options, const seat::WorkerParts& parts) {
+    return parts.gpu ? device::Choice{device::Choice::Kind::kGpu, *parts.gpu} : options.device;
 }
 
 }  // namespace
 
 TrainingWorker::TrainingWorker(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                               const TrainingOptions& options, const WorkerParts& parts)
+                               const TrainingOptions& options, const seat::WorkerParts& parts)
     : run_(run),
-      compute_(make_compute(device_of(options, parts), run, parts.workers, parts.cpus)),
+      compute_(device::make_compute(device_of(options, parts), run, parts.workers, parts.cpus)),
       micro_batch_(options.micro_batch != 0 ? options.micro_batch
                                             : training::suitable_micro_batch(run, compute_.device)),
       trainer_(run, shards, *compute_.replica,
@@ -32,20 +32,21 @@ std::string TrainingWorker::memory_line(std::uint32_t kept_averages) const {
     return training::memory_line(run_, micro_batch_, kept_averages, compute_.device);
 }
 
-void TrainingWorker::copy_state(TakeState take) {
+void TrainingWorker::copy_state(seat::TakeState take) {
     trainer_.copy([this, take = std::move(take)](std::optional<event::SnapshotTaken> copy) {
         if (!copy) return take(std::nullopt);
-        take(StateToSave{.head = {.step = copy->step,
-                                  .digest = copy->digest,
-                                  .elements = formats::element_count(run_),
-                                  .vectors = formats::state_vectors(run_.optimizer.name)},
-                         .bytes = std::move(copy->bytes)});
+        take(seat::StateToSave{.head = {.step = copy->step,
+                                        .digest = copy->digest,
+                                        .elements = formats::element_count(run_),
+                                        .vectors = formats::state_vectors(run_.optimizer.name)},
+                               .bytes = std::move(copy->bytes)});
     });
 }
 
-MakeWorker training_worker(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                           const TrainingOptions& options) {
-    return [&run, shards, options](const WorkerParts& parts) {
+seat::MakeWorker training_worker(const formats::RunFile& run,
+                                 std::span<const formats::Shard> shards,
+                                 const TrainingOptions& options) {
+    return [&run, shards, options](const seat::WorkerParts& parts) {
         return std::make_unique<TrainingWorker>(run, shards, options, parts);
     };
 }

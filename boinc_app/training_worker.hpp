@@ -17,18 +17,18 @@ namespace dedloc {
 /// The part of the command line that concerns training.
 struct TrainingOptions {
     /// What computes, unless the BOINC client has given the job a GPU.
-    DeviceChoice device{};
+    device::Choice device{};
     /// Samples computed at once; 0: as suits this machine (training::suitable_micro_batch).
     std::uint64_t micro_batch = 0;
 };
 
 /// Trains. Not copyable.
-class TrainingWorker final : public SeatWorker {
+class TrainingWorker final : public seat::Worker {
   public:
     /// `run` and `shards` must outlive it. Errors: InputError (shards of another vocabulary),
     /// DeviceError.
     TrainingWorker(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                   const TrainingOptions& options, const WorkerParts& parts);
+                   const TrainingOptions& options, const seat::WorkerParts& parts);
     TrainingWorker(const TrainingWorker&) = delete;
     TrainingWorker& operator=(const TrainingWorker&) = delete;
 
@@ -37,17 +37,18 @@ class TrainingWorker final : public SeatWorker {
     void limit(double share) override { trainer_.limit(share); }
     std::string device() const override { return compute_.name; }
     std::string memory_line(std::uint32_t kept_averages) const override;
-    void copy_state(TakeState take) override;
+    void copy_state(seat::TakeState take) override;
 
   private:
     const formats::RunFile& run_;
-    const Compute compute_;  ///< its replica is used by the training thread only
+    const device::Compute compute_;  ///< its replica is used by the training thread only
     const std::uint64_t micro_batch_;
     training::SwarmTrainer trainer_;
 };
 
 /// Makes a TrainingWorker. `run` and `shards` must outlive the worker.
-MakeWorker training_worker(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                           const TrainingOptions& options);
+seat::MakeWorker training_worker(const formats::RunFile& run,
+                                 std::span<const formats::Shard> shards,
+                                 const TrainingOptions& options);
 
 }  // namespace dedloc

@@ -68,6 +68,7 @@ DEDLOC_HOST_DEVICE inline float to_float(float x) {
     return x;
 }
 
+/// The same number; exact.
 DEDLOC_HOST_DEVICE inline float to_float(Bfloat16 x) {
     return std::bit_cast<float>(std::uint32_t{x.bits} << 16);
 }

@@ -43,14 +43,17 @@ InstructionSet widest_instruction_set();
 
 namespace dedloc::kernels {
 
+/// Loop::run() compiled for the instructions that every processor of this architecture has.
 template <class Loop, class... Arguments>
 auto run_baseline(Arguments... arguments) {
     return Loop::run(arguments...);
 }
+/// Loop::run() compiled for AVX2 and F16C, which the processor must have.
 template <class Loop, class... Arguments>
 DEDLOC_AVX2 auto run_avx2(Arguments... arguments) {
     return Loop::run(arguments...);
 }
+/// Loop::run() compiled for AVX-512 F, BW, DQ and VL, which the processor must have.
 template <class Loop, class... Arguments>
 DEDLOC_AVX512 auto run_avx512(Arguments... arguments) {
     return Loop::run(arguments...);

@@ -64,8 +64,8 @@ struct Encode {
             const std::uint32_t magnitude = magnitude_bits(x[i]);
             largest = magnitude > largest ? magnitude : largest;
         }
-        const std::uint32_t least = int8_exponent(largest);
-        const std::uint32_t power = least > e.max_exponent ? e.max_exponent : least;
+        const std::uint32_t min = int8_exponent(largest);
+        const std::uint32_t power = min > e.max_exponent ? e.max_exponent : min;
         if constexpr (!kKeeps) {
             e.exponents[first / kInt8BlockElements] = static_cast<std::uint8_t>(power);
         }

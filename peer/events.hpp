@@ -66,7 +66,7 @@ struct LinkOpened {
     /// The key that the other end has proven to hold, with a ticket of this run. Empty: the
     /// transport proves nothing, and every frame must be signed.
     std::optional<PeerKey> proven{};
-    std::uint64_t user = 0;  ///< the user in its ticket's seat; 0: a project peer, or no ticket
+    std::uint64_t user = 0;  ///< the user in its ticket's job; 0: a project peer, or no ticket
     /// The limit in its ticket; 0: the run's limit holds.
     std::uint64_t max_samples_per_second = 0;
 };
@@ -220,7 +220,7 @@ struct Overlap {
     StepIndex step;  ///< the state to work on
     /// Stop once the sum has so many samples, until the next action::Work. 0: after the
     /// micro-batch.
-    Samples most;
+    Samples max;
 };
 /// Finish the current micro-batch and stop: event::ContributionFrozen follows.
 struct Freeze {
@@ -273,7 +273,7 @@ struct PauseChanged {
 };
 /// The coordinator has decided anew in which rounds this trainer takes part.
 struct TurnChanged {
-    Attendance attendance = Attendance::kEveryRound;  ///< the new turn
+    TurnKind kind = TurnKind::kEveryRound;  ///< the new turn
     std::string why;  ///< one sentence for the volunteer: what it does now, and why
 };
 /// A voter has sent a list of revocations. The host verifies the project's signature, and ends the

@@ -26,12 +26,12 @@ class Trainer {
     virtual void work(StepIndex step) = 0;
     /// Called after freeze(step), while the round of `step` is on its way: starts the sum of the
     /// next round on the same state and computes micro-batches as work() does, until the sum has
-    /// `most` samples or more. None of its samples may be in a sum that was handed over before.
+    /// `max` samples or more. None of its samples may be in a sum that was handed over before.
     /// If there is a sum already, the call only limits it. A trainer whose state is not `step`
     /// ignores the call. One that does not override it waits for the next state instead.
-    virtual void overlap(StepIndex step, Samples most) {
+    virtual void overlap(StepIndex step, Samples max) {
         (void)step;
-        (void)most;
+        (void)max;
     }
     /// Finishes the current micro-batch and stops: event::ContributionFrozen. The contribution has
     /// 0 samples if nothing was computed or if the state is not `step`.

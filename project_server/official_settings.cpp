@@ -39,24 +39,24 @@ class Elements {
         }
         return text;
     }
-    std::uint16_t port(const char* name, std::uint16_t least) const {
+    std::uint16_t port(const char* name, std::uint16_t min) const {
         const std::string text = required(name);
         const auto value = parse_number<std::uint16_t>(text);
-        if (!value || *value < least) {
+        if (!value || *value < min) {
             throw InputError(fmt::format("<{0}>{1}</{0}> in {2} is no port", name, text, file_));
         }
         return *value;
     }
-    /// A number from `least` to `most`; nothing: there is no such element.
+    /// A number from `min` to `max`; nothing: there is no such element.
     template <class Number>
-    std::optional<Number> within(const char* name, Number least, Number most) const {
+    std::optional<Number> within(const char* name, Number min, Number max) const {
         const std::string text = optional(name);
         if (text.empty()) return std::nullopt;
         const auto value = parse_number<Number>(text);
         // Written so that NaN is refused.
-        if (!value || !(*value >= least && *value <= most)) {
+        if (!value || !(*value >= min && *value <= max)) {
             throw InputError(fmt::format("<{0}>{1}</{0}> in {2} must be a number from {3} to {4}",
-                                         name, text, file_, least, most));
+                                         name, text, file_, min, max));
         }
         return value;
     }
@@ -71,10 +71,10 @@ class Elements {
 Settings read_official_settings(const std::filesystem::path& config) {
     const Elements elements{config};
     const auto seats = [&](const char* name, std::uint64_t usual) {
-        return elements.within(name, std::uint64_t{0}, kMostSeats).value_or(usual);
+        return elements.within(name, std::uint64_t{0}, kMaxSeats).value_or(usual);
     };
     const auto rate = [&](const char* name) {
-        return elements.within(name, kLeastDeviceRate, kMostDeviceRate);
+        return elements.within(name, kMinDeviceRate, kMaxDeviceRate);
     };
     Settings settings{
         .name = elements.required("long_name"),

@@ -18,10 +18,10 @@ inline constexpr std::size_t kDefaultLinks = 10'000;
 /// Seats of one account and of one network: the defaults, and the most that may be set.
 inline constexpr std::uint64_t kDefaultSeatsOfAccount = 64;
 inline constexpr std::uint64_t kDefaultSeatsOfNetwork = 128;
-inline constexpr std::uint64_t kMostSeats = 1'000'000;
+inline constexpr std::uint64_t kMaxSeats = 1'000'000;
 /// Rates of a device in FLOP/s that may be set.
-inline constexpr double kLeastDeviceRate = 1e9;
-inline constexpr double kMostDeviceRate = 1e18;
+inline constexpr double kMinDeviceRate = 1e9;
+inline constexpr double kMaxDeviceRate = 1e18;
 
 /// What `dedloc project create` writes, and an administrator may change while the project is
 /// stopped. The URL is the exception: volunteers' clients and peers know the project by it.

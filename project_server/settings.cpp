@@ -33,8 +33,8 @@ constexpr std::uint16_t kNoPort = 0;
 constexpr std::uint16_t kMaxPort = 65'535;
 constexpr int kMaxDays = 10'000;
 
-std::uint16_t port_field(JsonFields& fields, const char* name, std::uint16_t least) {
-    return static_cast<std::uint16_t>(fields.integer(name, least, kMaxPort));
+std::uint16_t port_field(JsonFields& fields, const char* name, std::uint16_t min) {
+    return static_cast<std::uint16_t>(fields.integer(name, min, kMaxPort));
 }
 
 std::string optional_text(JsonFields& fields, const char* name) {
@@ -128,12 +128,12 @@ Settings read_settings(const std::filesystem::path& project) {
             static_cast<std::size_t>(fields.integer("max_links", 1, platform::kMaxLinks));
     }
     const auto seats = [&](const char* name, std::uint64_t& value) {
-        if (fields.has(name)) value = fields.integer(name, 0, kMostSeats);
+        if (fields.has(name)) value = fields.integer(name, 0, kMaxSeats);
     };
     seats("seats_per_account", settings.seats_per_account);
     seats("seats_per_network", settings.seats_per_network);
     const auto rate = [&](const char* name, std::optional<double>& value) {
-        if (fields.has(name)) value = fields.number(name, kLeastDeviceRate, kMostDeviceRate);
+        if (fields.has(name)) value = fields.number(name, kMinDeviceRate, kMaxDeviceRate);
     };
     rate("flops_per_gpu", settings.flops_per_gpu);
     rate("flops_per_core", settings.flops_per_core);

@@ -20,7 +20,7 @@ DEDLOC_HOST_DEVICE inline float tangent(float x) {
 }
 
 inline constexpr float kGeluScale = 0.79788456080286536F;  ///< √(2 ÷ π)
-inline constexpr float kGeluCube = 0.044715F;
+inline constexpr float kGeluCube = 0.044715F;  ///< factor of x³ in the tanh form of GELU
 
 /// GELU by its approximation with tanh.
 DEDLOC_HOST_DEVICE inline float gelu(float x) {

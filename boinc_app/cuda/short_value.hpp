@@ -57,8 +57,9 @@ template <class T>
 struct alignas(16) Eight {
     T v[8];
 };
-inline constexpr std::size_t kEight = 8;
+inline constexpr std::size_t kEight = 8;  ///< values of an Eight
 
+/// Reads eight values with one load. `from` is aligned to 16 bytes.
 template <class T>
 DEDLOC_HOST_DEVICE inline Eight<T> read_eight(const T* from) {
     Eight<T> values;
@@ -70,6 +71,7 @@ DEDLOC_HOST_DEVICE inline Eight<T> read_eight(const T* from) {
     return values;
 }
 
+/// Writes eight values with one store. `to` is aligned to 16 bytes.
 template <class T>
 DEDLOC_HOST_DEVICE inline void write_eight(T* to, const Eight<T>& values) {
 #if defined(__CUDA_ARCH__)

@@ -14,7 +14,7 @@
 #include "peer/base/text.hpp"
 #include "peer/platform/memory.hpp"
 
-namespace dedloc {
+namespace dedloc::device {
 namespace {
 
 using training::DeviceError;
@@ -111,18 +111,18 @@ Compute on_gpu(unsigned index, const formats::RunFile& run, const kernels::Worke
 
 }  // namespace
 
-std::optional<DeviceChoice> parse_device(std::string_view text) {
-    using Kind = DeviceChoice::Kind;
-    if (text == "cpu") return DeviceChoice{Kind::kProcessor, 0};
-    if (text == "auto") return DeviceChoice{Kind::kAutomatic, 0};
-    if (text == "cuda") return DeviceChoice{Kind::kGpu, 0};
+std::optional<Choice> parse_choice(std::string_view text) {
+    using Kind = Choice::Kind;
+    if (text == "cpu") return Choice{Kind::kProcessor, 0};
+    if (text == "auto") return Choice{Kind::kAutomatic, 0};
+    if (text == "cuda") return Choice{Kind::kGpu, 0};
     constexpr std::string_view kPrefix = "cuda:";
     if (!text.starts_with(kPrefix)) return std::nullopt;
     text.remove_prefix(kPrefix.size());
     constexpr unsigned kMaxIndex = 63;
     const auto index = parse_number<unsigned>(text);
     if (!index || *index > kMaxIndex) return std::nullopt;
-    return DeviceChoice{Kind::kGpu, *index};
+    return Choice{Kind::kGpu, *index};
 }
 
 std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibraries& libraries) {
@@ -143,16 +143,16 @@ std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibrari
         "dedloc_open_accelerator", kFailure)(index)};
 }
 
-Compute make_compute(const DeviceChoice& choice, const formats::RunFile& run,
+Compute make_compute(const Choice& choice, const formats::RunFile& run,
                      const kernels::Workers& workers, unsigned threads) {
-    if (choice.kind == DeviceChoice::Kind::kProcessor) return on_processor(run, workers, threads);
+    if (choice.kind == Choice::Kind::kProcessor) return on_processor(run, workers, threads);
     try {
         return on_gpu(choice.index, run, workers, threads);
     } catch (const DeviceError& error) {
-        if (choice.kind == DeviceChoice::Kind::kGpu) throw;
+        if (choice.kind == Choice::Kind::kGpu) throw;
         log_info("no GPU: {}", error.what());
         return on_processor(run, workers, threads);
     }
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::device

@@ -14,10 +14,10 @@
 #include "kernels/workers.hpp"
 #include "peer/formats/run_file.hpp"
 
-namespace dedloc {
+namespace dedloc::device {
 
 /// What `--device` says.
-struct DeviceChoice {
+struct Choice {
     /// The kinds of devices.
     enum class Kind {
         kProcessor,  ///< "cpu"
@@ -26,11 +26,11 @@ struct DeviceChoice {
     };
     Kind kind = Kind::kProcessor;  ///< which one
     unsigned index = 0;            ///< number of the GPU
-    bool operator==(const DeviceChoice&) const = default;
+    bool operator==(const Choice&) const = default;
 };
 
 /// Parses the value of `--device`. Nothing if it is none of those above.
-std::optional<DeviceChoice> parse_device(std::string_view text);
+std::optional<Choice> parse_choice(std::string_view text);
 
 /// The libraries that a GPU needs; names without a folder are looked up beside the program and
 /// where the system's loader looks.
@@ -53,7 +53,7 @@ struct Compute {
 /// Makes the replica on the chosen device. `run` and `workers` must outlive it. When the choice is
 /// automatic and the GPU cannot be used, the log says why. Errors: DeviceError, InputError (a run
 /// of another model).
-Compute make_compute(const DeviceChoice& choice, const formats::RunFile& run,
+Compute make_compute(const Choice& choice, const formats::RunFile& run,
                      const kernels::Workers& workers, unsigned threads);
 
-}  // namespace dedloc
+}  // namespace dedloc::device

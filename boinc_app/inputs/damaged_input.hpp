@@ -7,7 +7,7 @@
 
 #include "peer/base/error.hpp"
 
-namespace dedloc {
+namespace dedloc::inputs {
 
 /// The file cannot be what the project made: it was damaged on this machine. BOINC's client checks
 /// a downloaded file once, and would give the damaged one to each later job; if it is gone, the
@@ -23,4 +23,4 @@ class DamagedInput final : public InputError {
     std::filesystem::path file_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::inputs

@@ -10,7 +10,7 @@
 #include "peer/formats/job_shards.hpp"
 #include "peer/platform/mapped_file.hpp"
 
-namespace dedloc {
+namespace dedloc::inputs {
 namespace {
 
 const formats::ShardReference& reference_of(std::span<const std::byte> bytes,
@@ -88,4 +88,4 @@ std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> p
     return shards;
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::inputs

@@ -8,7 +8,7 @@
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
-namespace dedloc {
+namespace dedloc::inputs {
 
 /// Maps a shard and checks it against the run file in one pass: size, digest, structure. Its weight
 /// is the run file's.
@@ -31,4 +31,4 @@ std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& fo
 std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,
                                         const formats::RunFile& run);
 
-}  // namespace dedloc
+}  // namespace dedloc::inputs

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-namespace dedloc {
+namespace dedloc::page {
 namespace {
 
 constexpr std::size_t kRoundsOfRate = 10;
@@ -20,18 +20,18 @@ std::vector<SeenMember> members_of(const CommitRecord& record, const PeerKey& us
     std::stable_sort(members.begin(), members.end(), [](const SeenMember& a, const SeenMember& b) {
         return a.samples > b.samples;
     });
-    if (members.size() <= SeatHistory::kMaxMembers) return members;
-    const auto ours = std::find_if(members.begin() + SeatHistory::kMaxMembers, members.end(),
+    if (members.size() <= History::kMaxMembers) return members;
+    const auto ours = std::find_if(members.begin() + History::kMaxMembers, members.end(),
                                    [](const SeenMember& member) { return member.is_us; });
-    if (ours != members.end()) members[SeatHistory::kMaxMembers - 1] = *ours;
-    members.resize(SeatHistory::kMaxMembers);
+    if (ours != members.end()) members[History::kMaxMembers - 1] = *ours;
+    members.resize(History::kMaxMembers);
     return members;
 }
 
 }  // namespace
 
-SeenRound SeatHistory::add(const CommitRecord& record, Codec codec, const PeerKey& us,
-                           std::chrono::steady_clock::time_point now) {
+SeenRound History::add(const CommitRecord& record, Codec codec, const PeerKey& us,
+                       std::chrono::steady_clock::time_point now) {
     SeenRound round{
         .step = record.step.next().value(), .members = record.members.size(), .when = now};
     const std::vector<std::uint64_t> averaged = reduced_bytes(record, codec);
@@ -58,13 +58,13 @@ SeenRound SeatHistory::add(const CommitRecord& record, Codec codec, const PeerKe
     return round;
 }
 
-void SeatHistory::add(std::string line, std::chrono::system_clock::time_point now) {
+void History::add(std::string line, std::chrono::system_clock::time_point now) {
     if (line.size() > kMaxLine) line.resize(kMaxLine);
     if (events_.size() == kMaxEvents) events_.pop_front();
     events_.push_back({now, std::move(line)});
 }
 
-double SeatHistory::samples_per_second() const {
+double History::samples_per_second() const {
     if (rounds_.size() < 2) return 0;
     const std::size_t count = std::min(rounds_.size(), kRoundsOfRate + 1);
     const auto first = std::prev(rounds_.end(), static_cast<std::ptrdiff_t>(count));
@@ -76,4 +76,4 @@ double SeatHistory::samples_per_second() const {
     return time.count() > 0 ? samples / time.count() : 0;
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::page

@@ -12,7 +12,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/wire/types.hpp"
 
-namespace dedloc {
+namespace dedloc::page {
 
 /// A committed round.
 struct SeenRound {
@@ -39,7 +39,7 @@ struct SeenEvent {
 };
 
 /// The newest rounds and events. Not synchronized.
-class SeatHistory {
+class History {
   public:
     static constexpr std::size_t kMaxRounds = 512;   ///< more: old ones are thinned out
     static constexpr std::size_t kMaxMembers = 100;  ///< those with most samples, and this peer
@@ -68,4 +68,4 @@ class SeatHistory {
     std::deque<SeenEvent> events_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::page

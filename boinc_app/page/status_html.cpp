@@ -11,7 +11,7 @@
 #include "peer/base/markup.hpp"
 #include "peer/base/utc_text.hpp"
 
-namespace dedloc {
+namespace dedloc::page {
 namespace {
 
 // The chart's drawing area, in the units of the SVG's view box.
@@ -64,8 +64,8 @@ std::string share_of(const SeenRound& round) {
     return fmt::format("{:.1f} %: {} of {} samples", 100 * share, round.ours, round.samples);
 }
 
-std::string facts(const SeatPicture& picture) {
-    const SeatHistory& history = picture.history;
+std::string facts(const Picture& picture) {
+    const History& history = picture.history;
     std::string out = "<table>\n" + row("Run", picture.run);
     out += row("Step of the run", fmt::format("{} of {}", picture.step, picture.steps));
     out += row("Computes on", picture.device);
@@ -155,8 +155,8 @@ std::string events(const std::deque<SeenEvent>& events) {
 
 }  // namespace
 
-std::string status_html(const SeatPicture& picture) {
-    const SeatHistory& history = picture.history;
+std::string status_html(const Picture& picture) {
+    const History& history = picture.history;
     std::string out = kHead;
     out += "<h1>DeDLOC@home on this computer</h1>\n";
     out += fmt::format("<p class=\"doing\">{}</p>\n", escape_markup(picture.doing));
@@ -175,4 +175,4 @@ std::string status_html(const SeatPicture& picture) {
     return out + kShared;
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::page

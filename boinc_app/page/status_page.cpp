@@ -13,7 +13,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/signals_blocked.hpp"
 
-namespace dedloc {
+namespace dedloc::page {
 namespace {
 
 namespace asio = boost::asio;
@@ -48,7 +48,7 @@ Answer answer(http::status status, std::string text) {
 /// One connection: a request, an answer, the end. It lives as long as an operation of it.
 class Connection : public std::enable_shared_from_this<Connection> {
   public:
-    Connection(tcp::socket socket, std::string host, const std::function<SeatPicture()>& picture,
+    Connection(tcp::socket socket, std::string host, const std::function<Picture()>& picture,
                int& open)
         : stream_(std::move(socket)), host_(std::move(host)), picture_(picture), open_(open) {
         ++open_;
@@ -90,7 +90,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     beast::tcp_stream stream_;
     const std::string host_;
-    const std::function<SeatPicture()>& picture_;
+    const std::function<Picture()>& picture_;
     int& open_;
     beast::flat_buffer buffer_{2 * kMaxHead};
     http::request_parser<http::empty_body> parser_;
@@ -101,7 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class StatusPage::Impl {
   public:
-    explicit Impl(std::function<SeatPicture()> picture)
+    explicit Impl(std::function<Picture()> picture)
         : picture_(std::move(picture)), acceptor_(io_), retry_(io_) {
         try {
             const tcp::endpoint loopback{asio::ip::address_v4::loopback(), 0};
@@ -140,7 +140,7 @@ class StatusPage::Impl {
         });
     }
 
-    const std::function<SeatPicture()> picture_;
+    const std::function<Picture()> picture_;
     int open_ = 0;  ///< connections; before io_, which destroys the last of them
     asio::io_context io_;
     tcp::acceptor acceptor_;
@@ -149,7 +149,7 @@ class StatusPage::Impl {
     std::thread thread_;
 };
 
-StatusPage::StatusPage(std::function<SeatPicture()> picture)
+StatusPage::StatusPage(std::function<Picture()> picture)
     : impl_(std::make_unique<Impl>(std::move(picture))) {}
 
 StatusPage::~StatusPage() = default;
@@ -158,4 +158,4 @@ std::string StatusPage::url() const {
     return fmt::format("http://{}/", impl_->host());
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::page

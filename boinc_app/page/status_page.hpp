@@ -12,10 +12,10 @@
 #include "boinc_app/page/history.hpp"
 #include "boinc_app/runtime/volunteer_runtime.hpp"
 
-namespace dedloc {
+namespace dedloc::page {
 
 /// What the page shows.
-struct SeatPicture {
+struct Picture {
     std::string run;            ///< name of the run
     std::uint64_t step = 0;     ///< updates of the swarm that the seat knows of
     std::uint64_t steps = 0;    ///< updates after which the run is finished
@@ -28,13 +28,13 @@ struct SeatPicture {
     std::optional<std::chrono::seconds> time_left{};  ///< the lease's; nothing: until the run ends
     Bytes sent{};                                     ///< since the process began
     Bytes received{};                                 ///< likewise
-    std::optional<AccountCredit> credit{};            ///< nothing outside a project
-    SeatHistory history{};                            ///< what this process has seen
+    std::optional<runtime::AccountCredit> credit{};   ///< nothing outside a project
+    History history{};                                ///< what this process has seen
 };
 
 /// The page as HTML, without scripts: it reloads itself every five seconds. All texts are escaped.
 /// Cost: O(rounds and events of the history).
-std::string status_html(const SeatPicture& picture);
+std::string status_html(const Picture& picture);
 
 /// Serves the page at a free port of 127.0.0.1 until it is destroyed, by a thread of its own. Only
 /// GET of / is answered, and only if the request's Host is this address, so that a web site cannot
@@ -43,7 +43,7 @@ std::string status_html(const SeatPicture& picture);
 class StatusPage {
   public:
     /// `picture` is called by the page's thread. Errors: IoError if there is no free port.
-    explicit StatusPage(std::function<SeatPicture()> picture);
+    explicit StatusPage(std::function<Picture()> picture);
     ~StatusPage();
     StatusPage(const StatusPage&) = delete;
     StatusPage& operator=(const StatusPage&) = delete;
@@ -56,4 +56,4 @@ class StatusPage {
     std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::page

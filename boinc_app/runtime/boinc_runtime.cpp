@@ -38,7 +38,7 @@ extern "C" int pthread_attr_setstacksize(pthread_attr_t* attributes, std::size_t
     return next(attributes, std::max(bytes, kMinStackBytes));
 }
 
-namespace dedloc {
+namespace dedloc::runtime {
 namespace {
 
 // Exit status that BOINC's client interprets as "aborted by the client".
@@ -284,4 +284,4 @@ bool is_in_boinc_slot() {
     return std::filesystem::exists(INIT_DATA_FILE);
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

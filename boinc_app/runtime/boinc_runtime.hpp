@@ -5,7 +5,7 @@
 
 #include "boinc_app/runtime/volunteer_runtime.hpp"
 
-namespace dedloc {
+namespace dedloc::runtime {
 
 /// Under a BOINC client: resolves files in the slot and reads the client's requests from shared
 /// memory.
@@ -23,4 +23,4 @@ std::unique_ptr<VolunteerRuntime> make_standalone_runtime(unsigned threads);
 /// Whether the working directory is a slot of a BOINC client.
 bool is_in_boinc_slot();
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

@@ -12,7 +12,7 @@
 #include "peer/base/log.hpp"
 #include "peer/base/text.hpp"
 
-namespace dedloc {
+namespace dedloc::runtime {
 namespace {
 
 using Kind = PlannedFault::Kind;
@@ -61,4 +61,4 @@ void fail_as_planned(const PlannedFault& fault) {
     std::abort();
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace dedloc {
+namespace dedloc::runtime {
 
 /// A fault after some counted work.
 struct PlannedFault {
@@ -14,8 +14,8 @@ struct PlannedFault {
         kCrash,  ///< it ends with SIGSEGV
         kHang,   ///< its main thread, which obeys the BOINC client, does not answer any more
     };
-    Kind kind = Kind::kExit;
-    unsigned commits = 1;  ///< counted contributions before the fault, at least 1
+    Kind kind = Kind::kExit;  ///< how the process fails
+    unsigned commits = 1;     ///< counted contributions before the fault, at least 1
 };
 
 /// Parses "exit", "crash" or "hang", with "@N" for a fault after N counted contributions (1 to
@@ -26,4 +26,4 @@ PlannedFault parse_fault(const std::string& text);
 /// before. Thread: main.
 [[noreturn]] void fail_as_planned(const PlannedFault& fault);
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

@@ -9,7 +9,7 @@
 #include "peer/base/log.hpp"
 #include "peer/platform/files.hpp"
 
-namespace dedloc {
+namespace dedloc::runtime {
 namespace {
 
 constexpr std::chrono::seconds kShortest = std::chrono::minutes{5};
@@ -51,4 +51,4 @@ unsigned TemporaryExits::count() const {
     }
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

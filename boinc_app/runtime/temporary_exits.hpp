@@ -6,7 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
-namespace dedloc {
+namespace dedloc::runtime {
 
 /// The delay after this many earlier attempts in a row that trained nothing.
 std::chrono::seconds delay_after(unsigned attempts);
@@ -30,4 +30,4 @@ class TemporaryExits {
     const std::filesystem::path file_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

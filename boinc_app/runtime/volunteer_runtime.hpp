@@ -10,7 +10,7 @@
 
 #include "peer/base/units.hpp"
 
-namespace dedloc {
+namespace dedloc::runtime {
 
 /// What the volunteer's machine asks of the app at the moment.
 struct HostWish {
@@ -115,4 +115,4 @@ class Writing {
     VolunteerRuntime& runtime_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::runtime

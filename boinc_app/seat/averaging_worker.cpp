@@ -6,7 +6,7 @@
 
 #include "peer/base/check.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 std::string AveragingWorker::device() const {
     return "the processor, for averages only";
@@ -44,4 +44,4 @@ MakeWorker averaging_worker(const formats::RunFile& run) {
     return [&run](const WorkerParts&) { return std::make_unique<AveragingWorker>(run); };
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

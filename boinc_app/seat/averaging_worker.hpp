@@ -7,10 +7,10 @@
 #include "boinc_app/seat/worker.hpp"
 #include "peer/formats/run_file.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// Computes nothing and holds no state. Not copyable.
-class AveragingWorker final : public SeatWorker {
+class AveragingWorker final : public Worker {
   public:
     /// `run` must outlive it.
     explicit AveragingWorker(const formats::RunFile& run) : run_(run) {}
@@ -43,4 +43,4 @@ class AveragingWorker final : public SeatWorker {
 /// Makes an AveragingWorker. `run` must outlive the worker.
 MakeWorker averaging_worker(const formats::RunFile& run);
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

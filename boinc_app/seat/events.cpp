@@ -10,7 +10,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 /// A state is copied before the decision after the next one is applied.
@@ -18,14 +18,14 @@ constexpr std::size_t kMaxDecisions = 4;
 
 }  // namespace
 
-SeatEvents::SeatEvents(const PeerKey& peer, Codec codec, ReceiptJournal& journal)
+Events::Events(const PeerKey& peer, Codec codec, ReceiptJournal& journal)
     : peer_(peer), codec_(codec), journal_(journal) {
     news_.work.samples = journal.samples();
     news_.last_heard = std::chrono::steady_clock::now();
 }
 
 template <class Change>
-void SeatEvents::journal(Change change) {
+void Events::journal(Change change) {
     try {
         change();
         if (is_journal_late_) tell("the disk takes the journal of contributions again");
@@ -39,9 +39,9 @@ void SeatEvents::journal(Change change) {
     }
 }
 
-void SeatEvents::committed(const action::Committed& commit) {
+void Events::committed(const action::Committed& commit) {
     const CommitRecord& record = commit.record;
-    const SeenRound round = [&] {
+    const page::SeenRound round = [&] {
         const std::lock_guard lock(mutex_);
         return history_.add(record, codec_, peer_, std::chrono::steady_clock::now());
     }();
@@ -63,7 +63,7 @@ void SeatEvents::committed(const action::Committed& commit) {
     news_.has_joined = true;
 }
 
-void SeatEvents::generation_begun(const action::GenerationBegun& begun) {
+void Events::generation_begun(const action::GenerationBegun& begun) {
     const GenerationRecord& record = begun.generation.record;
     journal([&] { journal_.rewind(record.step); });
     tell(fmt::format("generation {} begins at step {}", record.generation, record.step.value()));
@@ -76,7 +76,7 @@ void SeatEvents::generation_begun(const action::GenerationBegun& begun) {
     news_.work.samples = journal_.samples();
 }
 
-void SeatEvents::resumed(const StatePlace& place) {
+void Events::resumed(const StatePlace& place) {
     const std::lock_guard lock(mutex_);
     generation_ = place.generation;
     decisions_ = {place.decision};
@@ -85,7 +85,7 @@ void SeatEvents::resumed(const StatePlace& place) {
     news_.step = place.step();
 }
 
-std::optional<StatePlace> SeatEvents::place_of(StepIndex step) const {
+std::optional<StatePlace> Events::place_of(StepIndex step) const {
     const std::lock_guard lock(mutex_);
     for (const Decision& decision : decisions_) {
         if (decision.record.step.next() == step) return StatePlace{generation_, decision};
@@ -93,7 +93,7 @@ std::optional<StatePlace> SeatEvents::place_of(StepIndex step) const {
     return std::nullopt;
 }
 
-void SeatEvents::finished(const action::Finished& finished) {
+void Events::finished(const action::Finished& finished) {
     tell(fmt::format("the run is finished: step {}, digest {}", finished.step.value(),
                      finished.digest.hex()));
     const std::lock_guard lock(mutex_);
@@ -102,67 +102,67 @@ void SeatEvents::finished(const action::Finished& finished) {
     changed_.notify_all();
 }
 
-void SeatEvents::refused(const action::Refused& refused) {
+void Events::refused(const action::Refused& refused) {
     const std::lock_guard lock(mutex_);
     news_.refusal = refused.reason;
     changed_.notify_all();
 }
 
-void SeatEvents::left(const action::Left&) {
+void Events::left(const action::Left&) {
     tell("left the swarm");
 }
 
-void SeatEvents::note(const action::Note& note) {
+void Events::note(const action::Note& note) {
     tell(note.line);
 }
 
-void SeatEvents::tell(const std::string& line) {
+void Events::tell(const std::string& line) {
     log_info("{}", line);
     const std::lock_guard lock(mutex_);
     history_.add(line, std::chrono::system_clock::now());
 }
 
-void SeatEvents::pause_changed(const action::PauseChanged& changed) {
+void Events::pause_changed(const action::PauseChanged& changed) {
     const std::lock_guard lock(mutex_);
     news_.is_paused = changed.pause.count % 2 == 1;
 }
 
-void SeatEvents::turn_changed(const action::TurnChanged& changed) {
+void Events::turn_changed(const action::TurnChanged& changed) {
     const std::lock_guard lock(mutex_);
-    news_.turn = changed.attendance == Attendance::kEveryRound ? std::string{} : changed.why;
+    news_.turn = changed.kind == TurnKind::kEveryRound ? std::string{} : changed.why;
 }
 
-void SeatEvents::joining() {
+void Events::joining() {
     const std::lock_guard lock(mutex_);
     news_.has_joined = false;
     news_.last_heard = std::chrono::steady_clock::now();
 }
 
-void SeatEvents::heard() {
+void Events::heard() {
     const std::lock_guard lock(mutex_);
     news_.last_heard = std::chrono::steady_clock::now();
 }
 
-void SeatEvents::failed(const std::string& sentence) {
+void Events::failed(const std::string& sentence) {
     const std::lock_guard lock(mutex_);
     if (!news_.failure) news_.failure = sentence;
     changed_.notify_all();
 }
 
-SeatNews SeatEvents::news() const {
+News Events::news() const {
     const std::lock_guard lock(mutex_);
     return news_;
 }
 
-SeatHistory SeatEvents::history() const {
+page::History Events::history() const {
     const std::lock_guard lock(mutex_);
     return history_;
 }
 
-SeatNews SeatEvents::wait(std::chrono::milliseconds limit) const {
+News Events::wait(std::chrono::milliseconds limit) const {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, limit, [this] { return is_over(); });
     return news_;
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

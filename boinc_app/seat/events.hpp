@@ -14,23 +14,23 @@
 #include "peer/events.hpp"
 #include "peer/net/reactor.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// What committed rounds have counted of a seat's work.
-struct SeatWork {
+struct Work {
     Samples samples{};  ///< the whole job's
     Bytes averaged{};   ///< gradients of other members, since the process began
     /// Whether more was counted than in `other`.
-    bool exceeds(const SeatWork& other) const {
+    bool exceeds(const Work& other) const {
         return samples > other.samples || averaged > other.averaged;
     }
-    bool operator==(const SeatWork&) const = default;
+    bool operator==(const Work&) const = default;
 };
 
 /// The state of a seat.
-struct SeatNews {
+struct News {
     StepIndex step;                      ///< updates of the swarm that we know of
-    SeatWork work;                       ///< ours, in committed rounds
+    Work work;                           ///< ours, in committed rounds
     std::uint64_t generation = 0;        ///< the newest that we know of
     StepIndex first_step;                ///< where it began
     bool has_joined = false;             ///< a commit came since the last join
@@ -43,10 +43,10 @@ struct SeatNews {
 };
 
 /// The peer's host. Thread: any; the network thread calls the functions of net::Host.
-class SeatEvents final : public net::Host {
+class Events final : public net::Host {
   public:
     /// `codec` is the run's. `journal` must outlive it and is used only here.
-    SeatEvents(const PeerKey& peer, Codec codec, ReceiptJournal& journal);
+    Events(const PeerKey& peer, Codec codec, ReceiptJournal& journal);
 
     /// Does nothing: a restarted seat waits for a new generation before it votes, so it need not
     /// remember votes.
@@ -65,7 +65,7 @@ class SeatEvents final : public net::Host {
     void turn_changed(const action::TurnChanged& changed) override;
     void revocations_heard(const action::RevocationsHeard&) override {}  // only voters hear them
     void swarm_seen(const action::SwarmSeen&) override {}
-    // finished, refused and failed set a field of SeatNews and wake wait(); the others only log.
+    // finished, refused and failed set a field of News and wake wait(); the others only log.
     void finished(const action::Finished& finished) override;
     void refused(const action::Refused& refused) override;
     void left(const action::Left& left) override;
@@ -85,12 +85,12 @@ class SeatEvents final : public net::Host {
     std::optional<StatePlace> place_of(StepIndex step) const;
 
     /// The state now.
-    SeatNews news() const;
+    News news() const;
     /// What this process has seen so far.
-    SeatHistory history() const;
+    page::History history() const;
     /// Returns the state after `limit`, or at once when the run is finished or this peer was
     /// refused or has failed.
-    SeatNews wait(std::chrono::milliseconds limit) const;
+    News wait(std::chrono::milliseconds limit) const;
 
   private:
     /// Changes the journal. A disk that is full now is one line in the log: the project counts the
@@ -105,10 +105,10 @@ class SeatEvents final : public net::Host {
     bool is_journal_late_ = false;  ///< its last change failed. Thread: the network's
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;
-    SeatNews news_;
-    SeatHistory history_;
+    News news_;
+    page::History history_;
     std::optional<SignedGeneration> generation_;  ///< the newest
     std::deque<Decision> decisions_;              ///< the last few of that generation
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -26,7 +26,7 @@
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/files.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 constexpr const char* kTemporaryExits = "temporary_exits";  ///< file in the slot
@@ -43,9 +43,10 @@ formats::SignedTicket read_ticket(const std::filesystem::path& path) {
 }
 
 /// Returns why it cannot be written now, such as a full disk; empty: it is written.
-std::string write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& runtime) {
+std::string write_receipt(const Seat& seat, const std::string& name,
+                          runtime::VolunteerRuntime& runtime) {
     const auto path = runtime.resolve(name);
-    const Writing writing{runtime};
+    const runtime::Writing writing{runtime};
     try {
         platform::replace_file(path, seat.receipt());
     } catch (const IoError& error) {
@@ -64,18 +65,18 @@ void forget(const std::filesystem::path& file) {
 
 /// How the process must end.
 struct Outcome {
-    SeatEnd end = SeatEnd::kDone;
+    End end = End::kDone;
     int status = 0;
     std::string why_later{};  ///< why the job cannot go on now; empty: it ends
 };
 
-Outcome stay(const SeatProgram& program, const SeatArguments& arguments, VolunteerRuntime& runtime,
-             TemporaryExits& exits) {
+Outcome stay(const Program& program, const Arguments& arguments, runtime::VolunteerRuntime& runtime,
+             runtime::TemporaryExits& exits) {
     try {
         const formats::RunFile run = read_run_file(runtime.resolve(arguments.run));
-        SeatOptions options = arguments.seat;
-        std::optional<PlannedFault> fault;
-        if (!arguments.fault.empty()) fault = parse_fault(arguments.fault);
+        Options options = arguments.seat;
+        std::optional<runtime::PlannedFault> fault;
+        if (!arguments.fault.empty()) fault = runtime::parse_fault(arguments.fault);
         options.has_worked = [&exits, fault, commits = 0U]() mutable {
             exits.reset();
             if (fault && ++commits == fault->commits) fail_as_planned(*fault);
@@ -83,30 +84,30 @@ Outcome stay(const SeatProgram& program, const SeatArguments& arguments, Volunte
         const MakeWorker make_worker = program.worker(run, runtime);
         if (!arguments.ticket.empty()) options.ticket = read_ticket(arguments.ticket);
         Seat seat{run, make_worker, options, runtime};
-        const SeatEnd end = seat.run();
-        const std::string why_later = end == SeatEnd::kDone
+        const End end = seat.run();
+        const std::string why_later = end == End::kDone
                                           ? write_receipt(seat, arguments.receipt, runtime)
-                                      : end == SeatEnd::kUnreachable ? seat.why()
-                                                                     : "";
+                                      : end == End::kUnreachable ? seat.why()
+                                                                 : "";
         return {.end = end, .status = 0, .why_later = why_later};
-    } catch (const DamagedInput& error) {
+    } catch (const inputs::DamagedInput& error) {
         log_error("{}", error.what());
-        if (is_in_boinc_slot()) forget(error.file());
-        return {.end = SeatEnd::kDone, .status = kFailure};
+        if (runtime::is_in_boinc_slot()) forget(error.file());
+        return {.end = End::kDone, .status = kFailure};
     } catch (const std::exception& error) {
         if (program.is_temporary(error)) {
-            return {.end = SeatEnd::kDone, .status = kFailure, .why_later = error.what()};
+            return {.end = End::kDone, .status = kFailure, .why_later = error.what()};
         }
         log_error("{}", error.what());
-        return {.end = SeatEnd::kDone, .status = kFailure};
+        return {.end = End::kDone, .status = kFailure};
     }
 }
 
-[[noreturn]] void come_back_later(const std::string& reason, VolunteerRuntime& runtime,
-                                  TemporaryExits& exits) {
+[[noreturn]] void come_back_later(const std::string& reason, runtime::VolunteerRuntime& runtime,
+                                  runtime::TemporaryExits& exits) {
     log_warning("{}", reason);
     std::chrono::seconds delay{};
-    if (is_in_boinc_slot()) {
+    if (runtime::is_in_boinc_slot()) {
         delay = exits.next_delay();
         log_info("trying again in {} minutes",
                  std::chrono::duration_cast<std::chrono::minutes>(delay).count());
@@ -115,18 +116,18 @@ Outcome stay(const SeatProgram& program, const SeatArguments& arguments, Volunte
     std::abort();  // come_back_in does not return
 }
 
-[[noreturn]] void end_process(const Outcome& outcome, VolunteerRuntime& runtime,
-                              TemporaryExits& exits) {
+[[noreturn]] void end_process(const Outcome& outcome, runtime::VolunteerRuntime& runtime,
+                              runtime::TemporaryExits& exits) {
     if (!outcome.why_later.empty()) come_back_later(outcome.why_later, runtime, exits);
     switch (outcome.end) {
-        case SeatEnd::kDone:
+        case End::kDone:
             runtime.finish(outcome.status);
             break;
-        case SeatEnd::kQuit:
+        case End::kQuit:
             log_info("quit requested: left the swarm, the receipt journal is kept");
             runtime.quit();
             break;
-        case SeatEnd::kUnreachable:
+        case End::kUnreachable:
             break;  // has a reason to come back later
     }
     std::abort();  // none of the three returns
@@ -139,11 +140,11 @@ formats::RunFile read_run_file(const std::filesystem::path& path) {
     try {
         return formats::parse_run_file({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     } catch (const InputError& error) {
-        throw DamagedInput{error.what(), path};
+        throw inputs::DamagedInput{error.what(), path};
     }
 }
 
-void add_seat_options(CLI::App& app, SeatArguments& arguments) {
+void add_options(CLI::App& app, Arguments& arguments) {
     app.add_option("--run", arguments.run, "run file (default: run.json of the slot)");
     app.add_option("--receipt", arguments.receipt, "output file for the signed receipt");
     app.add_option("--key", arguments.seat.key, "key file, created if absent");
@@ -172,9 +173,9 @@ void add_seat_options(CLI::App& app, SeatArguments& arguments) {
 }
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv,
-                                      const SeatProgram& program) {
+                                      const Program& program) {
     app.set_version_flag("--version", program.name + ' ' + version());
-    app.allow_extras(is_in_boinc_slot());
+    app.allow_extras(runtime::is_in_boinc_slot());
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -183,7 +184,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv,
     return std::nullopt;
 }
 
-int take_seat(const SeatProgram& program, const CLI::App& app, SeatArguments arguments) {
+int take_seat(const Program& program, const CLI::App& app, Arguments arguments) {
     platform::raise_descriptor_limit();
     if (!arguments.listen.empty()) {
         arguments.seat.listen = net::parse_endpoint(arguments.listen);
@@ -198,10 +199,10 @@ int take_seat(const SeatProgram& program, const CLI::App& app, SeatArguments arg
         std::chrono::seconds{static_cast<long>(std::ceil(arguments.hours * 3'600))};
     arguments.seat.message_interval = std::chrono::seconds{arguments.message_seconds};
 
-    std::unique_ptr<VolunteerRuntime> runtime;
+    std::unique_ptr<runtime::VolunteerRuntime> runtime;
     try {
-        runtime =
-            is_in_boinc_slot() ? make_boinc_runtime() : make_standalone_runtime(arguments.threads);
+        runtime = runtime::is_in_boinc_slot() ? runtime::make_boinc_runtime()
+                                              : runtime::make_standalone_runtime(arguments.threads);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s: %s\n", program.name.c_str(), error.what());
         return kFailure;
@@ -210,9 +211,9 @@ int take_seat(const SeatProgram& program, const CLI::App& app, SeatArguments arg
     for (const std::string& word : app.remaining()) {
         log_warning("unknown argument {} is ignored", word);
     }
-    TemporaryExits exits{kTemporaryExits};
+    runtime::TemporaryExits exits{kTemporaryExits};
     const Outcome outcome = stay(program, arguments, *runtime, exits);
     end_process(outcome, *runtime, exits);
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

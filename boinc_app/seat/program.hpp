@@ -17,13 +17,13 @@ namespace CLI {
 class App;
 }
 
-namespace dedloc {
+namespace dedloc::seat {
 
 inline constexpr int kFailure = 1;       ///< exit status of a job that has failed
 inline constexpr int kBadArguments = 2;  ///< exit status of a terminal's typo
 
 /// The command line of a seat.
-struct SeatArguments {
+struct Arguments {
     std::string run = "run.json";     ///< open name of the run file
     std::string receipt = "receipt";  ///< open name of the job's output
     std::string listen{};             ///< HOST:PORT; empty: a free port
@@ -31,16 +31,17 @@ struct SeatArguments {
     unsigned threads = 0;             ///< CPUs to use outside BOINC; 0: all
     double hours = 0;                 ///< 0: until the run ends
     std::string fault{};              ///< parse_fault(); empty: none
-    int message_seconds = 3'600;      ///< SeatOptions::message_interval
-    SeatOptions seat{};               ///< the rest
+    int message_seconds = 3'600;      ///< Options::message_interval
+    Options seat{};                   ///< the rest
 };
 
 /// What differs between the two apps.
-struct SeatProgram {
+struct Program {
     std::string name;  ///< the program's, in the log and in errors
     /// Returns what makes the worker. Called once when the log and the run file are open; the run
     /// outlives the worker.
-    std::function<MakeWorker(const formats::RunFile& run, VolunteerRuntime& runtime)> worker;
+    std::function<MakeWorker(const formats::RunFile& run, runtime::VolunteerRuntime& runtime)>
+        worker;
     /// Whether the job may succeed later, and is not to fail now.
     std::function<bool(const std::exception& error)> is_temporary = [](const std::exception&) {
         return false;
@@ -48,13 +49,12 @@ struct SeatProgram {
 };
 
 /// Adds the options of a seat. `arguments` must outlive `app`.
-void add_seat_options(CLI::App& app, SeatArguments& arguments);
+void add_options(CLI::App& app, Arguments& arguments);
 
 /// Parses the command line. In a BOINC slot unknown words are ignored, because a typo in a
 /// volunteer's app_config.xml must not fail jobs. Returns the exit status if the program has
 /// nothing more to do.
-std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv,
-                                      const SeatProgram& program);
+std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv, const Program& program);
 
 /// Reads a run file. Errors: DamagedInput if it is no run file of this version; IoError.
 formats::RunFile read_run_file(const std::filesystem::path& path);
@@ -62,6 +62,6 @@ formats::RunFile read_run_file(const std::filesystem::path& path);
 /// Takes a seat, under BOINC or in a terminal, and stays until the end of the run or until the
 /// machine wants to be left alone. `app` has parsed the command line. Returns the exit status if
 /// the seat cannot even begin, else ends the process.
-int take_seat(const SeatProgram& program, const CLI::App& app, SeatArguments arguments);
+int take_seat(const Program& program, const CLI::App& app, Arguments arguments);
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

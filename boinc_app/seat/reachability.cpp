@@ -2,7 +2,7 @@
 
 #include "peer/net/port_mapping.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 /// Answers in a row after which a port counts as one that cannot be dialled any more.
@@ -36,4 +36,4 @@ Reachability::Verdict Reachability::judge(bool is_reachable) {
     return {.port = told_, .asks_again = told_ != 0};
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

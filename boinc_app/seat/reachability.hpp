@@ -9,7 +9,7 @@
 #include "peer/net/dht/dht_directory.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// Follows the gateway's answers. One that contradicts the last ones is asked for again, since a
 /// single dial may fail. Not copyable.
@@ -50,4 +50,4 @@ class Reachability {
     unsigned contradictions_ = 0;  ///< answers in a row that this port cannot be dialled
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -23,7 +23,7 @@
 #include "peer/wire/history.hpp"
 #include "peer/wire/limits.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 constexpr std::string_view kMagic = "DEDLOCOS";
@@ -196,4 +196,4 @@ SavedState read_state_file(const std::filesystem::path& path, const formats::Run
     return saved;
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -21,7 +21,7 @@
 #include "peer/formats/run_file.hpp"
 #include "peer/wire/types.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// The position of a state in the run's history.
 struct StatePlace {
@@ -71,4 +71,4 @@ StepIndex export_checkpoint(const std::filesystem::path& path, const RunId& run,
 ///         place is not what the run's voters have signed; IoError: disk
 SavedState read_state_file(const std::filesystem::path& path, const formats::RunFile& run);
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

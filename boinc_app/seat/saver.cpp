@@ -13,7 +13,7 @@
 #include "peer/base/log.hpp"
 #include "peer/platform/files.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 constexpr std::uint64_t kBytesPerDay = 8'000'000'000;
@@ -23,14 +23,13 @@ constexpr int kIntervalsAtEnd = 4;
 }  // namespace
 
 std::chrono::seconds save_interval(std::uint64_t bytes, std::chrono::seconds wanted) {
-    const std::uint64_t least = bytes * kSecondsPerDay / kBytesPerDay;
-    return std::max(wanted, std::chrono::seconds{least});
+    const std::uint64_t min = bytes * kSecondsPerDay / kBytesPerDay;
+    return std::max(wanted, std::chrono::seconds{min});
 }
 
-SeatSaver::SeatSaver(SaverOptions options)
-    : options_(std::move(options)), thread_([this] { run(); }) {}
+Saver::Saver(SaverOptions options) : options_(std::move(options)), thread_([this] { run(); }) {}
 
-SeatSaver::~SeatSaver() {
+Saver::~Saver() {
     {
         const std::lock_guard lock(mutex_);
         is_stopping_ = true;
@@ -39,19 +38,19 @@ SeatSaver::~SeatSaver() {
     thread_.join();
 }
 
-void SeatSaver::has(const StatePlace& place) {
+void Saver::has(const StatePlace& place) {
     const std::lock_guard lock(mutex_);
     step_ = place.step();
     generation_ = place.number();
 }
 
-bool SeatSaver::is_due(Clock::time_point now, StepIndex step, std::chrono::seconds interval) {
+bool Saver::is_due(Clock::time_point now, StepIndex step, std::chrono::seconds interval) {
     const std::lock_guard lock(mutex_);
     const bool has_moved = step > StepIndex{0} && step_ != step;
     return !is_busy_ && has_moved && (!last_ || now - *last_ >= interval);
 }
 
-void SeatSaver::ask(Clock::time_point now) {
+void Saver::ask(Clock::time_point now) {
     {
         const std::lock_guard lock(mutex_);
         is_busy_ = true;
@@ -60,7 +59,7 @@ void SeatSaver::ask(Clock::time_point now) {
     options_.ask_for_copy();
 }
 
-void SeatSaver::save_when_due(Clock::time_point now, StepIndex step, std::chrono::seconds wanted) {
+void Saver::save_when_due(Clock::time_point now, StepIndex step, std::chrono::seconds wanted) {
     {
         // The first one is due an interval after the start.
         const std::lock_guard lock(mutex_);
@@ -69,7 +68,7 @@ void SeatSaver::save_when_due(Clock::time_point now, StepIndex step, std::chrono
     if (is_due(now, step, save_interval(options_.bytes, wanted))) ask(now);
 }
 
-void SeatSaver::save_at_end(Clock::time_point now, StepIndex step, std::chrono::seconds limit) {
+void Saver::save_at_end(Clock::time_point now, StepIndex step, std::chrono::seconds limit) {
     const auto interval = save_interval(options_.bytes, std::chrono::seconds{0});
     if (is_due(now, step, interval / kIntervalsAtEnd)) ask(now);
     std::unique_lock lock(mutex_);
@@ -78,7 +77,7 @@ void SeatSaver::save_at_end(Clock::time_point now, StepIndex step, std::chrono::
     }
 }
 
-void SeatSaver::generation_begun(std::uint64_t generation, StepIndex first) {
+void Saver::generation_begun(std::uint64_t generation, StepIndex first) {
     std::unique_lock lock(mutex_);
     if (!step_ || generation <= generation_ || first >= *step_) return;
     log_info("the saved state of step {} is void, since generation {} began at step {}: deleted",
@@ -87,7 +86,7 @@ void SeatSaver::generation_begun(std::uint64_t generation, StepIndex first) {
     platform::remove_or_warn(options_.path);
 }
 
-void SeatSaver::take(std::optional<StateToSave> state) {
+void Saver::take(std::optional<StateToSave> state) {
     {
         const std::lock_guard lock(mutex_);
         copy_ = std::move(state);
@@ -96,7 +95,7 @@ void SeatSaver::take(std::optional<StateToSave> state) {
     changed_.notify_all();
 }
 
-void SeatSaver::export_to(std::filesystem::path to) {
+void Saver::export_to(std::filesystem::path to) {
     {
         const std::lock_guard lock(mutex_);
         export_to_ = std::move(to);
@@ -104,12 +103,12 @@ void SeatSaver::export_to(std::filesystem::path to) {
     changed_.notify_all();
 }
 
-std::optional<ExportNews> SeatSaver::take_exported() {
+std::optional<ExportNews> Saver::take_exported() {
     const std::lock_guard lock(mutex_);
     return std::exchange(exported_, std::nullopt);
 }
 
-void SeatSaver::write_export(const std::filesystem::path& to) {
+void Saver::write_export(const std::filesystem::path& to) {
     ExportNews news;
     try {
         const std::filesystem::path unfinished = options_.path.string() + ".export";
@@ -121,12 +120,12 @@ void SeatSaver::write_export(const std::filesystem::path& to) {
     exported_ = std::move(news);
 }
 
-bool SeatSaver::take_saved() {
+bool Saver::take_saved() {
     const std::lock_guard lock(mutex_);
     return std::exchange(has_saved_, false);
 }
 
-void SeatSaver::run() {
+void Saver::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [this] { return copy_ || has_export() || is_stopping_; });
@@ -148,7 +147,7 @@ void SeatSaver::run() {
     }
 }
 
-void SeatSaver::write(const StateToSave& state) {
+void Saver::write(const StateToSave& state) {
     const auto place = options_.place_of(state.head.step);
     if (!place) return;
     try {
@@ -168,4 +167,4 @@ void SeatSaver::write(const StateToSave& state) {
     has_saved_ = true;
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -14,9 +14,9 @@
 
 #include "boinc_app/seat/saved_state.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
-/// Settings of a SeatSaver.
+/// Settings of a Saver.
 struct SaverOptions {
     std::filesystem::path path;  ///< the file (saved_state.hpp)
     RunId run;                   ///< the run's
@@ -41,15 +41,15 @@ std::chrono::seconds save_interval(std::uint64_t bytes, std::chrono::seconds wan
 /// Saves states. Memory: one copy of the state at most, between the worker's answer and the end of
 /// the write; with a trainer on processors none, unless the state changes meanwhile. Thread: main,
 /// and one of its own, which writes.
-class SeatSaver {
+class Saver {
   public:
     using Clock = std::chrono::steady_clock;
 
-    explicit SeatSaver(SaverOptions options);
+    explicit Saver(SaverOptions options);
     /// Waits until a write that is under way has ended.
-    ~SeatSaver();
-    SeatSaver(const SeatSaver&) = delete;
-    SeatSaver& operator=(const SeatSaver&) = delete;
+    ~Saver();
+    Saver(const Saver&) = delete;
+    Saver& operator=(const Saver&) = delete;
 
     /// The file has this state already.
     void has(const StatePlace& place);
@@ -96,4 +96,4 @@ class SeatSaver {
     std::thread thread_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

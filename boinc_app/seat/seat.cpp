@@ -20,7 +20,7 @@
 #include "peer/platform/networks.hpp"
 #include "peer/run_config.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -43,8 +43,8 @@ constexpr std::chrono::seconds kMaxSavingAtEnd{20};
 
 }  // namespace
 
-Seat::Seat(const formats::RunFile& run, const MakeWorker& make_worker, const SeatOptions& options,
-           VolunteerRuntime& runtime)
+Seat::Seat(const formats::RunFile& run, const MakeWorker& make_worker, const Options& options,
+           runtime::VolunteerRuntime& runtime)
     : run_(run),
       options_(options),
       runtime_(runtime),
@@ -60,8 +60,8 @@ Seat::Seat(const formats::RunFile& run, const MakeWorker& make_worker, const Sea
       paid_for_{.samples = journal_.samples()} {
     saver_ = make_saver();
     if (!saver_) return;
-    upload_ = std::make_unique<SeatUpload>(*saver_, runtime_, formats::checkpoint_bytes(run_),
-                                           [this](const std::string& line) { events_.tell(line); });
+    upload_ = std::make_unique<Upload>(*saver_, runtime_, formats::checkpoint_bytes(run_),
+                                       [this](const std::string& line) { events_.tell(line); });
 }
 
 Seat::~Seat() {
@@ -78,7 +78,7 @@ PeerConfig Seat::peer_config() const {
                            const std::optional<Bandwidth>& cap) {
         return guess && cap ? std::min(*guess, *cap) : cap ? cap : guess;
     };
-    const HostLimits limits = runtime_.limits();
+    const runtime::HostLimits limits = runtime_.limits();
     config.upload = capped(config.upload, limits.upload);
     config.download = capped(config.download, limits.download);
     return config;
@@ -112,7 +112,7 @@ net::TransportOptions Seat::transport_options() const {
 
 std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
     if (run_.gateway.empty() || options_.ticket) return nullptr;
-    const std::optional<Account> account = runtime_.account();
+    const std::optional<runtime::Account> account = runtime_.account();
     if (!account) {
         throw InputError{
             fmt::format("run {} wants a ticket, and there is no BOINC client to get "
@@ -170,18 +170,18 @@ WorkerParts Seat::worker_parts() {
             }};
 }
 
-std::optional<SeatEnd> Seat::enrol() {
+std::optional<End> Seat::enrol() {
     tickets_ = ticket_keeper();
     while (tickets_) {
         const TicketNews news = tickets_->news();
         if (news.refusal) throw Error{fmt::format("no ticket: {}", *news.refusal)};
         if (news.failure) {
             why_ = fmt::format("no ticket: {}", *news.failure);
-            return SeatEnd::kUnreachable;
+            return End::kUnreachable;
         }
         if (news.first) return settle_in(*news.first);
-        const HostWish wish = runtime_.wish();
-        if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;
+        const runtime::HostWish wish = runtime_.wish();
+        if (wish.must_quit || wish.is_aborted) return End::kQuit;
         tickets_->pause(wish.is_suspended);
         show(wish.is_suspended ? "BOINC has suspended this job: it waits."
                                : "Asking the project for a ticket to the swarm.");
@@ -190,7 +190,7 @@ std::optional<SeatEnd> Seat::enrol() {
     return std::nullopt;
 }
 
-std::optional<SeatEnd> Seat::settle_in(const formats::EnrolmentReply& reply) {
+std::optional<End> Seat::settle_in(const formats::EnrolmentReply& reply) {
     const formats::Ticket& ticket = reply.ticket.ticket;
     log_info("ticket for {} h, as {}",
              std::chrono::duration_cast<std::chrono::hours>(ticket.expires - ticket.issued).count(),
@@ -203,13 +203,13 @@ std::optional<SeatEnd> Seat::settle_in(const formats::EnrolmentReply& reply) {
     return end_of_aggregator();
 }
 
-std::optional<SeatEnd> Seat::end_of_aggregator() {
+std::optional<End> Seat::end_of_aggregator() {
     if (!is_aggregator()) return std::nullopt;
     why_ = "other computers cannot dial this one, so it cannot average their gradients";
-    return SeatEnd::kUnreachable;
+    return End::kUnreachable;
 }
 
-std::optional<SeatEnd> Seat::stay_reachable() {
+std::optional<End> Seat::stay_reachable() {
     if (!tickets_) return std::nullopt;
     if (addresses_.has_changed(Clock::now())) {
         log_info(
@@ -238,7 +238,7 @@ std::optional<SeatEnd> Seat::stay_reachable() {
     return verdict.port == 0 ? end_of_aggregator() : std::nullopt;
 }
 
-void Seat::obey(const HostWish& wish) {
+void Seat::obey(const runtime::HostWish& wish) {
     if (wish.is_suspended == is_away_) return;
     is_away_ = wish.is_suspended;
     if (tickets_) tickets_->pause(is_away_);
@@ -252,7 +252,7 @@ void Seat::obey(const HostWish& wish) {
     }
 }
 
-void Seat::keep(const HostLimits& limits) {
+void Seat::keep(const runtime::HostLimits& limits) {
     if (limits == kept_) return;
     kept_ = limits;
     worker_->limit(limits.computing);
@@ -268,7 +268,7 @@ void Seat::keep(const HostLimits& limits) {
                              in_words(limits.upload), in_words(limits.download)));
 }
 
-void Seat::report(const SeatNews& news) {
+void Seat::report(const News& news) {
     // A new generation may go back to an earlier step; the reported progress must not fall.
     furthest_ = std::max(furthest_, news.step);
     progress_ = std::max(progress_, std::min(1.0, progress()));
@@ -281,9 +281,9 @@ void Seat::report(const SeatNews& news) {
     show(doing(news));
 }
 
-std::unique_ptr<SeatSaver> Seat::make_saver() {
+std::unique_ptr<Saver> Seat::make_saver() {
     if (is_aggregator()) return nullptr;
-    return std::make_unique<SeatSaver>(
+    return std::make_unique<Saver>(
         SaverOptions{.path = options_.state,
                      .run = formats::run_id(run_),
                      .bytes = formats::state_bytes(run_),
@@ -321,7 +321,7 @@ void Seat::take_saved_state(PeerConfig& config) {
     }
 }
 
-void Seat::save_when_due(const SeatNews& news) {
+void Seat::save_when_due(const News& news) {
     if (!saver_) return;
     saver_->generation_begun(news.generation, news.first_step);
     if (!is_away_) saver_->save_when_due(Clock::now(), news.step, runtime_.save_interval());
@@ -336,7 +336,7 @@ void Seat::open_page() {
     picture_.trains = !is_aggregator();
     show("Starting.");
     try {
-        page_ = std::make_unique<StatusPage>([this] { return picture(); });
+        page_ = std::make_unique<page::StatusPage>([this] { return picture(); });
     } catch (const IoError& error) {
         log_warning("{}", error.what());
         return;
@@ -345,7 +345,7 @@ void Seat::open_page() {
     log_info("what this job does is shown at {}", page_->url());
 }
 
-std::string Seat::doing(const SeatNews& news) const {
+std::string Seat::doing(const News& news) const {
     if (is_away_) {
         return "BOINC has suspended this job: it is out of the swarm, and computes and sends "
                "nothing.";
@@ -384,8 +384,8 @@ void Seat::show(std::string doing) {
     }
 }
 
-SeatPicture Seat::picture() const {
-    SeatPicture picture = [this] {
+page::Picture Seat::picture() const {
+    page::Picture picture = [this] {
         const std::lock_guard lock(picture_mutex_);
         return picture_;
     }();
@@ -393,7 +393,7 @@ SeatPicture Seat::picture() const {
     return picture;
 }
 
-void Seat::ask_for_credit(const SeatNews& news) {
+void Seat::ask_for_credit(const News& news) {
     const auto now = Clock::now();
     const bool is_due = now - last_message_ >= options_.message_interval;
     if (!is_due || !news.work.exceeds(paid_for_)) return;
@@ -412,19 +412,19 @@ double Seat::progress() const {
 }
 
 /// Why the stay must end now; nothing if it continues.
-std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& wish) const {
-    if (news.is_finished) return SeatEnd::kDone;
-    if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;
-    if (options_.lease.count() > 0 && Clock::now() - begin_ > options_.lease) return SeatEnd::kDone;
+std::optional<End> Seat::end_of_stay(const News& news, const runtime::HostWish& wish) const {
+    if (news.is_finished) return End::kDone;
+    if (wish.must_quit || wish.is_aborted) return End::kQuit;
+    if (options_.lease.count() > 0 && Clock::now() - begin_ > options_.lease) return End::kDone;
     if (tickets_ && tickets_->news().refusal) {
         log_warning("no further ticket, leaving the swarm: {}", *tickets_->news().refusal);
-        return SeatEnd::kDone;
+        return End::kDone;
     }
     const bool is_silent = !is_away_ && Clock::now() - news.last_heard > options_.failure_timeout;
-    return is_silent ? std::optional{SeatEnd::kUnreachable} : std::nullopt;
+    return is_silent ? std::optional{End::kUnreachable} : std::nullopt;
 }
 
-SeatEnd Seat::run() {
+End Seat::run() {
     begin_ = Clock::now() - runtime_.time_before();
     log_info("peer {} takes a seat in run {} ({}) on {}, port {}", peer().brief(), run_.name,
              formats::run_id(run_).brief(), worker_->device(), transport_.listening_port());
@@ -445,7 +445,7 @@ SeatEnd Seat::run() {
     if (const auto end = enrol()) return *end;
     if (!tickets_ && options_.maps_port) {
         transport_.set_listening_port(reachability_.port_to_try([this] {
-            const HostWish wish = runtime_.wish();
+            const runtime::HostWish wish = runtime_.wish();
             return wish.must_quit || wish.is_aborted;
         }));
     }
@@ -457,8 +457,8 @@ SeatEnd Seat::run() {
     events_.joining();
     reactor_->start();
     for (;;) {
-        const SeatNews news = events_.wait(kPollInterval);
-        const HostWish wish = runtime_.wish();
+        const News news = events_.wait(kPollInterval);
+        const runtime::HostWish wish = runtime_.wish();
         if (news.failure && worker_failure_) std::rethrow_exception(worker_failure_);
         if (news.failure) throw Error{*news.failure};
         if (news.refusal) throw Error{fmt::format("the swarm refused us: {}", *news.refusal)};
@@ -469,7 +469,7 @@ SeatEnd Seat::run() {
         if (!end) end = stay_reachable();
         if (end) {
             reactor_->stop();
-            const bool goes_on = *end != SeatEnd::kDone && !wish.is_aborted;
+            const bool goes_on = *end != End::kDone && !wish.is_aborted;
             if (saver_ && goes_on) saver_->save_at_end(Clock::now(), news.step, kMaxSavingAtEnd);
             return *end;
         }
@@ -485,4 +485,4 @@ Buffer Seat::receipt() const {
                                    key_);
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

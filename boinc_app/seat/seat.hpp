@@ -31,10 +31,10 @@
 #include "peer/net/tcp/tcp_transport.hpp"
 #include "peer/platform/address_watch.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// The command line of one stay.
-struct SeatOptions {
+struct Options {
     std::filesystem::path key = "peer.key";             ///< secret key file, created if absent
     std::filesystem::path journal = "receipt_journal";  ///< file of ReceiptJournal
     std::filesystem::path state = "saved_state";        ///< a trainer's file (saved_state.hpp)
@@ -61,7 +61,7 @@ struct SeatOptions {
 };
 
 /// Why a stay has ended.
-enum class SeatEnd {
+enum class End {
     kDone,         ///< the run is finished, the lease is over or a ticket was refused: write the
                    ///< receipt
     kQuit,         ///< the volunteer's machine asks us to stop
@@ -74,8 +74,8 @@ class Seat {
   public:
     /// `run` and `runtime` must outlive it. Calls `make_worker` once.
     /// Errors: InputError, IoError (bad files, key, journal; address in use), the worker's.
-    Seat(const formats::RunFile& run, const MakeWorker& make_worker, const SeatOptions& options,
-         VolunteerRuntime& runtime);
+    Seat(const formats::RunFile& run, const MakeWorker& make_worker, const Options& options,
+         runtime::VolunteerRuntime& runtime);
     ~Seat();
     Seat(const Seat&) = delete;
     Seat& operator=(const Seat&) = delete;
@@ -84,7 +84,7 @@ class Seat {
     /// second. While suspended, the peer is out of the swarm and computes nothing.
     /// Errors: Error when the gateway or the swarm refuses us or one of our threads fails, the
     /// worker's own exception when that fails.
-    SeatEnd run();
+    End run();
 
     /// The signed list of all contributions of this key: the job's output file. Call after run().
     Buffer receipt() const;
@@ -96,60 +96,60 @@ class Seat {
   private:
     PeerConfig peer_config() const;
     /// Null for an aggregator, which has no state.
-    std::unique_ptr<SeatSaver> make_saver();
+    std::unique_ptr<Saver> make_saver();
     /// Begins where an earlier process of the job has saved its state, if that can be used.
     void take_saved_state(PeerConfig& config);
-    void save_when_due(const SeatNews& news);
+    void save_when_due(const News& news);
     /// Takes the bandwidths that BOINC has measured here as estimates until rounds measure them.
     void take_first_guess(PeerConfig& config) const;
     /// Null if the run has no gateway, or the ticket came from the command line.
     std::unique_ptr<TicketKeeper> ticket_keeper();
     /// Waits for the first ticket. Returns why the stay ends if none comes, else nothing.
-    std::optional<SeatEnd> enrol();
+    std::optional<End> enrol();
     /// Returns why the stay ends if this peer is of no use here, else nothing.
-    std::optional<SeatEnd> settle_in(const formats::EnrolmentReply& reply);
+    std::optional<End> settle_in(const formats::EnrolmentReply& reply);
     /// Asks the gateway again whether this peer can be dialled if the network may be another one,
     /// and follows its answers. Returns why the stay ends if this peer is of no use any more.
-    std::optional<SeatEnd> stay_reachable();
+    std::optional<End> stay_reachable();
     /// An aggregator that cannot be dialled is of no use.
-    std::optional<SeatEnd> end_of_aggregator();
-    std::optional<SeatEnd> end_of_stay(const SeatNews& news, const HostWish& wish) const;
+    std::optional<End> end_of_aggregator();
+    std::optional<End> end_of_stay(const News& news, const runtime::HostWish& wish) const;
     net::TransportOptions transport_options() const;
     net::DhtDirectoryOptions directory_options() const;
     EventSink listening_sink();
     WorkerParts worker_parts();
     bool is_aggregator() const { return worker_->role() == Role::kAggregator; }
     /// Leaves the swarm when the host suspends us, and rejoins when it resumes us.
-    void obey(const HostWish& wish);
-    void report(const SeatNews& news);
+    void obey(const runtime::HostWish& wish);
+    void report(const News& news);
     /// Keeps what the volunteer allows.
-    void keep(const HostLimits& limits);
+    void keep(const runtime::HostLimits& limits);
     /// Opens the status page, if a port can be had.
     void open_page();
     /// Shows on the status page what the seat does now.
     void show(std::string doing);
-    std::string doing(const SeatNews& news) const;
+    std::string doing(const News& news) const;
     /// Called by the status page's thread.
-    SeatPicture picture() const;
+    page::Picture picture() const;
     double progress() const;
     /// Asks the project for credit from time to time, if there is new work.
-    void ask_for_credit(const SeatNews& news);
+    void ask_for_credit(const News& news);
 
     const formats::RunFile& run_;
-    const SeatOptions options_;
-    VolunteerRuntime& runtime_;
+    const Options options_;
+    runtime::VolunteerRuntime& runtime_;
     const KeyPair key_;
     ReceiptJournal journal_;
-    SeatEvents events_;
+    Events events_;
     const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
     std::exception_ptr worker_failure_;             ///< set before events_ hears of it
-    std::unique_ptr<SeatSaver> saver_;              ///< outlives the worker, which gives it copies
-    std::unique_ptr<SeatUpload> upload_;            ///< null for an aggregator
+    std::unique_ptr<Saver> saver_;                  ///< outlives the worker, which gives it copies
+    std::unique_ptr<Upload> upload_;                ///< null for an aggregator
     std::atomic<bool> is_asked_for_state_ = false;  ///< the last ticket came with that
-    const std::unique_ptr<SeatWorker> worker_;
+    const std::unique_ptr<Worker> worker_;
     std::optional<net::Reactor> reactor_;  ///< started after the first ticket
     Reachability reachability_;
     platform::AddressWatch addresses_;
@@ -159,15 +159,16 @@ class Seat {
     std::chrono::steady_clock::time_point begin_;  ///< when run() began
     std::string why_ = "no other peer of the swarm can be reached";
     bool is_away_ = false;
-    HostLimits kept_;    ///< as given to worker and transport
-    SeatWork reported_;  ///< what was counted at the last report
-    SeatWork paid_for_;  ///< what was counted at the last message
+    runtime::HostLimits kept_;  ///< as given to worker and transport
+    Work reported_;             ///< what was counted at the last report
+    Work paid_for_;             ///< what was counted at the last message
     std::chrono::steady_clock::time_point last_message_ = std::chrono::steady_clock::now();
     StepIndex furthest_;
     double progress_ = 0;  ///< as reported
     mutable std::mutex picture_mutex_;
-    SeatPicture picture_;               ///< under picture_mutex_; its history stays empty
-    std::unique_ptr<StatusPage> page_;  ///< null: none; last, its thread reads the members above
+    page::Picture picture_;  ///< under picture_mutex_; its history stays empty
+    /// Null: none. The last member, since its thread reads those above.
+    std::unique_ptr<page::StatusPage> page_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -9,7 +9,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 constexpr std::size_t kMaxJournalBytes = std::size_t{64} << 20;
@@ -97,4 +97,4 @@ Samples ReceiptJournal::samples() const {
     return sum;
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -15,7 +15,7 @@
 #include "peer/formats/receipt.hpp"
 #include "peer/platform/durable_file.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// The contributions of one key to one run, on disk as text: a head line that names both, then one
 /// line "step samples" for each commit. A last line without a line end was cut by a crash and is
@@ -51,4 +51,4 @@ class ReceiptJournal {
     bool is_on_disk_ = true;  ///< the file has what lines_ has
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

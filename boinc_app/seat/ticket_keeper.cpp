@@ -15,7 +15,7 @@
 #include "peer/platform/clock.hpp"
 #include "peer/platform/signals_blocked.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 namespace {
 
 constexpr std::chrono::minutes kAfterFailedRequest{1};
@@ -54,7 +54,7 @@ void TicketKeeper::ask_soon(std::chrono::seconds wait) {
     {
         const std::lock_guard lock(mutex_);
         if (!news_.first) return;
-        soon_ = std::min(soon_, std::max(platform::utc_now() + wait, last_ + pace_.least));
+        soon_ = std::min(soon_, std::max(platform::utc_now() + wait, last_ + pace_.min));
         next_ = std::min(next_, soon_);
     }
     changed_.notify_all();
@@ -125,4 +125,4 @@ bool TicketKeeper::ask() {
     }
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -13,7 +13,7 @@
 
 #include "peer/net/gateway/enrolment.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// The results of the ticket requests so far.
 struct TicketNews {
@@ -29,7 +29,7 @@ struct TicketNews {
 struct TicketPace {
     std::chrono::seconds shortest{20 * 60};  ///< time between two requests, lower bound
     std::chrono::seconds longest{30 * 60};   ///< time between two requests, upper bound
-    std::chrono::seconds least{15};          ///< the same after ask_soon()
+    std::chrono::seconds min{15};            ///< the same after ask_soon()
 };
 
 /// What a keeper calls on its thread.
@@ -81,4 +81,4 @@ class TicketKeeper {
     std::thread thread_;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -4,13 +4,13 @@
 
 #include <utility>
 
-namespace dedloc {
+namespace dedloc::seat {
 
-SeatUpload::SeatUpload(SeatSaver& saver, VolunteerRuntime& runtime, std::uint64_t bytes,
-                       std::function<void(const std::string&)> tell)
+Upload::Upload(Saver& saver, runtime::VolunteerRuntime& runtime, std::uint64_t bytes,
+               std::function<void(const std::string&)> tell)
     : saver_(saver), runtime_(runtime), bytes_(bytes), tell_(std::move(tell)) {}
 
-void SeatUpload::begin() {
+void Upload::begin() {
     // Jobs that were made before this output file was declared have none.
     if (!runtime_.may_upload(kCheckpointFile)) {
         phase_ = Phase::kOver;
@@ -37,7 +37,7 @@ void SeatUpload::begin() {
     phase_ = Phase::kWriting;
 }
 
-void SeatUpload::go_on(bool is_asked) {
+void Upload::go_on(bool is_asked) {
     if (phase_ == Phase::kIdle && is_asked) begin();
     if (phase_ == Phase::kWriting) {
         const auto news = saver_.take_exported();
@@ -58,4 +58,4 @@ void SeatUpload::go_on(bool is_asked) {
     }
 }
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -9,7 +9,7 @@
 #include "boinc_app/runtime/volunteer_runtime.hpp"
 #include "boinc_app/seat/saver.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// Open name of the output file.
 inline constexpr const char* kCheckpointFile = "checkpoint";
@@ -17,12 +17,12 @@ inline constexpr const char* kCheckpointFile = "checkpoint";
 inline constexpr std::chrono::hours kLongestUpload{2};
 
 /// Uploads one state in the life of a job: BOINC uploads each output file once. Thread: main.
-class SeatUpload {
+class Upload {
   public:
     /// `bytes` is the size of the file. `tell` takes sentences for the volunteer. All references
     /// must outlive it.
-    SeatUpload(SeatSaver& saver, VolunteerRuntime& runtime, std::uint64_t bytes,
-               std::function<void(const std::string&)> tell);
+    Upload(Saver& saver, runtime::VolunteerRuntime& runtime, std::uint64_t bytes,
+           std::function<void(const std::string&)> tell);
 
     /// Goes on with what is to be done next. `is_asked`: the project wants the state. Called again
     /// and again.
@@ -32,11 +32,11 @@ class SeatUpload {
     enum class Phase : std::uint8_t { kIdle, kWriting, kUploading, kOver };
     void begin();
 
-    SeatSaver& saver_;
-    VolunteerRuntime& runtime_;
+    Saver& saver_;
+    runtime::VolunteerRuntime& runtime_;
     const std::uint64_t bytes_;
     const std::function<void(const std::string&)> tell_;
     Phase phase_ = Phase::kIdle;
 };
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

@@ -15,15 +15,15 @@
 #include "peer/trainer.hpp"
 #include "peer/wire/types.hpp"
 
-namespace dedloc {
+namespace dedloc::seat {
 
 /// Takes a worker's state, to save it, or nothing if it holds none. Thread: the worker's.
 using TakeState = std::function<void(std::optional<StateToSave>)>;
 
 /// The work of one seat. It outlives the network thread, which calls trainer().
-class SeatWorker {
+class Worker {
   public:
-    virtual ~SeatWorker() = default;
+    virtual ~Worker() = default;
 
     /// What the peer is in its swarm: Role::kTrainer, or Role::kAggregator, which holds no state.
     virtual Role role() const = 0;
@@ -53,6 +53,6 @@ struct WorkerParts {
 };
 
 /// Makes the worker of a seat, once. Its errors are those of Seat's constructor.
-using MakeWorker = std::function<std::unique_ptr<SeatWorker>(const WorkerParts& parts)>;
+using MakeWorker = std::function<std::unique_ptr<Worker>(const WorkerParts& parts)>;
 
-}  // namespace dedloc
+}  // namespace dedloc::seat

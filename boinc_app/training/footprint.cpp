@@ -70,11 +70,11 @@ std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& de
         memory = free - std::min(free, micro_batch_bytes(run, device.computation));
     }
     const std::uint64_t in_memory = memory / activation_bytes(run, device.computation);
-    const std::uint64_t most = device.gpu ? std::clamp(run.target_batch / kGpuTargetShare,
-                                                       std::uint64_t{1}, kGpuMaxMicroBatch)
-                                          : kMaxMicroBatch;
+    const std::uint64_t max = device.gpu ? std::clamp(run.target_batch / kGpuTargetShare,
+                                                      std::uint64_t{1}, kGpuMaxMicroBatch)
+                                         : kMaxMicroBatch;
     return std::clamp(std::min(static_cast<std::uint64_t>(in_time), in_memory), std::uint64_t{1},
-                      most);
+                      max);
 }
 
 std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,

@@ -49,7 +49,7 @@ class SwarmTrainer::Worker {
           micro_batches_(sampler_, replica, options_.micro_batch) {}
 
     const SwarmTrainerOptions& options() const { return options_; }
-    bool is_working() const { return is_working_ && samples_ < most_; }
+    bool is_working() const { return is_working_ && samples_ < max_; }
     bool has_samples() const { return samples_ > 0; }
     void attach() { replica_.attach(); }
 
@@ -60,7 +60,7 @@ class SwarmTrainer::Worker {
     void operator()(const Overlap& command) {
         // The contribution frozen last may count: its samples are in no other one.
         if (!has_sum_) first_sample_ = next_sample_;
-        begin(command.step, command.most.value());
+        begin(command.step, command.max.value());
     }
 
     void operator()(const Freeze& command) {
@@ -133,11 +133,11 @@ class SwarmTrainer::Worker {
                                     std::move(shared.leaves)};
     }
 
-    /// Begins a sum, or goes on with the present one, until it has `most` samples.
-    void begin(StepIndex step, std::uint64_t most) {
+    /// Begins a sum, or goes on with the present one, until it has `max` samples.
+    void begin(StepIndex step, std::uint64_t max) {
         if (!has_state_ || step != replica_.step()) return;
         const bool was_working = is_working();
-        most_ = most;
+        max_ = max;
         is_working_ = true;
         if (!std::exchange(has_sum_, true)) next_sample_ = first_sample_;
         if (!was_working) speed_.resume(now());
@@ -162,9 +162,9 @@ class SwarmTrainer::Worker {
     Replica& replica_;
     MicroBatches micro_batches_;
     bool has_state_ = false;
-    bool is_working_ = false;  // unless the sum has most_ samples
+    bool is_working_ = false;  // unless the sum has max_ samples
     bool has_sum_ = false;     // the next Work goes on with it, also after an update
-    std::uint64_t most_ = 0;
+    std::uint64_t max_ = 0;
     std::uint64_t first_sample_ = 0;  // number of the first sample of a new sum on this state
     std::uint64_t next_sample_ = 0;
     std::uint64_t samples_ = 0;
@@ -269,8 +269,8 @@ void SwarmTrainer::rest() {
 void SwarmTrainer::work(StepIndex step) {
     give(Work{step});
 }
-void SwarmTrainer::overlap(StepIndex step, Samples most) {
-    give(Overlap{step, most});
+void SwarmTrainer::overlap(StepIndex step, Samples max) {
+    give(Overlap{step, max});
 }
 void SwarmTrainer::freeze(StepIndex step) {
     give(Freeze{step});

@@ -69,7 +69,7 @@ class SwarmTrainer final : public Trainer {
 
     // The functions of Trainer (peer/trainer.hpp): each queues a command for the training thread.
     void work(StepIndex step) override;
-    void overlap(StepIndex step, Samples most) override;
+    void overlap(StepIndex step, Samples max) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
     void snapshot() override;

@@ -14,7 +14,7 @@ struct FiniteRow {
 
     // Input and flag.
     const float* values;
-    std::uint32_t* is_finite;
+    std::uint32_t* is_finite;  ///< set to 0 by a thread that finds one that is not
 
     DEDLOC_HOST_DEVICE void prepare() {}
 

@@ -31,6 +31,8 @@ struct CUstream_st {
 
 namespace dedloc::kernels::cuda {
 
+/// Runs the blocks, and the threads of each phase of a block, one after the other in random order.
+/// Returns 0, as a launch without an error does.
 template <class Body>
 int launch(const Body& body, CUstream_st* stream) {
     std::vector<std::size_t> blocks(body.blocks());

@@ -23,10 +23,12 @@ template <class... Args>
 void log_info(fmt::format_string<Args...> format, Args&&... args) {
     log_line(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
 }
+/// A fault outside this process, or one that it recovers from.
 template <class... Args>
 void log_warning(fmt::format_string<Args...> format, Args&&... args) {
     log_line(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
 }
+/// A fault that keeps this process from doing what it was asked for.
 template <class... Args>
 void log_error(fmt::format_string<Args...> format, Args&&... args) {
     log_line(LogLevel::kError, fmt::format(format, std::forward<Args>(args)...));

@@ -12,7 +12,7 @@ namespace dedloc {
 /// Wraps a reason, so that Result<T, T> is unambiguous: `return Failure{Reason::kTruncated};`
 template <class E>
 struct Failure {
-    E reason;
+    E reason;  ///< why there is no value
 };
 template <class E>
 Failure(E) -> Failure<E>;

@@ -138,7 +138,7 @@ class Peer::Core {
     /// A voter's answer to our candidacy.
     void take(const wire::Message& m, const wire::Promise& body);
     /// The coordinator says in which rounds this peer takes part.
-    void take(const wire::Message& m, const wire::Assignment& body);
+    void take(const wire::Message& m, const wire::TurnChange& body);
     /// The coordinator begins a round: freeze the contribution and join.
     void take(const wire::Message& m, const wire::Call& body);
     /// A member joins the round that this peer coordinates.
@@ -256,15 +256,15 @@ class Peer::Core {
     wire::Heartbeat heartbeat_body() const;
     std::vector<state::DonorCandidate> donors() const;
     /// What a change of makes a heartbeat due.
-    struct Standing {
+    struct Announcement {
         bool has_state = false;
         bool may_vote = false;
         Term term;  ///< the living coordinator's; empty without one
         std::uint64_t pause_count = 0;
         std::uint16_t listening_port = 0;
-        bool operator==(const Standing&) const = default;
+        bool operator==(const Announcement&) const = default;
     };
-    Standing standing() const;
+    Announcement announcement() const;
 
     const PeerConfig config_;
     const PeerKey self_;
@@ -305,7 +305,7 @@ class Peer::Core {
     std::optional<SignedPause> pause_;    ///< the one with the highest count known
     Buffer revocations_;                  ///< the last event::RevocationsSigned; empty: none came
     std::set<PeerKey> told_revocations_;  ///< voters that have got these
-    Standing told_standing_;              ///< what the last heartbeat said
+    Announcement announced_;              ///< what the last heartbeat said
     bool is_heartbeat_due_ = false;       ///< there is news
     bool is_progress_due_ = false;        ///< there are more samples
 

@@ -27,7 +27,7 @@ void Peer::Core::send_due_heartbeats() {
     const std::size_t members =
         last_decision_ ? last_decision_->record.members.size() : links_.known().size();
     const bool is_watched_anew = links_.watch(head().voters, members, election_.has_live_leader());
-    if (is_watched_anew || standing() != told_standing_) is_heartbeat_due_ = true;
+    if (is_watched_anew || announcement() != announced_) is_heartbeat_due_ = true;
     const TimePoint soonest = last_heartbeat_ + kMinHeartbeat;
     if (is_heartbeat_due_) next_heartbeat_ = std::min(next_heartbeat_, soonest);
     if (now_ >= next_heartbeat_) {
@@ -51,7 +51,7 @@ void Peer::Core::report_progress() {
     if (links_.is_watched_by_voters_only()) next_heartbeat_ = now_ + config_.rules.heartbeat;
 }
 
-Peer::Core::Standing Peer::Core::standing() const {
+Peer::Core::Announcement Peer::Core::announcement() const {
     return {.has_state = is_current(),
             .may_vote = voter_.may_vote(),
             .term = election_.has_live_leader() ? election_.term() : Term{},
@@ -60,8 +60,8 @@ Peer::Core::Standing Peer::Core::standing() const {
 }
 
 wire::Heartbeat Peer::Core::heartbeat_body() const {
-    const Standing standing = this->standing();
-    return {.has_state = standing.has_state,
+    const Announcement announcement = this->announcement();
+    return {.has_state = announcement.has_state,
             .state = member_.digest(),
             .record = head().record,
             .samples = member_.samples(),
@@ -69,11 +69,11 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .upload = upload_.estimate(),
             .download = download_.estimate(),
             .is_frozen = member_.is_in_round(),
-            .may_vote = standing.may_vote,
-            .term = standing.term,
+            .may_vote = announcement.may_vote,
+            .term = announcement.term,
             .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0,
-            .pause_count = standing.pause_count,
-            .listening_port = standing.listening_port,
+            .pause_count = announcement.pause_count,
+            .listening_port = announcement.listening_port,
             .round = std::clamp(std::chrono::floor<std::chrono::milliseconds>(catch_up_.round()),
                                 std::chrono::milliseconds{0},
                                 std::chrono::milliseconds{wire::kMaxRoundMilliseconds})};
@@ -82,7 +82,7 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
 /// A new state is told to every peer, because it may want to load it; other news to every peer of a
 /// small swarm, and to voters in a large one.
 void Peer::Core::send_heartbeat(Audience audience) {
-    told_standing_ = standing();
+    announced_ = announcement();
     is_heartbeat_due_ = is_progress_due_ = false;
     next_progress_ = kNever;
     last_heartbeat_ = now_;

@@ -82,8 +82,8 @@ void Peer::Core::take(const wire::Message& m, const wire::Call& body) {
     if (leave_at_ == kNever) return member_.on_call(m.step, body, out_);
     held_call_ = {m.step, body};
 }
-void Peer::Core::take(const wire::Message& m, const wire::Assignment& body) {
-    if (follows(m.sender, body.term)) member_.on_assignment(body, out_);
+void Peer::Core::take(const wire::Message& m, const wire::TurnChange& body) {
+    if (follows(m.sender, body.term)) member_.on_turn(body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Join& body) {
     coordinator_.on_join(now_, m.sender, m.step, body, out_);

@@ -19,6 +19,7 @@ class StateCertificates final {
     std::optional<StateCertificate> count(const PeerKey& voter, const StateCertificate& vote);
     /// Remembers a proven certificate. False: one of this step is known already.
     bool add(const StateCertificate& certificate);
+    /// Forgets all votes and certificates.
     void clear();
 
     /// The certificate of the state `step`; null: none is known. Valid until the next add().

@@ -92,7 +92,7 @@ double albert_flops_per_sample(const ModelSpec& model, std::uint64_t sequence_le
     return flops_with_head(model, sequence_length, 1);
 }
 
-double albert_least_flops(const ModelSpec& model, std::uint64_t tokens) {
+double albert_min_flops(const ModelSpec& model, std::uint64_t tokens) {
     return flops_with_head(model, tokens, kMaskedShare);
 }
 

@@ -31,6 +31,6 @@ inline constexpr double kMaskedShare = 0.15;
 
 /// The least that a trainer computes for a sample with so many tokens, which may be fewer than the
 /// run's sequence length: as above without padding, and with the MLM head on masked tokens alone.
-double albert_least_flops(const ModelSpec& model, std::uint64_t tokens);
+double albert_min_flops(const ModelSpec& model, std::uint64_t tokens);
 
 }  // namespace dedloc::formats

@@ -31,9 +31,9 @@ SpecialTokens read_special_tokens(JsonFields& fields, std::uint64_t vocabulary) 
     return tokens;
 }
 
-std::vector<ShardReference> read_shards(JsonFields& fields, std::size_t least) {
+std::vector<ShardReference> read_shards(JsonFields& fields, std::size_t min) {
     std::vector<ShardReference> shards;
-    for (JsonFields& object : fields.objects("shards", least, kMaxShards)) {
+    for (JsonFields& object : fields.objects("shards", min, kMaxShards)) {
         ShardReference& shard = shards.emplace_back();
         shard.name = object.text("name", kMaxNameBytes);
         object.hex("digest", shard.digest.bytes);

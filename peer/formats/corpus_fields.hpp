@@ -15,8 +15,8 @@ namespace dedloc::formats {
 /// `vocabulary`, and for two equal ids.
 SpecialTokens read_special_tokens(JsonFields& fields, std::uint64_t vocabulary);
 
-/// Reads the list "shards", of `least` to kMaxShards elements. Errors: InputError.
-std::vector<ShardReference> read_shards(JsonFields& fields, std::size_t least);
+/// Reads the list "shards", of `min` to kMaxShards elements. Errors: InputError.
+std::vector<ShardReference> read_shards(JsonFields& fields, std::size_t min);
 
 /// Writes the object "special_tokens" with a writer of RapidJSON.
 template <class Writer>

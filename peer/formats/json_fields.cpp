@@ -174,17 +174,17 @@ void JsonFields::hex(const char* name, std::span<std::byte> out) {
     if (!is_hex) refuse(name, fmt::format("must be {} hexadecimal digits", out.size() * 2));
 }
 
-const rapidjson::Value& JsonFields::array(const char* name, std::size_t least, std::size_t most) {
+const rapidjson::Value& JsonFields::array(const char* name, std::size_t min, std::size_t max) {
     const rapidjson::Value& value = take(name);
-    if (!value.IsArray() || value.Size() < least || value.Size() > most) {
-        refuse(name, fmt::format("must be a list of {} to {} elements", least, most));
+    if (!value.IsArray() || value.Size() < min || value.Size() > max) {
+        refuse(name, fmt::format("must be a list of {} to {} elements", min, max));
     }
     return value;
 }
 
-std::vector<JsonFields> JsonFields::objects(const char* name, std::size_t least, std::size_t most) {
+std::vector<JsonFields> JsonFields::objects(const char* name, std::size_t min, std::size_t max) {
     std::vector<JsonFields> all;
-    for (const auto& value : array(name, least, most).GetArray()) {
+    for (const auto& value : array(name, min, max).GetArray()) {
         all.push_back({value, fmt::format("{}[{}]", path_of(name), all.size()), document_});
     }
     return all;

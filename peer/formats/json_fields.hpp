@@ -35,10 +35,10 @@ class JsonFields {
     std::string text(const char* name, std::size_t limit);
     /// A string of exactly 2 × out.size() hex digits.
     void hex(const char* name, std::span<std::byte> out);
-    /// An array of `least` to `most` elements.
-    const rapidjson::Value& array(const char* name, std::size_t least, std::size_t most);
-    /// An array of `least` to `most` objects, whose own fields the caller reads and finishes.
-    std::vector<JsonFields> objects(const char* name, std::size_t least, std::size_t most);
+    /// An array of `min` to `max` elements.
+    const rapidjson::Value& array(const char* name, std::size_t min, std::size_t max);
+    /// An array of `min` to `max` objects, whose own fields the caller reads and finishes.
+    std::vector<JsonFields> objects(const char* name, std::size_t min, std::size_t max);
     /// A nested object, whose own fields the caller reads and finishes.
     JsonFields object(const char* name);
 

@@ -23,11 +23,11 @@ std::int64_t count(UtcSeconds time) {
 }
 
 bool is_within_bounds(const Ticket& ticket) {
-    const Seat& seat = ticket.seat;
+    const Job& job = ticket.job;
     const std::int64_t issued = count(ticket.issued);
     const std::int64_t expires = count(ticket.expires);
-    return seat.user <= wire::kMaxSeatId && seat.host <= wire::kMaxSeatId &&
-           seat.result <= wire::kMaxSeatId &&
+    return job.user <= wire::kMaxJobId && job.host <= wire::kMaxJobId &&
+           job.result <= wire::kMaxJobId &&
            ticket.max_samples_per_second <= wire::kMaxSamplesPerSecond && issued >= 0 &&
            issued < expires && expires <= wire::kMaxUtcSeconds;
 }
@@ -35,9 +35,9 @@ bool is_within_bounds(const Ticket& ticket) {
 void write_fields(ByteWriter& out, const Ticket& ticket) {
     out.append(ticket.run.bytes);
     out.append(ticket.peer.bytes);
-    out.write(ticket.seat.user);
-    out.write(ticket.seat.host);
-    out.write(ticket.seat.result);
+    out.write(ticket.job.user);
+    out.write(ticket.job.host);
+    out.write(ticket.job.result);
     out.write(ticket.max_samples_per_second);
     out.write(count(ticket.issued));
     out.write(count(ticket.expires));
@@ -121,8 +121,8 @@ std::optional<SignedTicket> decode_ticket(std::span<const std::byte> bytes) {
     Ticket& ticket = signed_ticket.ticket;
     read_bytes(in, ticket.run.bytes);
     read_bytes(in, ticket.peer.bytes);
-    for (std::uint64_t* number : {&ticket.seat.user, &ticket.seat.host, &ticket.seat.result,
-                                  &ticket.max_samples_per_second}) {
+    for (std::uint64_t* number :
+         {&ticket.job.user, &ticket.job.host, &ticket.job.result, &ticket.max_samples_per_second}) {
         *number = in.read<std::uint64_t>().value_or(~std::uint64_t{0});
     }
     for (UtcSeconds* time : {&ticket.issued, &ticket.expires}) {
@@ -134,9 +134,9 @@ std::optional<SignedTicket> decode_ticket(std::span<const std::byte> bytes) {
 }
 
 bool Revocations::covers(const Ticket& ticket) const {
-    const Seat& seat = ticket.seat;
-    return peers.contains(ticket.peer) || (seat.user != 0 && users.contains(seat.user)) ||
-           (seat.host != 0 && hosts.contains(seat.host));
+    const Job& job = ticket.job;
+    return peers.contains(ticket.peer) || (job.user != 0 && users.contains(job.user)) ||
+           (job.host != 0 && hosts.contains(job.host));
 }
 
 Digest digest_of(const Revocations& revocations) {

@@ -1,5 +1,5 @@
 // The ticket: the project's signed permission for one key to take part in one run, with the BOINC
-// job (seat) that the peer works for. Both ends of a link show one. The gateway issues tickets.
+// job that the peer works for. Both ends of a link show one. The gateway issues tickets.
 // They expire, and the project can revoke them by user, host or key.
 #pragma once
 
@@ -20,19 +20,19 @@ using UtcSeconds = std::chrono::sys_seconds;
 
 /// The BOINC job of a peer, as row ids of the project's database. The project's own peers have
 /// zeros.
-struct Seat {
+struct Job {
     std::uint64_t user = 0;    ///< the volunteer
     std::uint64_t host = 0;    ///< the volunteer's machine
     std::uint64_t result = 0;  ///< the job
-    bool operator==(const Seat&) const = default;
+    bool operator==(const Job&) const = default;
 };
 
 /// The fields of a ticket.
 struct Ticket {
     RunId run;     ///< the run that the peer may take part in
     PeerKey peer;  ///< the key that the ticket is for
-    Seat seat;     ///< the job that the peer works for
-    /// Upper bound for the training speed of the seat's device; 0: not known. Coordinators refuse
+    Job job;       ///< the job that the peer works for
+    /// Upper bound for the training speed of the job's device; 0: not known. Coordinators refuse
     /// larger claims. The gateway computes it with a safety factor, so honest peers stay far below.
     std::uint64_t max_samples_per_second = 0;
     UtcSeconds issued;   ///< valid from this second on, apart from kClockErrorSeconds
@@ -73,10 +73,10 @@ std::optional<SignedTicket> decode_ticket(std::span<const std::byte> bytes);
 /// that is missing from it is no longer revoked.
 struct Revocations {
     UtcSeconds as_of{};             ///< the moment
-    std::set<std::uint64_t> users;  ///< Seat::user of revoked tickets
-    std::set<std::uint64_t> hosts;  ///< Seat::host of revoked tickets
+    std::set<std::uint64_t> users;  ///< Job::user of revoked tickets
+    std::set<std::uint64_t> hosts;  ///< Job::host of revoked tickets
     std::set<PeerKey> peers;        ///< Ticket::peer of revoked tickets
-    /// Whether the ticket is revoked. User 0 and host 0, as in seats of zeros, are never revoked.
+    /// Whether the ticket is revoked. User 0 and host 0, as in jobs of zeros, are never revoked.
     bool covers(const Ticket& ticket) const;
     /// Number of entries.
     std::size_t size() const { return users.size() + hosts.size() + peers.size(); }

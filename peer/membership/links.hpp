@@ -53,9 +53,9 @@ inline constexpr TokenBuckets::Rate kHeartbeats{.per_second = 20, .burst = 200};
 
 /// A peer that has passed the handshake, and its last heartbeat.
 struct Known {
-    LinkId link;      ///< the link that messages to it are sent over
-    PeerKey dialler;  ///< the end that dialled `link`
-    Role role = Role::kTrainer;
+    LinkId link;                               ///< the link that messages to it are sent over
+    PeerKey dialler;                           ///< the end that dialled `link`
+    Role role = Role::kTrainer;                ///< as its last Hello says
     bool receives = true;                      ///< takes averages and holds a state
     Endpoint endpoint;                         ///< port 0: cannot be dialled
     std::uint16_t claimed_port = 0;            ///< the last port that it has told

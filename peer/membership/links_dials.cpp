@@ -78,8 +78,8 @@ void Links::try_later(TimePoint now, const Endpoint& remote) {
     attempt.is_dialling = false;
     const bool is_voters = std::any_of(lost_voters_.begin(), lost_voters_.end(),
                                        [&](const auto& lost) { return lost.second == remote; });
-    const unsigned most = is_voters ? kMaxVoterDoublings : kMaxBackoffDoublings;
-    attempt.not_before = now + kFirstRetry * (1 << std::min(attempt.failures, most));
+    const unsigned max = is_voters ? kMaxVoterDoublings : kMaxBackoffDoublings;
+    attempt.not_before = now + kFirstRetry * (1 << std::min(attempt.failures, max));
     ++attempt.failures;
     if (is_voters) tick_at_ = std::min(tick_at_, attempt.not_before);
 }

@@ -69,7 +69,7 @@ class Reactor::Impl {
     void act(const action::Send& send) { transport_.send(send.link, send.frame); }
     void act(const action::Close& close) { transport_.close(close.link); }
     void act(const action::Work& work) { trainer_.work(work.step); }
-    void act(const action::Overlap& work) { trainer_.overlap(work.step, work.most); }
+    void act(const action::Overlap& work) { trainer_.overlap(work.step, work.max); }
     void act(const action::Freeze& freeze) { trainer_.freeze(freeze.step); }
     void act(const action::Apply& apply) {
         trainer_.apply(apply.step, apply.average, apply.scalars);

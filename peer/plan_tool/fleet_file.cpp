@@ -29,14 +29,14 @@ constexpr double kMaxMicroBatch = 86'400;  ///< seconds
 constexpr double kMaxLatencyMs = 60'000;
 constexpr std::uint64_t kMaxVectorBytes = wire::kMaxElements * 4;
 
-constexpr std::array<std::pair<std::string_view, planning::Codec>, 4> kCodecs{{
+constexpr std::array<std::pair<std::string_view, planning::WireSize>, 4> kCodecs{{
     {"fp32", planning::kFp32},
     {"fp16", planning::kHalf},
     {"bf16", planning::kHalf},
     {"int8", planning::kInt8},
 }};
 
-planning::Codec codec_of(const JsonFields& fields, const char* name, const std::string& text) {
+planning::WireSize codec_of(const JsonFields& fields, const char* name, const std::string& text) {
     const auto found =
         std::ranges::find(kCodecs, text, [](const auto& codec) { return codec.first; });
     if (found == kCodecs.end()) fields.refuse(name, "must be fp32, fp16, bf16 or int8");
@@ -93,7 +93,7 @@ Peer parse_peer(const rapidjson::Value& value, std::size_t position, std::string
 }
 
 /// The vector's length: given as elements, or as the bytes of an encoded contribution.
-std::uint64_t parse_elements(JsonFields& fields, const planning::Codec& codec) {
+std::uint64_t parse_elements(JsonFields& fields, const planning::WireSize& codec) {
     if (fields.has("elements") == fields.has("bytes")) {
         fields.refuse("elements", "or field 'bytes' must be given, and not both");
     }

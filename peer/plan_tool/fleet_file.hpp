@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "peer/planning/advice.hpp"
-#include "peer/planning/participation.hpp"
+#include "peer/planning/turns.hpp"
 
 namespace dedloc::plan {
 

@@ -33,7 +33,7 @@ Report report_on(const Fleet& fleet) {
         report.training = TrainingAdvice{
             .pace = planning::pace_of(fleet.training).value(),
             .choice = planning::choose_trainers(fleet.training).value(),
-            .participation = planning::choose_participation(fleet_request_of(fleet)).value(),
+            .turns = planning::choose_turns(fleet_request_of(fleet)).value(),
             .batch_for_90_percent = planning::batch_for(fleet.training, 0.9).value()};
     }
     return report;
@@ -68,17 +68,17 @@ const char* name_of(planning::Limit limit) {
     return "none";
 }
 
-const char* name_of(Attendance attendance) {
-    switch (attendance) {
-        case Attendance::kEveryRound:
+const char* name_of(TurnKind kind) {
+    switch (kind) {
+        case TurnKind::kEveryRound:
             break;
-        case Attendance::kSomeRounds:
+        case TurnKind::kSomeRounds:
             return "some-rounds";
-        case Attendance::kWhenDone:
+        case TurnKind::kWhenDone:
             return "when-done";
-        case Attendance::kReduceOnly:
+        case TurnKind::kReduceOnly:
             return "reduce-only";
-        case Attendance::kRest:
+        case TurnKind::kRest:
             return "rest";
     }
     return "every-round";

@@ -20,9 +20,9 @@ struct AggregatorAdvice {
 
 /// Time of a step and how to shorten it; needs samples_per_second and a target batch.
 struct TrainingAdvice {
-    planning::Pace pace;                    ///< if all trainers compute
-    planning::TrainerChoice choice;         ///< the trainers that should not compute
-    planning::Participation participation;  ///< how the coordinator would call the trainers
+    planning::Pace pace;             ///< if all trainers compute
+    planning::TrainerChoice choice;  ///< the trainers that should not compute
+    planning::TurnChoice turns;      ///< how the coordinator would call the trainers
     /// Target batch at which computing takes 90 % of the time.
     std::uint64_t batch_for_90_percent = 0;
 };
@@ -58,7 +58,7 @@ std::string json_of(const Fleet& fleet, const Report& report);
 /// "upload", "download" or "none".
 const char* name_of(planning::Limit limit);
 /// "every-round", "some-rounds", "when-done", "reduce-only" or "rest".
-const char* name_of(Attendance attendance);
+const char* name_of(TurnKind kind);
 /// Name of the member that averages the whole vector in the parameter server's plan.
 const std::string& server_of(const Fleet& fleet, const Report& report);
 

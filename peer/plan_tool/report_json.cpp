@@ -71,16 +71,16 @@ void put_training(Writer& json, const Fleet& fleet, const TrainingAdvice& traini
     for (const PeerIndex k : training.choice.dropped) json.String(fleet.names[k.value()].c_str());
     json.EndArray();
     put(json, "step_seconds_without_them", training.choice.pace.step_seconds());
-    const planning::Participation& chosen = training.participation;
+    const planning::TurnChoice& chosen = training.turns;
     put(json, "samples_per_second_all_in_every_round", chosen.all.samples_per_second);
     put(json, "samples_per_second_chosen", chosen.chosen.samples_per_second);
     json.Key("turns");
     json.StartArray();
     for (std::size_t k = 0; k < chosen.turns.size(); ++k) {
-        if (chosen.turns[k].attendance == Attendance::kEveryRound) continue;
+        if (chosen.turns[k].kind == TurnKind::kEveryRound) continue;
         json.StartObject();
         put(json, "peer", fleet.names[k]);
-        put(json, "turn", std::string{name_of(chosen.turns[k].attendance)});
+        put(json, "turn", std::string{name_of(chosen.turns[k].kind)});
         put(json, "every", std::uint64_t{chosen.turns[k].every});
         json.EndObject();
     }

@@ -132,17 +132,17 @@ struct Group {
     planning::Turn turn;
 };
 
-Group group_of(const Fleet& fleet, const planning::Participation& chosen, Attendance attendance) {
+Group group_of(const Fleet& fleet, const planning::TurnChoice& chosen, TurnKind kind) {
     Group group;
     for (std::size_t k = 0; k < chosen.turns.size(); ++k) {
-        if (chosen.turns[k].attendance != attendance) continue;
+        if (chosen.turns[k].kind != kind) continue;
         group.names.push_back(fleet.names[k]);
         group.turn = chosen.turns[k];
     }
     return group;
 }
 
-void print_participation(Text out, const Fleet& fleet, const planning::Participation& chosen) {
+void print_turns(Text out, const Fleet& fleet, const planning::TurnChoice& chosen) {
     const auto speed = [](const planning::Prediction& prediction) {
         return fmt::format(
             "{:.4g} samples/s (a step of {:.4g} s, of which {:.4g} s wait for "
@@ -152,25 +152,25 @@ void print_participation(Text out, const Fleet& fleet, const planning::Participa
     };
     fmt::format_to(out, "With all trainers in every round the swarm computes {}.\n",
                    speed(chosen.all));
-    const auto print = [&](Attendance attendance, const std::string& what) {
-        const Group group = group_of(fleet, chosen, attendance);
+    const auto print = [&](TurnKind kind, const std::string& what) {
+        const Group group = group_of(fleet, chosen, kind);
         if (!group.names.empty()) {
             fmt::format_to(out, "The coordinator would {}.\n",
                            fmt::format(fmt::runtime(what), some_of(group.names), group.turn.every));
         }
     };
-    print(Attendance::kSomeRounds,
+    print(TurnKind::kSomeRounds,
           "call {0} to one round in {1}, with the samples of all of them: the link makes a round "
           "longer than the samples of one step are worth");
-    print(Attendance::kWhenDone,
+    print(TurnKind::kWhenDone,
           "call {0} when a micro-batch is done, about one round in {1}: the others would wait for "
           "longer than its samples are worth");
-    print(Attendance::kReduceOnly,
+    print(TurnKind::kReduceOnly,
           "have {0} only reduce: samples would be too old after a micro-batch, and the link "
           "shortens the round");
-    print(Attendance::kRest, "let {0} rest: what it costs the others is more than it computes");
+    print(TurnKind::kRest, "let {0} rest: what it costs the others is more than it computes");
     const bool is_any = std::ranges::any_of(chosen.turns, [](const planning::Turn& turn) {
-        return turn.attendance != Attendance::kEveryRound;
+        return turn.kind != TurnKind::kEveryRound;
     });
     if (is_any) {
         fmt::format_to(out, "Then it computes {}.\n", speed(chosen.chosen));
@@ -228,7 +228,7 @@ std::string text_of(const Fleet& fleet, const Report& report) {
     print_comparison(out, fleet, report);
     if (report.training) {
         print_training(out, fleet, *report.training);
-        print_participation(out, fleet, report.training->participation);
+        print_turns(out, fleet, report.training->turns);
     }
     if (report.simulated) print_simulated(out, *report.simulated);
     return text;

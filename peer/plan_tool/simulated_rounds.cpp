@@ -58,9 +58,9 @@ std::uint64_t elements_of(const PlanRequest& fleet) {
 
 /// The number by which vector and bandwidths are divided.
 std::uint64_t scale_of(const PlanRequest& fleet) {
-    const std::uint64_t most =
+    const std::uint64_t max =
         std::min(kMaxElements, kMaxElementsOfAll / (fleet.members.size() + 1));
-    return (elements_of(fleet) + most - 1) / most;
+    return (elements_of(fleet) + max - 1) / max;
 }
 
 PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& options) {

@@ -153,8 +153,8 @@ std::optional<std::uint64_t> batch_for(const TrainingRequest& request, double sh
     const auto pace = pace_of(request);
     if (!pace) return std::nullopt;
     const double samples = speed_of(request) * pace->round_seconds * share / (1 - share);
-    constexpr auto kMost = static_cast<double>(wire::kMaxSamples);
-    return static_cast<std::uint64_t>(std::min(samples, kMost - 1)) + 1;
+    constexpr auto kMax = static_cast<double>(wire::kMaxSamples);
+    return static_cast<std::uint64_t>(std::min(samples, kMax - 1)) + 1;
 }
 
 }  // namespace dedloc::planning

@@ -1,6 +1,6 @@
 // README.md's two inequalities for each member become two LinkLimits. Their division is done once,
 // as a fixed-point rate with as many bits as a 128-bit product leaves, because bounds_at() runs for
-// every time that is tried. Rounding always goes against the member (`most` down, `least` up), and
+// every time that is tried. Rounding always goes against the member (`max` down, `min` up), and
 // bounds only widen with time: the binary search relies on that.
 #include "peer/planning/capacity.hpp"
 
@@ -106,12 +106,13 @@ std::optional<std::vector<ShareBounds>> Capacities::bounds_at(Ticks time,
                                                               std::uint64_t units) const {
     std::vector<ShareBounds> bounds(members_);
     for (const Reducer& reducer : reducers_) {
-        const std::uint64_t most = std::min(reducer.upload.most(time), reducer.download.most(time));
-        const std::uint64_t least =
-            std::max(reducer.upload.least(time), reducer.download.least(time));
+        const std::uint64_t max =
+            std::min(reducer.upload.max_share(time), reducer.download.max_share(time));
+        const std::uint64_t min =
+            std::max(reducer.upload.min_share(time), reducer.download.min_share(time));
         ShareBounds& bound = bounds[reducer.member];
-        bound = {.least = units_covering(least, units), .most = units_within(most, units)};
-        if (bound.least > bound.most) return std::nullopt;
+        bound = {.min = units_covering(min, units), .max = units_within(max, units)};
+        if (bound.min > bound.max) return std::nullopt;
     }
     return bounds;
 }
@@ -120,33 +121,33 @@ std::optional<Selection> select_reducers(std::span<const ShareBounds> bounds, st
                                          std::uint32_t reducers) {
     std::vector<std::uint32_t> order;
     for (std::uint32_t k = 0; k < bounds.size(); ++k) {
-        if (bounds[k].most > 0) order.push_back(k);
+        if (bounds[k].max > 0) order.push_back(k);
     }
     const auto goes_before = [&](std::uint32_t a, std::uint32_t b) {
-        const bool a_must = bounds[a].least > 0;
-        const bool b_must = bounds[b].least > 0;
+        const bool a_must = bounds[a].min > 0;
+        const bool b_must = bounds[b].min > 0;
         if (a_must != b_must) return a_must;
-        if (bounds[a].most != bounds[b].most) return bounds[a].most > bounds[b].most;
+        if (bounds[a].max != bounds[b].max) return bounds[a].max > bounds[b].max;
         return a < b;
     };
     if (order.size() > reducers) {
         const auto end = order.begin() + static_cast<std::ptrdiff_t>(reducers);
         std::nth_element(order.begin(), end, order.end(), goes_before);
-        if (std::any_of(end, order.end(), [&](std::uint32_t k) { return bounds[k].least > 0; })) {
+        if (std::any_of(end, order.end(), [&](std::uint32_t k) { return bounds[k].min > 0; })) {
             return std::nullopt;
         }
         order.erase(end, order.end());
     }
     std::sort(order.begin(), order.end());
     Selection selection{.members = std::move(order), .bounds = {}};
-    Wide least = 0;
-    Wide most = 0;
+    Wide min = 0;
+    Wide max = 0;
     for (const std::uint32_t k : selection.members) {
         selection.bounds.push_back(bounds[k]);
-        least += bounds[k].least;
-        most += bounds[k].most;
+        min += bounds[k].min;
+        max += bounds[k].max;
     }
-    if (least > units || most < units) return std::nullopt;
+    if (min > units || max < units) return std::nullopt;
     return selection;
 }
 
@@ -156,22 +157,22 @@ std::vector<std::uint64_t> share_out(const Selection& selection, std::uint64_t u
         std::uint64_t slack;
         std::size_t at;
     };
-    std::uint64_t least = 0;
+    std::uint64_t min = 0;
     Wide total_slack = 0;
     for (const ShareBounds& bound : selection.bounds) {
-        least += bound.least;
-        total_slack += bound.most - bound.least;
+        min += bound.min;
+        total_slack += bound.max - bound.min;
     }
-    DEDLOC_CHECK(least <= units && total_slack >= units - least, "the units can be shared out");
+    DEDLOC_CHECK(min <= units && total_slack >= units - min, "the units can be shared out");
     std::vector<std::uint64_t> shares;
     std::vector<Remainder> remainders;
-    std::uint64_t left = units - least;
+    std::uint64_t left = units - min;
     for (std::size_t at = 0; at < selection.bounds.size(); ++at) {
         const ShareBounds& bound = selection.bounds[at];
-        const std::uint64_t slack = bound.most - bound.least;
-        const Wide quota = static_cast<Wide>(slack) * (units - least);
+        const std::uint64_t slack = bound.max - bound.min;
+        const Wide quota = static_cast<Wide>(slack) * (units - min);
         const auto whole = static_cast<std::uint64_t>(total_slack > 0 ? quota / total_slack : 0);
-        shares.push_back(bound.least + whole);
+        shares.push_back(bound.min + whole);
         remainders.push_back({total_slack > 0 ? quota % total_slack : 0, slack, at});
         left -= whole;
     }

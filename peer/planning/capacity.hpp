@@ -39,14 +39,14 @@ class LinkLimit {
     /// The earliest time at which any share fits.
     Ticks some_from() const { return some_from_; }
     /// The largest share at `time` ≥ some_from(); grows with time.
-    std::uint64_t most(Ticks time) const {
+    std::uint64_t max_share(Ticks time) const {
         if (time >= all_from_) return kWhole;
         const Wide share = (static_cast<Wide>(time - empty_from_) * rate_) >> shift_;
         return share > kWhole ? kWhole : static_cast<std::uint64_t>(share);
     }
     /// The smallest share at `time` ≥ some_from(); shrinks with time. Above 0 only for a member
     /// that has less traffic the more it reduces: the only contributor or receiver.
-    std::uint64_t least(Ticks time) const {
+    std::uint64_t min_share(Ticks time) const {
         return time >= empty_from_ ? 0 : min_before_empty(time);
     }
 
@@ -69,8 +69,8 @@ class LinkLimit {
 
 /// Bounds of one member's share.
 struct ShareBounds {
-    std::uint64_t least = 0;  ///< smallest share that its link allows
-    std::uint64_t most = 0;   ///< largest share that its link allows
+    std::uint64_t min = 0;  ///< smallest share that its link allows
+    std::uint64_t max = 0;  ///< largest share that its link allows
 };
 
 /// Capacities of all members of a request.
@@ -104,12 +104,12 @@ struct Selection {
     std::vector<ShareBounds> bounds;     ///< bounds of these members
 };
 /// Selects at most `reducers` members: first those that must reduce (least > 0), then those with
-/// the largest `most`, of equals the earlier member. Nothing if the selected members cannot average
+/// the largest `max`, of equals the earlier member. Nothing if the selected members cannot average
 /// exactly `units` together.
 std::optional<Selection> select_reducers(std::span<const ShareBounds> bounds, std::uint64_t units,
                                          std::uint32_t reducers);
 
-/// Divides `units` among the selected members: each gets its `least`, and the rest in proportion to
+/// Divides `units` among the selected members: each gets its `min`, and the rest in proportion to
 /// its slack (most − least), rounded by largest remainder; of equal remainders the member with more
 /// slack, then the earlier one. Same order as selection.members.
 std::vector<std::uint64_t> share_out(const Selection& selection, std::uint64_t units);

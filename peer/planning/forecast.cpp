@@ -29,7 +29,7 @@ std::vector<Own> own_of(const PlanRequest& request, std::span<const ChunkRange> 
         Own& of = own[range.member.value()];
         const std::uint64_t last = elements_of_chunk(request, range.last_chunk - 1);
         const std::uint64_t before = range.last_chunk - range.first_chunk - 1;
-        const auto bytes = [&](const Codec& codec) {
+        const auto bytes = [&](const WireSize& codec) {
             return before * codec.bytes_of(request.chunk_elements) + codec.bytes_of(last);
         };
         of.chunks += range.last_chunk - range.first_chunk;
@@ -50,7 +50,7 @@ void set_limits(const PlanRequest& request, std::uint32_t chunks, const Traffic&
                 Forecast& result) {
     // One chunk more, and the last chunk at full size, so that equal members get the same limit.
     const std::uint64_t last = elements_of_chunk(request, chunks - 1);
-    const auto step_of = [&](const Codec& codec) {
+    const auto step_of = [&](const WireSize& codec) {
         return 2 * codec.bytes_of(request.chunk_elements) - codec.bytes_of(last);
     };
     const std::uint64_t contribution = step_of(request.contribution);

@@ -40,7 +40,7 @@ std::optional<Selection> selection_at(const Capacities& capacities, Ticks time,
     auto bounds = capacities.bounds_at(time, chunks);
     if (!bounds) return std::nullopt;
     for (std::size_t k = 0; k < kept.size(); ++k) {
-        (*bounds)[k] = {.least = kept[k], .most = std::max(kept[k], (*bounds)[k].most)};
+        (*bounds)[k] = {.min = kept[k], .max = std::max(kept[k], (*bounds)[k].max)};
     }
     return select_reducers(*bounds, chunks, reducers);
 }

@@ -43,17 +43,17 @@ std::uint64_t elements_a_millisecond(const PlanRequest& request) {
     for (const LinkSpeed& link : known_links(request)) {
         slowest = std::min({slowest, link.upload, link.download});
     }
-    const Codec& codec = request.contribution;
+    const WireSize& codec = request.contribution;
     return std::bit_floor(slowest.value() / 1'000 * codec.block_elements / codec.bytes_per_block);
 }
 
 }  // namespace
 
-Codec on_the_wire(dedloc::Codec codec) {
-    constexpr std::array<Codec, kCodecNames.size()> kSizes{kFp32, kHalf, kHalf, kInt8};
-    Codec size = kSizes[static_cast<std::size_t>(codec)];
-    size.bytes_per_chunk = wire::kChunkOverheadBytes +
-                           (codec == dedloc::Codec::kInt8 ? wire::kBlocksOverheadBytes : 0);
+WireSize on_the_wire(Codec codec) {
+    constexpr std::array<WireSize, kCodecNames.size()> kSizes{kFp32, kHalf, kHalf, kInt8};
+    WireSize size = kSizes[static_cast<std::size_t>(codec)];
+    size.bytes_per_chunk =
+        wire::kChunkOverheadBytes + (codec == Codec::kInt8 ? wire::kBlocksOverheadBytes : 0);
     return size;
 }
 
@@ -84,7 +84,7 @@ VectorSize size_of(const PlanRequest& request) {
     DEDLOC_CHECK(request.elements > 0 && request.elements <= wire::kMaxElements,
                  "the length of the vector is within its limits", request.elements);
     DEDLOC_CHECK(request.chunk_elements > 0, "chunks have elements");
-    for (const Codec& codec : {request.contribution, request.average}) {
+    for (const WireSize& codec : {request.contribution, request.average}) {
         DEDLOC_CHECK(codec.block_elements > 0 && codec.bytes_per_block > 0, "a codec has blocks");
         DEDLOC_CHECK(codec.bytes_of(request.chunk_elements) <= wire::kMaxFrameBytes,
                      "a chunk fits a frame", codec.bytes_of(request.chunk_elements));
@@ -93,7 +93,7 @@ VectorSize size_of(const PlanRequest& request) {
     const std::uint64_t rest = request.elements % request.chunk_elements;
     const std::uint64_t chunks = whole + (rest > 0 ? 1 : 0);
     DEDLOC_CHECK(chunks <= wire::kMaxChunks, "the number of chunks is within its limit", chunks);
-    const auto bytes = [&](const Codec& codec) {
+    const auto bytes = [&](const WireSize& codec) {
         return whole * codec.bytes_of(request.chunk_elements) + codec.bytes_of(rest);
     };
     return {.chunks = static_cast<std::uint32_t>(chunks),

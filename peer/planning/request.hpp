@@ -23,11 +23,11 @@ struct Member {
 };
 
 /// Size of elements on the wire.
-struct Codec {
+struct WireSize {
     std::uint32_t block_elements = 1;   ///< elements that are encoded together
     std::uint32_t bytes_per_block = 4;  ///< size of such a block
     std::uint32_t bytes_per_chunk = 0;  ///< overhead of a chunk: frame, ids
-    bool operator==(const Codec&) const = default;
+    bool operator==(const WireSize&) const = default;
     /// Bytes of one chunk with this many elements; 0 for no elements.
     constexpr std::uint64_t bytes_of(std::uint64_t elements) const {
         if (elements == 0) return 0;
@@ -36,22 +36,22 @@ struct Codec {
     }
 };
 /// Codecs without overhead: fp32, and fp16 or bf16.
-inline constexpr Codec kFp32{.block_elements = 1, .bytes_per_block = 4};
-inline constexpr Codec kHalf{.block_elements = 1, .bytes_per_block = 2};
+inline constexpr WireSize kFp32{.block_elements = 1, .bytes_per_block = 4};
+inline constexpr WireSize kHalf{.block_elements = 1, .bytes_per_block = 2};
 /// int8 in blocks with one scale byte.
-inline constexpr Codec kInt8{.block_elements = wire::kInt8BlockElements,
-                             .bytes_per_block = wire::kInt8BlockElements + 1};
+inline constexpr WireSize kInt8{.block_elements = wire::kInt8BlockElements,
+                                .bytes_per_block = wire::kInt8BlockElements + 1};
 
 /// The size of a run's chunks on the wire, with their overhead.
-Codec on_the_wire(dedloc::Codec codec);
+WireSize on_the_wire(Codec codec);
 
 /// The round to plan.
 struct PlanRequest {
     std::vector<Member> members;       ///< in member order
     std::uint64_t elements = 0;        ///< length of the vector, 1 to wire::kMaxElements
     std::uint32_t chunk_elements = 0;  ///< elements of a chunk; see chunk_elements_for()
-    Codec contribution;                ///< size of contributions
-    Codec average;                     ///< size of averages
+    WireSize contribution;             ///< size of contributions
+    WireSize average;                  ///< size of averages
     /// One-way latency between two members. Reducers with less work than this may be left out. 0:
     /// all reducers that shorten the round take part.
     Duration latency{0};

@@ -20,6 +20,7 @@ std::string client_network(const std::string& address);
 /// an ordered map. Bytes, not a text to show. A text that is no numeric address gets three keys of
 /// its own.
 using NetworkKeys = std::array<std::string, 3>;
+/// The keys of the networks of an address, the widest first.
 NetworkKeys networks_of(const std::string& address);
 
 /// The network that limits count for a public address: 24 bits of an IPv4 address, such as

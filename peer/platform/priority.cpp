@@ -7,8 +7,8 @@
 namespace dedloc::platform {
 
 bool run_when_idle() {
-    constexpr int kLeastPriority = 19;
-    const bool is_nice = setpriority(PRIO_PROCESS, 0, kLeastPriority) == 0;
+    constexpr int kMinPriority = 19;
+    const bool is_nice = setpriority(PRIO_PROCESS, 0, kMinPriority) == 0;
     const sched_param none{};
     return sched_setscheduler(0, SCHED_IDLE, &none) == 0 && is_nice;
 }

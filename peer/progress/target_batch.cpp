@@ -67,8 +67,8 @@ void TargetBatch::gathered(Samples joined) {
     }
     if (!(rate > 0)) return;
     const double error = (as_number(joined) - as_number(expected_) - surplus) / rate;
-    const double most = seconds_of(rules_.heartbeat);
-    lead_ = std::clamp(lead_ + kShare * std::clamp(error, -most, most), -most, most);
+    const double max = seconds_of(rules_.heartbeat);
+    lead_ = std::clamp(lead_ + kShare * std::clamp(error, -max, max), -max, max);
 }
 
 void TargetBatch::joined(const PeerKey& peer, Samples samples) {

@@ -14,11 +14,11 @@ std::optional<TimePoint> time_of(const std::map<PeerKey, TimePoint>& times, cons
 
 }  // namespace
 
-void ArrivalTimes::on_chunk(TimePoint now, const PeerKey& from, wire::Phase phase,
+void ArrivalTimes::on_chunk(TimePoint now, const PeerKey& from, wire::ChunkKind kind,
                             Reduction::Taken taken, const Reduction& reduction) {
     // Only progress is proof against the suspicion that a member has stalled.
     if (taken == Reduction::Taken::kPlaced) last_placed_[from] = now;
-    if (phase == wire::Phase::kGather) {
+    if (kind == wire::ChunkKind::kGather) {
         last_average_[from] = now;
         return;
     }

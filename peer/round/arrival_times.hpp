@@ -16,8 +16,8 @@ class ArrivalTimes {
   public:
     /// The member follows a plan from now on.
     void on_plan(TimePoint now) { planned_at_ = now; }
-    /// A chunk of this phase has come and was of use, or is kept for a later plan.
-    void on_chunk(TimePoint now, const PeerKey& from, wire::Phase phase, Reduction::Taken taken,
+    /// A chunk of this kind has come and was of use, or is kept for a later plan.
+    void on_chunk(TimePoint now, const PeerKey& from, wire::ChunkKind kind, Reduction::Taken taken,
                   const Reduction& reduction);
 
     /// When the present plan arrived.

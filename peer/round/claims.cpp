@@ -19,21 +19,21 @@ constexpr std::uint64_t kOfMedian = 4;
 using Claim = std::optional<Bandwidth> wire::Join::*;
 
 void bound_newcomers(const PeerKey& self, const std::set<PeerKey>& expected, Claim claim,
-                     Seats& seats) {
+                     Callees& callees) {
     std::vector<Bandwidth> known;
-    for (const auto& [peer, seat] : seats) {
-        if (!expected.contains(peer) || !seat.join) continue;
-        if (const auto value = (*seat.join).*claim) known.push_back(*value);
+    for (const auto& [peer, callee] : callees) {
+        if (!expected.contains(peer) || !callee.join) continue;
+        if (const auto value = (*callee.join).*claim) known.push_back(*value);
     }
     if (known.size() < 3) return;
     const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
     std::ranges::nth_element(known, middle);
     const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / kOfMedian;
-    const Bandwidth most{kOfMedian * std::min(middle->value(), limit)};
-    for (auto& [peer, seat] : seats) {
-        if (peer == self || expected.contains(peer) || !seat.join) continue;
-        auto& value = (*seat.join).*claim;
-        if (value) value = std::min(*value, most);
+    const Bandwidth max{kOfMedian * std::min(middle->value(), limit)};
+    for (auto& [peer, callee] : callees) {
+        if (peer == self || expected.contains(peer) || !callee.join) continue;
+        auto& value = (*callee.join).*claim;
+        if (value) value = std::min(*value, max);
     }
 }
 
@@ -42,29 +42,29 @@ void bound_newcomers(const PeerKey& self, const std::set<PeerKey>& expected, Cla
 /// waits for each other. Such a member and one that is doubted count for the plan as if their links
 /// were unknown.
 void ignore_slow_claims(const RoundRules& rules, const PeerKey& self, const Judge& judge,
-                        Seats& seats) {
+                        Callees& callees) {
     constexpr double kTimes = 16;
-    constexpr double kLeast = seconds_of(kNeverSlow);
+    constexpr double kMin = seconds_of(kNeverSlow);
     const auto bytes =
         static_cast<double>(planning::on_the_wire(rules.codec).bytes_of(rules.elements));
-    const auto slower_way = [&](const Seat& seat) {
-        double most = 0;
-        for (const auto& speed : {seat.join->upload, seat.join->download}) {
-            if (speed) most = std::max(most, bytes / static_cast<double>(speed->value()));
+    const auto slower_way = [&](const Callee& callee) {
+        double max = 0;
+        for (const auto& speed : {callee.join->upload, callee.join->download}) {
+            if (speed) max = std::max(max, bytes / static_cast<double>(speed->value()));
         }
-        return most;
+        return max;
     };
     std::vector<double> times;
-    for (const auto& [peer, seat] : seats) times.push_back(slower_way(seat));
+    for (const auto& [peer, callee] : callees) times.push_back(slower_way(callee));
     const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
     std::ranges::nth_element(times, middle);
-    const double most = std::max(kLeast, kTimes * *middle);
-    for (auto& [peer, seat] : seats) {
+    const double max = std::max(kMin, kTimes * *middle);
+    for (auto& [peer, callee] : callees) {
         if (peer == self) continue;
-        seat.is_slow = slower_way(seat) > most;
-        if (seat.is_slow) seat.may_reduce = false;
-        const bool is_doubted = judge.is_doubted(peer) && !seat.may_reduce;
-        if (seat.is_slow || is_doubted) seat.join->upload = seat.join->download = std::nullopt;
+        callee.is_slow = slower_way(callee) > max;
+        if (callee.is_slow) callee.may_reduce = false;
+        const bool is_doubted = judge.is_doubted(peer) && !callee.may_reduce;
+        if (callee.is_slow || is_doubted) callee.join->upload = callee.join->download = std::nullopt;
     }
 }
 
@@ -81,24 +81,24 @@ std::optional<std::string> fault_of(const wire::Join& join, Codec codec, Samples
     return std::nullopt;
 }
 
-const PeerKey* largest_overflow(const Seats& seats) {
+const PeerKey* largest_overflow(const Callees& callees) {
     const auto claimed = [](const auto& entry) { return entry.second.join->samples; };
     Samples all;
-    for (const auto& entry : seats) all += claimed(entry);
+    for (const auto& entry : callees) all += claimed(entry);
     if (all <= Samples{wire::kMaxSamples}) return nullptr;
-    return &std::ranges::max_element(seats, {}, claimed)->first;
+    return &std::ranges::max_element(callees, {}, claimed)->first;
 }
 
 void correct_claims(const RoundRules& rules, const PeerKey& self, const std::set<PeerKey>& expected,
-                    const SeenLinks& links, const Judge& judge, Seats& seats) {
-    bound_newcomers(self, expected, &wire::Join::upload, seats);
-    bound_newcomers(self, expected, &wire::Join::download, seats);
-    for (auto& [peer, seat] : seats) {
-        if (peer == self || !seat.join) continue;
-        seat.join->upload = links.upload_of(peer, seat.join->upload);
-        seat.join->download = links.download_of(peer, seat.join->download);
+                    const SeenLinks& links, const Judge& judge, Callees& callees) {
+    bound_newcomers(self, expected, &wire::Join::upload, callees);
+    bound_newcomers(self, expected, &wire::Join::download, callees);
+    for (auto& [peer, callee] : callees) {
+        if (peer == self || !callee.join) continue;
+        callee.join->upload = links.upload_of(peer, callee.join->upload);
+        callee.join->download = links.download_of(peer, callee.join->download);
     }
-    ignore_slow_claims(rules, self, judge, seats);
+    ignore_slow_claims(rules, self, judge, callees);
 }
 
 }  // namespace dedloc::round

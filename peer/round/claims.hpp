@@ -13,8 +13,8 @@
 #include <string>
 
 #include "peer/config.hpp"
+#include "peer/round/callee.hpp"
 #include "peer/round/judge.hpp"
-#include "peer/round/seat.hpp"
 #include "peer/round/seen_links.hpp"
 
 namespace dedloc::round {
@@ -26,14 +26,14 @@ inline constexpr Duration kNeverSlow = std::chrono::seconds{120};
 /// possible.
 std::optional<std::string> fault_of(const wire::Join& join, Codec codec, Samples allowance);
 
-/// The seat with the most samples if all together claim more than a record can hold; null: they do
-/// not. Requires that every seat has joined.
-const PeerKey* largest_overflow(const Seats& seats);
+/// The callee with the most samples if all together claim more than a record can hold; null: they do
+/// not. Requires that every callee has joined.
+const PeerKey* largest_overflow(const Callees& callees);
 
 /// Corrects the bandwidths that Joins claim by what was seen, and marks members whose links are too
-/// slow to wait for. `expected`: the members of the last decided round. Requires that every seat
+/// slow to wait for. `expected`: the members of the last decided round. Requires that every callee
 /// has joined, and that Judge::choose_reducers() has seen them.
 void correct_claims(const RoundRules& rules, const PeerKey& self, const std::set<PeerKey>& expected,
-                    const SeenLinks& links, const Judge& judge, Seats& seats);
+                    const SeenLinks& links, const Judge& judge, Callees& callees);
 
 }  // namespace dedloc::round

@@ -50,7 +50,7 @@ void Coordinator::on_ready(TimePoint now, const PeerKey& from, StepIndex step,
                            const wire::Ready& ready) {
     auto* const round = in<PlannedRound>();
     if (!is_about_us(step, ready.term) || round == nullptr) return;
-    if (ready.attempt != attempt_ || !round->seats.contains(from)) return;
+    if (ready.attempt != attempt_ || !round->callees.contains(from)) return;
     round->delivery.holders.insert(from);
     round->attempt.ready[from] = ready.average;
     round->attempt.ready_at[from] = now;
@@ -59,23 +59,23 @@ void Coordinator::on_ready(TimePoint now, const PeerKey& from, StepIndex step,
 
 void Coordinator::on_link_lost(TimePoint now, const PeerKey& peer, Outbox& out) {
     batch_.forget(peer);
-    Seats* const seats = seats_of(phase_);
-    const bool is_seated = seats != nullptr && seats->contains(peer);
-    participation_.on_link_lost(peer, is_seated);
-    if (!is_seated || seats->at(peer).is_lost) return;
-    Seat& seat = seats->at(peer);
+    Callees* const callees = callees_of(phase_);
+    const bool is_called = callees != nullptr && callees->contains(peer);
+    participation_.on_link_lost(peer, is_called);
+    if (!is_called || callees->at(peer).is_lost) return;
+    Callee& callee = callees->at(peer);
     out.note(peer.brief() + " was lost in the round of step " + std::to_string(step_.value()));
     const auto hung_up_since = [&](TimePoint since) {
         return HungUp{.peer = peer,
-                      .account = Exclusions::account_of(peer, seat.user),
+                      .account = Exclusions::account_of(peer, callee.user),
                       .waited = now - since};
     };
     if (auto* const called = in<CalledRound>()) {
         called->hung_up.push_back(hung_up_since(called->called_at));
-        called->seats.erase(peer);
+        called->callees.erase(peer);
         return;
     }
-    seat.is_lost = true;
+    callee.is_lost = true;
     if (auto* const planned = in<PlannedRound>()) {
         planned->hung_up.push_back(hung_up_since(published_at_));
         planned->is_amend_due = true;
@@ -84,11 +84,11 @@ void Coordinator::on_link_lost(TimePoint now, const PeerKey& peer, Outbox& out) 
 
 void Coordinator::on_newcomer(const PeerKey& peer, Outbox& out) {
     if (!election_.is_leading()) return;
-    const auto assignment = participation_.attendances().assignment_of(peer);
-    if (assignment && assignment->term == election_.term()) out.send(peer, step_, *assignment);
+    const auto message = participation_.turns().message_for(peer);
+    if (message && message->term == election_.term()) out.send(peer, step_, *message);
     if (const auto* const called = in<CalledRound>()) {
-        const auto seat = called->seats.find(peer);
-        const bool is_awaited = seat != called->seats.end() && !seat->second.join;
+        const auto callee = called->callees.find(peer);
+        const bool is_awaited = callee != called->callees.end() && !callee->second.join;
         if (is_awaited) out.send(peer, step_, wire::Call{term_});
     } else if (const auto* const planned = in<PlannedRound>()) {
         out.send(peer, step_, planned->plan);
@@ -203,13 +203,13 @@ void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbo
 std::set<PeerKey> Coordinator::addressees() const {
     const wire::Plan* const plan = plan_of(phase_);
     if (plan == nullptr) return receivers();
-    return told_directly(*plan, receivers(), *seats_of(phase_), veterans_);
+    return told_directly(*plan, receivers(), *callees_of(phase_), veterans_);
 }
 
 std::set<PeerKey> Coordinator::receivers() const {
     std::set<PeerKey> all(voter_.head().voters.begin(), voter_.head().voters.end());
-    if (const Seats* const seats = seats_of(phase_)) {
-        for (const auto& [peer, seat] : *seats) all.insert(peer);
+    if (const Callees* const callees = callees_of(phase_)) {
+        for (const auto& [peer, callee] : *callees) all.insert(peer);
     }
     if (const auto* const planned = in<PlannedRound>()) {
         all.insert(planned->gone.begin(), planned->gone.end());
@@ -227,9 +227,9 @@ void Coordinator::check_invariants() const {
     const auto* const proposed = in<ProposedRound>();
     DEDLOC_CHECK(planned == nullptr || planned->plan.attempt == attempt_,
                  "the present plan is that of the last attempt", planned->plan.attempt, attempt_);
-    const Seats* const seats = seats_of(phase_);
-    DEDLOC_CHECK(seats == nullptr || proposed != nullptr || !election_.is_leading() ||
-                     seats->contains(self_),
+    const Callees* const callees = callees_of(phase_);
+    DEDLOC_CHECK(callees == nullptr || proposed != nullptr || !election_.is_leading() ||
+                     callees->contains(self_),
                  "the coordinator sits in its own round", step_.value());
 
     const Seen seen{.term = term_,

@@ -42,6 +42,7 @@
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
 #include "peer/progress/target_batch.hpp"
+#include "peer/round/callee.hpp"
 #include "peer/round/head_times.hpp"
 #include "peer/round/hearing.hpp"
 #include "peer/round/judge.hpp"
@@ -51,7 +52,6 @@
 #include "peer/round/phases.hpp"
 #include "peer/round/plan_maker.hpp"
 #include "peer/round/relays.hpp"
-#include "peer/round/seat.hpp"
 
 namespace dedloc::round {
 
@@ -89,7 +89,7 @@ class Coordinator {
     bool is_target_reached(TimePoint now) const {
         return batch_.estimate(now) >= config_.rules.target_batch;
     }
-    /// A called peer's Join. If its claim is impossible, the peer loses its seat.
+    /// A called peer's Join. If its claim is impossible, it is no longer called.
     void on_join(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
                  Outbox& out);
     /// A reducer has averaged all its chunks.
@@ -155,7 +155,7 @@ class Coordinator {
     // Steps of a round that is called.
     TimePoint next_join_deadline(const CalledRound& round) const;
     void join_overdue(TimePoint now, CalledRound& round, Outbox& out);
-    void drop_overflow(TimePoint now, Seats& seats, Outbox& out);
+    void drop_overflow(TimePoint now, Callees& callees, Outbox& out);
     bool can_voters_judge(const CalledRound& round) const;
     void plan(TimePoint now, CalledRound& round, Outbox& out);
 
@@ -174,7 +174,7 @@ class Coordinator {
     void judge_stalls(TimePoint now, PlannedRound& round, Outbox& out);
     void judge_hung_up(TimePoint now, PlannedRound& round, Outbox& out);
     RoundTimes times(const PlannedRound& round) const;
-    bool is_awaited(const PlannedRound& round, const PeerKey& peer, const Seat& seat) const;
+    bool is_awaited(const PlannedRound& round, const PeerKey& peer, const Callee& callee) const;
     bool is_ready_at_all_but_lost(const PlannedRound& round) const;
     void hurry(TimePoint now, PlannedRound& round);
     void time_out(TimePoint now, PlannedRound& round, Outbox& out);

@@ -90,23 +90,23 @@ void Coordinator::call(TimePoint now, Gathering& gathering, Outbox& out) {
     term_ = election_.term();
     participation_.on_term(term_);
     CalledRound round{.called_at = now};
-    round.seats.try_emplace(self_, Seat{.join = {}, .endpoint = {"", links_.listening_port()}});
+    round.callees.try_emplace(self_, Callee{.join = {}, .endpoint = {"", links_.listening_port()}});
     for (const PeerKey& peer : participation_.peers_to_call(now, step_)) {
         const membership::Known& known = *links_.find(peer);
-        round.seats.try_emplace(peer,
-                                Seat{.join = {}, .endpoint = known.endpoint, .user = known.user});
+        round.callees.try_emplace(
+            peer, Callee{.join = {}, .endpoint = known.endpoint, .user = known.user});
     }
-    std::set<PeerKey> seated;
-    for (const auto& [peer, seat] : round.seats) seated.insert(peer);
+    std::set<PeerKey> called;
+    for (const auto& [peer, callee] : round.callees) called.insert(peer);
     round.deadline = next_join_deadline(round);
     phase_ = std::move(round);
-    send_to(seated, wire::Call{term_}, out);
+    send_to(called, wire::Call{term_}, out);
 }
 
 TimePoint Coordinator::next_join_deadline(const CalledRound& round) const {
     TimePoint next = kNever;
-    for (const auto& [peer, seat] : round.seats) {
-        if (seat.join) continue;
+    for (const auto& [peer, callee] : round.callees) {
+        if (callee.join) continue;
         next = std::min(next, round.called_at + participation_.join_limit(peer, round.called_at));
     }
     return next;
@@ -115,16 +115,16 @@ TimePoint Coordinator::next_join_deadline(const CalledRound& round) const {
 /// Some members have not joined in time: the round goes on without them, and waits for the others.
 void Coordinator::join_overdue(TimePoint now, CalledRound& round, Outbox& out) {
     std::vector<PeerKey> overdue;
-    for (const auto& [peer, seat] : round.seats) {
+    for (const auto& [peer, callee] : round.callees) {
         const Duration limit = participation_.join_limit(peer, round.called_at);
-        if (!seat.join && now >= round.called_at + limit) overdue.push_back(peer);
+        if (!callee.join && now >= round.called_at + limit) overdue.push_back(peer);
     }
     for (const PeerKey& peer : overdue) {
-        round.seats.erase(peer);
+        round.callees.erase(peer);
         participation_.disturb(1);
         if (peer == self_) return cancel(now, "the coordinator has not joined in time", out);
         participation_.leave_waiting(now, step_, peer, now - round.called_at,
-                                     "was called and has not joined in time", round.seats.size(),
+                                     "was called and has not joined in time", round.callees.size(),
                                      out);
     }
     round.deadline = next_join_deadline(round);

@@ -29,8 +29,8 @@ constexpr Duration kGrace = std::chrono::seconds{2};
 /// A member that is doubted, or slow by its own claim, may never say that it is ready. Its
 /// contribution is in the averages of the others.
 bool Coordinator::is_awaited(const PlannedRound& round, const PeerKey& peer,
-                             const Seat& seat) const {
-    if (seat.is_lost || seat.is_slow) return false;
+                             const Callee& callee) const {
+    if (callee.is_lost || callee.is_slow) return false;
     return !judge_.is_doubted(peer) || round.reduces(peer);
 }
 
@@ -42,7 +42,7 @@ bool Coordinator::is_ready_at_all_but_lost(const PlannedRound& round) const {
                !is_awaited(round, entry.first, entry.second);
     };
     return round.do_voters_agree(self_, voter_.head()) &&
-           std::ranges::all_of(round.seats, is_settled);
+           std::ranges::all_of(round.callees, is_settled);
 }
 
 /// Once most voters and three quarters of the receivers have the average, the others get half as
@@ -54,15 +54,15 @@ void Coordinator::hurry(TimePoint now, PlannedRound& round) {
     if (!round.do_voters_agree(self_, voter_.head())) return;
     std::size_t receivers = 0;
     std::size_t ready = 0;
-    for (const auto& [peer, seat] : round.seats) {
-        if (seat.is_lost || !seat.join->receives) continue;
+    for (const auto& [peer, callee] : round.callees) {
+        if (callee.is_lost || !callee.join->receives) continue;
         ++receivers;
         ready += round.attempt.ready.contains(peer) ? 1 : 0;
     }
     if (4 * ready < 3 * receivers) {
         const TimePoint given = std::max(published_at_ + kNeverSlow, now + kGrace);
         if (given >= round.deadline) return;
-        const std::size_t outside = participation_.count_outside(now, step_, round.seats);
+        const std::size_t outside = participation_.count_outside(now, step_, round.callees);
         if (receivers - ready <= outside) round.deadline = given;
         return;
     }
@@ -76,7 +76,7 @@ void Coordinator::hurry(TimePoint now, PlannedRound& round) {
 /// then the link that fails is ours. Each key counts by itself, since of many devices of one user
 /// some are always switched off.
 void Coordinator::judge_hung_up(TimePoint now, PlannedRound& round, Outbox& out) {
-    const bool is_ours = round.hung_up.size() >= round.seats.size();
+    const bool is_ours = round.hung_up.size() >= round.callees.size();
     for (const HungUp& lost : std::exchange(round.hung_up, {})) {
         const bool is_in = wire::index_of(round.plan, lost.peer) < round.plan.members.size();
         if (is_ours || is_in) continue;
@@ -91,15 +91,15 @@ void Coordinator::judge_hung_up(TimePoint now, PlannedRound& round, Outbox& out)
 
 void Coordinator::time_out(TimePoint now, PlannedRound& round, Outbox& out) {
     if (round.attempt.ready.contains(self_)) {
-        for (auto& [peer, seat] : round.seats) {
-            if (round.attempt.ready.contains(peer) || !is_awaited(round, peer, seat)) continue;
+        for (auto& [peer, callee] : round.callees) {
+            if (round.attempt.ready.contains(peer) || !is_awaited(round, peer, callee)) continue;
             out.note(peer.brief() + " is late: not waited for");
             participation_.disturb(1);
             if (judge_.complaints().on_late(judge_.account_of(peer))) {
                 out.accuse(peer, peer.brief() + " is late again and again");
                 hearing(now, round, out).charge(peer, Complaints::kBelieved);
             }
-            seat.is_lost = round.is_amend_due = true;
+            callee.is_lost = round.is_amend_due = true;
         }
     } else {
         // Others may have finished it, or say so. What counts is what is missing here. If that is
@@ -107,7 +107,7 @@ void Coordinator::time_out(TimePoint now, PlannedRound& round, Outbox& out) {
         // the reason why averages are; a reducer that has not averaged its part misses others too.
         auto [late, reducers] = own_.missing();
         const std::size_t all = late.empty() ? reducers.size() : late.size();
-        const bool is_ours = 2 * all >= round.seats.size() || expected_ == Duration{};
+        const bool is_ours = 2 * all >= round.callees.size() || expected_ == Duration{};
         if (late.empty()) {
             std::erase_if(reducers, [&](const PeerKey& peer) {
                 return !round.attempt.reduced.contains(peer);

@@ -31,36 +31,36 @@ void Coordinator::on_join(TimePoint now, const PeerKey& from, StepIndex step,
                           const wire::Join& join, Outbox& out) {
     auto* const round = in<CalledRound>();
     if (!is_about_us(step, join.term) || round == nullptr) return;
-    const auto seat = round->seats.find(from);
-    if (seat == round->seats.end()) return;
+    const auto callee = round->callees.find(from);
+    if (callee == round->callees.end()) return;
     const membership::Known* known = links_.find(from);
     const Samples allowance = known != nullptr ? participation_.allowance(now, from, *known)
                                                : Samples{std::numeric_limits<std::uint64_t>::max()};
     if (const auto fault = fault_of(join, config_.rules.codec, allowance)) {
         judge_.exclude(now, from, *fault, out);
-        round->seats.erase(seat);
+        round->callees.erase(callee);
         return;
     }
     if (join.receives && join.state != own_.digest()) {
         out.accuse(from, from.brief() + " joined with a different state: left out");
-        round->seats.erase(seat);
+        round->callees.erase(callee);
         return;
     }
     if (!join.is_finite) out.note(from.brief() + " joined with a gradient that is not finite");
     if (!participation_.on_join(now, from, step, round->called_at, join.samples)) {
         judge_.exclude(now, from, "says again and again that it holds samples, and joins without",
                        out);
-        round->seats.erase(seat);
+        round->callees.erase(callee);
         return;
     }
-    seat->second.join = join;
+    callee->second.join = join;
 }
 
-void Coordinator::drop_overflow(TimePoint now, Seats& seats, Outbox& out) {
-    while (const PeerKey* const largest = largest_overflow(seats)) {
+void Coordinator::drop_overflow(TimePoint now, Callees& callees, Outbox& out) {
+    while (const PeerKey* const largest = largest_overflow(callees)) {
         const PeerKey peer = *largest;
         judge_.exclude(now, peer, "claims more samples than a round can hold", out);
-        seats.erase(peer);
+        callees.erase(peer);
     }
 }
 
@@ -70,7 +70,7 @@ void Coordinator::on_complaint(TimePoint now, const PeerKey& from, StepIndex ste
                                const wire::Stalled& stalled, Outbox& out) {
     auto* const round = in<PlannedRound>();
     if (!is_about_us(step, stalled.term) || round == nullptr) return;
-    if (stalled.attempt != attempt_ || !round->seats.contains(from)) return;
+    if (stalled.attempt != attempt_ || !round->callees.contains(from)) return;
     if (judge_.is_doubted(from)) return;
     const bool misses_some = !stalled.senders.empty() || !stalled.reducers.empty();
     if (misses_some && now < round->delivery.honest_at && !judge_.is_trusted(from)) {
@@ -88,21 +88,21 @@ void Coordinator::on_complaint(TimePoint now, const PeerKey& from, StepIndex ste
     for (const std::uint32_t k : stalled.refused) {
         if (k >= plan.members.size()) continue;
         const PeerKey& sender = plan.members[k].peer;
-        const auto seat = round->seats.find(sender);
-        const bool is_left = seat == round->seats.end() || round->gone.contains(sender);
+        const auto callee = round->callees.find(sender);
+        const bool is_left = callee == round->callees.end() || round->gone.contains(sender);
         if (is_left || sender == self_) continue;
         if (judge_.is_doubted(from)) return;
         judge_.exclude(now, sender, "has sent " + from.brief() + " pieces that cannot be averaged",
                        out, delay(*round, now - published_at_));
         hearing(now, *round, out).charge(from);
-        seat->second.is_lost = true;
+        callee->second.is_lost = true;
         round->gone.insert(sender);
         round->is_amend_due = true;
     }
 }
 
 Delay Coordinator::delay(const PlannedRound& round, Duration time) const {
-    return {.time = time, .members = participation_.count_waiting(round.seats.size())};
+    return {.time = time, .members = participation_.count_waiting(round.callees.size())};
 }
 
 Hearing Coordinator::hearing(TimePoint now, PlannedRound& round, Outbox& out) {
@@ -111,7 +111,7 @@ Hearing Coordinator::hearing(TimePoint now, PlannedRound& round, Outbox& out) {
              .plan = round.plan,
              .delay = delay(round, now - published_at_),
              .is_link_known = expected_ != Duration{},
-             .seats = round.seats,
+             .callees = round.callees,
              .demoted = round.demoted},
             out};
 }
@@ -132,7 +132,7 @@ RoundTimes Coordinator::times(const PlannedRound& round) const {
                           std::optional<TimePoint> time) {
         if (time && *time > published_at_) at.emplace(peer, *time);
     };
-    for (const auto& [peer, seat] : round.seats) {
+    for (const auto& [peer, callee] : round.callees) {
         note(times.contributed, peer, own_.heard_contribution(peer));
         note(times.averaged, peer, own_.heard_average(peer));
     }

@@ -40,21 +40,22 @@ constexpr double kUplinkPart = 0.5;
 /// Whether a majority of the voters has joined.
 bool Coordinator::can_voters_judge(const CalledRound& round) const {
     return is_majority_of(voter_.head().voters, [&](const PeerKey& voter) {
-        const auto seat = round.seats.find(voter);
-        return seat != round.seats.end() && seat->second.join && seat->second.join->receives;
+        const auto callee = round.callees.find(voter);
+        return callee != round.callees.end() && callee->second.join &&
+               callee->second.join->receives;
     });
 }
 
 void Coordinator::plan(TimePoint now, CalledRound& round, Outbox& out) {
-    drop_overflow(now, round.seats, out);
-    if (!round.seats.contains(self_)) return cancel(now, "the coordinator is left out", out);
+    drop_overflow(now, round.callees, out);
+    if (!round.callees.contains(self_)) return cancel(now, "the coordinator is left out", out);
     if (!can_voters_judge(round)) return cancel(now, "most voters have not joined", out);
-    judge_.choose_reducers(round.seats);
+    judge_.choose_reducers(round.callees);
     correct_claims(config_.rules, self_, participation_.expected(), participation_.links(), judge_,
-                   round.seats);
-    const auto probed = participation_.next_probe(round.seats);
+                   round.callees);
+    const auto probed = participation_.next_probe(round.callees);
     const auto planned = make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_),
-                                   round.seats, veterans_, probed);
+                                   round.callees, veterans_, probed);
     participation_.on_plan(planned && planned->is_probed);
     if (planned && planned->is_probed) {
         out.note("probing the link of " + probed->peer.brief());
@@ -65,13 +66,13 @@ void Coordinator::plan(TimePoint now, CalledRound& round, Outbox& out) {
     for (const wire::PlanMember& member : planned->plan.members) {
         joined += member.samples;
         // A trainer whose gradient overflowed joins with 0 samples, but its reports were true.
-        const bool is_finite = round.seats.at(member.peer).join->is_finite;
+        const bool is_finite = round.callees.at(member.peer).join->is_finite;
         if (is_finite) batch_.joined(member.peer, member.samples);
     }
     batch_.gathered(joined);
     expected_ = planned->expected;
     phase_ = PlannedRound{.plan = planned->plan,
-                          .seats = std::move(round.seats),
+                          .callees = std::move(round.callees),
                           .hung_up = std::move(round.hung_up)};
     publish(now, std::get<PlannedRound>(phase_), {}, out);
 }
@@ -90,8 +91,8 @@ void Coordinator::amend(TimePoint now, PlannedRound& round, Outbox& out) {
     round.is_amend_due = false;
     std::vector<PeerKey> absent;
     for (const wire::PlanMember& member : round.plan.members) {
-        const auto seat = round.seats.find(member.peer);
-        if (seat != round.seats.end() && seat->second.is_lost) absent.push_back(member.peer);
+        const auto callee = round.callees.find(member.peer);
+        if (callee != round.callees.end() && callee->second.is_lost) absent.push_back(member.peer);
     }
     std::set<PeerKey>& gone = round.gone;
     if (gone.empty() && is_ready_at_all_but_lost(round)) return;
@@ -106,10 +107,10 @@ void Coordinator::amend(TimePoint now, PlannedRound& round, Outbox& out) {
     if (moves_chunks) gone.insert(absent.begin(), absent.end());
     if (gone.empty() && round.demoted.empty()) return;
     auto amended =
-        amend_plan(config_.rules, round.plan, round.seats, gone, round.demoted, veterans_);
+        amend_plan(config_.rules, round.plan, round.callees, gone, round.demoted, veterans_);
     if (!amended) return cancel(now, "too few members remain", out);
-    for (const PeerKey& peer : gone) round.seats.erase(peer);
-    if (!round.seats.contains(self_)) return cancel(now, "the coordinator is left out", out);
+    for (const PeerKey& peer : gone) round.callees.erase(peer);
+    if (!round.callees.contains(self_)) return cancel(now, "the coordinator is left out", out);
     out.note("the round of step " + std::to_string(step_.value()) + " goes on without " +
              std::to_string(gone.size()) + " members and " + std::to_string(round.demoted.size()) +
              " reducers");
@@ -162,9 +163,9 @@ void Coordinator::tell_some(TimePoint now, PlannedRound& round, Outbox& out) {
     std::vector<PeerKey>& untold = delivery.untold;
     if (untold.empty()) return;
     const double seconds =
-        wire_bytes_of(round.plan) / (kUplinkPart * upload_of(round.seats.at(self_)));
-    const auto most = static_cast<std::size_t>(std::max(1.0, kSecondsAtOnce / seconds));
-    const std::size_t count = std::min(most, untold.size());
+        wire_bytes_of(round.plan) / (kUplinkPart * upload_of(round.callees.at(self_)));
+    const auto max = static_cast<std::size_t>(std::max(1.0, kSecondsAtOnce / seconds));
+    const std::size_t count = std::min(max, untold.size());
     out.send_to_all({untold.rbegin(), untold.rbegin() + static_cast<std::ptrdiff_t>(count)}, step_,
                     round.plan);
     untold.resize(untold.size() - count);
@@ -192,7 +193,7 @@ void Coordinator::on_heartbeat(TimePoint now, const PeerKey& from, const wire::H
     if (round == nullptr) return;
     const bool has_plan = heartbeat.term == term_ && heartbeat.attempt == attempt_;
     if (has_plan) round->delivery.holders.insert(from);
-    if (round->plan.relays.empty() || !round->seats.contains(from)) return;
+    if (round->plan.relays.empty() || !round->callees.contains(from)) return;
     const auto resent = round->attempt.resent_at.find(from);
     const TimePoint last =
         resent != round->attempt.resent_at.end() ? resent->second : published_at_;

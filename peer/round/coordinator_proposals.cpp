@@ -23,7 +23,7 @@ void Coordinator::resolve_disagreement(TimePoint now, PlannedRound& round, Outbo
         return ready.contains(voter) && ready.at(voter) != ready.at(self_);
     });
     if (!is_divided) return cancel(now, "most voters are lost", out);
-    for (const auto& [peer, seat] : round.seats) {
+    for (const auto& [peer, callee] : round.callees) {
         if (voter_.is_voter(peer) || !round.reduces(peer)) continue;
         round.demoted.insert(peer);
         judge_.complaints().bar(judge_.account_of(peer));
@@ -66,7 +66,7 @@ void Coordinator::propose(TimePoint now, PlannedRound& round, Outbox& out) {
                            .record = std::move(record),
                            .proposed_at = now,
                            .plan = std::move(round.plan),
-                           .seats = std::move(round.seats)};
+                           .callees = std::move(round.callees)};
     out.send_to_all(voter_.head().voters, step_, proposal);
 }
 

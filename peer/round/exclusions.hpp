@@ -42,7 +42,7 @@ class Exclusions {
     /// full, the exclusion that ends first is dropped.
     /// Returns  the length of this exclusion
     Duration exclude(const Account& account, TimePoint now, Duration turn) {
-        if (records_.size() >= kMaxRecords && !records_.contains(account)) forget_least();
+        if (records_.size() >= kMaxRecords && !records_.contains(account)) drop_earliest();
         Record& record = records_[account];
         const Duration length = turn * record.turns;
         record.ends = now + length;
@@ -72,7 +72,7 @@ class Exclusions {
         std::uint32_t good_rounds = 0;
     };
 
-    void forget_least() {
+    void drop_earliest() {
         records_.erase(std::min_element(
             records_.begin(), records_.end(),
             [](const auto& a, const auto& b) { return a.second.ends < b.second.ends; }));

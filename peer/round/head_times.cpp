@@ -47,16 +47,16 @@ Duration HeadTimes::on_resume(TimePoint now) {
 /// One that is not in every round has computed for longer, but none of its samples are of the time
 /// before its last counted ones.
 TimePoint HeadTimes::computing_since(const PeerKey& peer, StepIndex head,
-                                     const Attendances& attendances) const {
-    if (!attendances.may_hold_old(peer, head) || heads_.empty()) return computing_since_;
-    return std::min(computing_since_, attendances.unpaid_since(peer, heads_.back()));
+                                     const Turns& turns) const {
+    if (!turns.may_hold_old(peer, head) || heads_.empty()) return computing_since_;
+    return std::min(computing_since_, turns.unpaid_since(peer, heads_.back()));
 }
 
 Samples HeadTimes::limit(TimePoint now, TimePoint since,
                          std::uint64_t max_samples_per_second) const {
     const std::chrono::duration<double> time = now - since + std::chrono::seconds{1};
-    const double most = static_cast<double>(max_samples_per_second) * time.count();
-    const double bounded = std::min(most, static_cast<double>(wire::kMaxSamples));
+    const double max = static_cast<double>(max_samples_per_second) * time.count();
+    const double bounded = std::min(max, static_cast<double>(wire::kMaxSamples));
     return std::min(Samples{static_cast<std::uint64_t>(bounded)} + carried_,
                     Samples{wire::kMaxSamples});
 }

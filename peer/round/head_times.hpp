@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "peer/config.hpp"
-#include "peer/round/attendances.hpp"
+#include "peer/round/turns.hpp"
 
 namespace dedloc::round {
 
@@ -43,8 +43,7 @@ class HeadTimes {
     /// Since when trainers in every round compute for the round of the head.
     TimePoint computing_since() const { return computing_since_; }
     /// Since when this trainer computes for the round of the head, whose step is `head`.
-    TimePoint computing_since(const PeerKey& peer, StepIndex head,
-                              const Attendances& attendances) const;
+    TimePoint computing_since(const PeerKey& peer, StepIndex head, const Turns& turns) const;
     /// Upper bound of the samples that a device of this speed can have computed for the head's
     /// round since `since`, and one second more: it may have learned of the head earlier.
     Samples limit(TimePoint now, TimePoint since, std::uint64_t max_samples_per_second) const;

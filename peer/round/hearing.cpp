@@ -41,7 +41,7 @@ bool Hearing::judge(const Stalls& stalls) {
     }
     // Most machines or links have become slower than planned: that is the fault of none of them. Or
     // a few members, maybe the only reducer, lie, or their own links fail.
-    if (2 * failed.size() > round_.seats.size()) {
+    if (2 * failed.size() > round_.callees.size()) {
         accuse_witnesses(missed, failed);
         return false;
     }
@@ -65,7 +65,7 @@ Hearing::Missed Hearing::missed(const Stalls& stalls) const {
     missed.are_senders = !missed.by.empty();
     if (missed.are_senders) return missed;
     for (const auto& [peer, complaint] : stalls) {
-        if (!round_.seats.at(peer).join->receives) continue;
+        if (!round_.callees.at(peer).join->receives) continue;
         for (const std::uint32_t k : complaint.reducers) {
             if (k < plan.members.size() && reduces(plan, plan.members[k].peer)) add(peer, k);
         }
@@ -78,11 +78,11 @@ bool Hearing::is_missed_by_most(const PeerKey& peer, const std::set<PeerKey>& wi
                                 bool is_sender) const {
     std::set<Judge::Account> able;
     std::set<Judge::Account> missing;
-    for (const auto& [other, seat] : round_.seats) {
+    for (const auto& [other, callee] : round_.callees) {
         const Judge::Account account = court_.judge.account_of(other);
-        if (seat.is_lost || other == peer) continue;
+        if (callee.is_lost || other == peer) continue;
         if (court_.judge.complaints().is_doubted(account)) continue;
-        if (is_sender ? reduces(round_.plan, other) : seat.join->receives) able.insert(account);
+        if (is_sender ? reduces(round_.plan, other) : callee.join->receives) able.insert(account);
     }
     for (const PeerKey& witness : witnesses) missing.insert(court_.judge.account_of(witness));
     return 2 * missing.size() > able.size();
@@ -211,12 +211,12 @@ void Hearing::part_from_trusted(const PeerKey& witness, const PeerKey& peer, boo
 
 // --- verdicts -------------------------------------------------------------------
 
-/// The seat of another member that is not lost; null if it has none.
-Seat* Hearing::present(const PeerKey& peer) {
-    const auto seat = round_.seats.find(peer);
+/// The other member if it is called and not lost; null otherwise.
+Callee* Hearing::present(const PeerKey& peer) {
+    const auto callee = round_.callees.find(peer);
     const bool is_there =
-        seat != round_.seats.end() && !seat->second.is_lost && peer != court_.self;
-    return is_there ? &seat->second : nullptr;
+        callee != round_.callees.end() && !callee->second.is_lost && peer != court_.self;
+    return is_there ? &callee->second : nullptr;
 }
 
 void Hearing::charge(const PeerKey& peer, std::uint32_t charges) {
@@ -224,23 +224,23 @@ void Hearing::charge(const PeerKey& peer, std::uint32_t charges) {
 }
 
 void Hearing::drop(const PeerKey& peer, const std::string& why) {
-    Seat* const seat = present(peer);
-    if (seat == nullptr) return;
+    Callee* const callee = present(peer);
+    if (callee == nullptr) return;
     court_.judge.exclude(round_.now, peer, why, out_, round_.delay);
-    seat->is_lost = true;
+    callee->is_lost = true;
 }
 
 void Hearing::leave_out(const PeerKey& peer, const std::string& why) {
-    Seat* const seat = present(peer);
-    if (seat == nullptr) return;
+    Callee* const callee = present(peer);
+    if (callee == nullptr) return;
     out_.accuse(peer, peer.brief() + " " + why + ": left out");
-    seat->is_lost = true;
+    callee->is_lost = true;
 }
 
 void Hearing::take_part(const PeerKey& reducer, const std::string& why) {
     out_.note(reducer.brief() + " " + why + ", and loses its part");
     round_.demoted.insert(reducer);
-    round_.seats.at(reducer).may_reduce = false;
+    round_.callees.at(reducer).may_reduce = false;
 }
 
 }  // namespace dedloc::round

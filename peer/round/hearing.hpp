@@ -27,9 +27,9 @@
 #include "peer/membership/links.hpp"
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
+#include "peer/round/callee.hpp"
 #include "peer/round/judge.hpp"
 #include "peer/round/member.hpp"
-#include "peer/round/seat.hpp"
 
 namespace dedloc::round {
 
@@ -52,14 +52,14 @@ class Hearing {
         const Member& own;               ///< its own member
         Judge& judge;                    ///< remembers
     };
-    /// The round that it is about. Members that have failed are marked as lost in `seats`; reducers
+    /// The round that it is about. Members that have failed are marked as lost in `callees`; reducers
     /// that lose their parts go to `demoted`.
     struct Case {
         TimePoint now;               ///< the time of the hearing
         const wire::Plan& plan;      ///< the present one
         Delay delay;                 ///< since it was sent
         bool is_link_known;          ///< the plan was made knowing some link
-        Seats& seats;                ///< the round's seats
+        Callees& callees;            ///< of the round
         std::set<PeerKey>& demoted;  ///< reducers to relieve with the next amendment
     };
 
@@ -95,7 +95,7 @@ class Hearing {
     void blame(const PeerKey& peer, const std::set<PeerKey>& witnesses, std::size_t all,
                bool is_sender);
     void part_from_trusted(const PeerKey& witness, const PeerKey& peer, bool is_sender);
-    Seat* present(const PeerKey& peer);
+    Callee* present(const PeerKey& peer);
     void leave_out(const PeerKey& peer, const std::string& why);
     void take_part(const PeerKey& reducer, const std::string& why);
 

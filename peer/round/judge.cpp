@@ -11,14 +11,14 @@ namespace {
 
 constexpr Duration kMaxTurn = std::chrono::minutes{30};
 
-bool can_any_reduce(const Seats& seats) {
-    return std::ranges::any_of(seats, [](const auto& entry) {
+bool can_any_reduce(const Callees& callees) {
+    return std::ranges::any_of(callees, [](const auto& entry) {
         return entry.second.may_reduce && entry.second.endpoint.port != 0;
     });
 }
 
-void allow_all(Seats& seats) {
-    for (auto& [peer, seat] : seats) seat.may_reduce = true;
+void allow_all(Callees& callees) {
+    for (auto& [peer, callee] : callees) callee.may_reduce = true;
 }
 
 }  // namespace
@@ -62,18 +62,18 @@ void Judge::on_decision(const CommitRecord& record) {
     complaints_.on_decision();
 }
 
-void Judge::choose_reducers(Seats& seats) const {
-    allow_all(seats);
-    for (auto& [peer, seat] : seats) {
+void Judge::choose_reducers(Callees& callees) const {
+    allow_all(callees);
+    for (auto& [peer, callee] : callees) {
         const Account account = account_of(peer);
         if (peer == self_) continue;
         if (complaints_.is_doubted(account) || complaints_.is_barred(account)) {
-            seat.may_reduce = false;
+            callee.may_reduce = false;
         }
     }
-    if (!can_any_reduce(seats)) allow_all(seats);
-    for (auto a = seats.begin(); a != seats.end(); ++a) {
-        for (auto b = std::next(a); b != seats.end(); ++b) {
+    if (!can_any_reduce(callees)) allow_all(callees);
+    for (auto a = callees.begin(); a != callees.end(); ++a) {
+        for (auto b = std::next(a); b != callees.end(); ++b) {
             const Account one = account_of(a->first);
             const Account other = account_of(b->first);
             if (!complaints_.are_apart(one, other)) continue;
@@ -81,7 +81,7 @@ void Judge::choose_reducers(Seats& seats) const {
             a->second.may_reduce = b->second.may_reduce = false;
         }
     }
-    if (!can_any_reduce(seats)) allow_all(seats);
+    if (!can_any_reduce(callees)) allow_all(callees);
 }
 
 }  // namespace dedloc::round

@@ -13,10 +13,10 @@
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
 #include "peer/progress/target_batch.hpp"
+#include "peer/round/callee.hpp"
 #include "peer/round/complaints.hpp"
 #include "peer/round/exclusions.hpp"
 #include "peer/round/head_times.hpp"
-#include "peer/round/seat.hpp"
 
 namespace dedloc::round {
 
@@ -65,9 +65,9 @@ class Judge {
     void charge(const PeerKey& peer, std::uint32_t charges = 1);
     /// This record is decided.
     void on_decision(const CommitRecord& record);
-    /// Says which seats may reduce: neither of two members that do not reach each other, nor one
+    /// Says which callees may reduce: neither of two members that do not reach each other, nor one
     /// that is doubted, unless no other could.
-    void choose_reducers(Seats& seats) const;
+    void choose_reducers(Callees& callees) const;
 
     /// Charges by account, and pairs that do not reach each other.
     Complaints& complaints() { return complaints_; }

@@ -19,8 +19,7 @@ using Last = std::optional<std::pair<PeerKey, Duration>>;
 
 /// The peer whose time is half as long again as every other's, and longer than planned; nothing if
 /// there are fewer times than that.
-Last last_of(const RoundTimes& round, const std::map<PeerKey, TimePoint>& times,
-             std::size_t least) {
+Last last_of(const RoundTimes& round, const std::map<PeerKey, TimePoint>& times, std::size_t min) {
     Last last;
     Duration second{};
     for (const auto& [peer, time] : times) {
@@ -32,7 +31,7 @@ Last last_of(const RoundTimes& round, const std::map<PeerKey, TimePoint>& times,
             second = std::max(second, took);
         }
     }
-    const bool is_alone = last && times.size() >= least && last->second > second + second / 2 &&
+    const bool is_alone = last && times.size() >= min && last->second > second + second / 2 &&
                           last->second > round.expected;
     return is_alone ? last : std::nullopt;
 }
@@ -41,9 +40,9 @@ Last last_of(const RoundTimes& round, const std::map<PeerKey, TimePoint>& times,
 
 void judge_links(TimePoint now, const RoundRules& rules, const wire::Plan& plan,
                  const RoundTimes& times, SeenLinks& links) {
-    constexpr Duration kLeast = std::chrono::seconds{1};
+    constexpr Duration kMin = std::chrono::seconds{1};
     if (times.expected == Duration{}) return;
-    if (now - times.published_at < times.expected + std::max(times.expected / 2, kLeast)) return;
+    if (now - times.published_at < times.expected + std::max(times.expected / 2, kMin)) return;
     // Its contribution and its averages share its uplink.
     const auto note_slow_send = [&](const PeerKey& peer, Duration took) {
         const auto average = times.averaged.find(peer);

@@ -16,9 +16,9 @@ constexpr std::uint64_t kLikelyPercent = 200;
 constexpr std::uint64_t kUnlikelyPercent = 120;
 
 /// The bandwidths that a peer claims; nothing if one of them is not known.
-std::optional<planning::LinkSpeed> claim_of(const Seat& seat) {
-    if (!seat.join || !seat.join->upload || !seat.join->download) return {};
-    return planning::LinkSpeed{*seat.join->upload, *seat.join->download};
+std::optional<planning::LinkSpeed> claim_of(const Callee& callee) {
+    if (!callee.join || !callee.join->upload || !callee.join->download) return {};
+    return planning::LinkSpeed{*callee.join->upload, *callee.join->download};
 }
 
 bool is_a_twentieth_more(Bandwidth now, Bandwidth before) {
@@ -27,8 +27,8 @@ bool is_a_twentieth_more(Bandwidth now, Bandwidth before) {
 
 }  // namespace
 
-std::optional<ProbedLink> LinkProbe::next(const Seats& seats) {
-    settle(seats);
+std::optional<ProbedLink> LinkProbe::next(const Callees& callees) {
+    settle(callees);
     if (pause_ > 0) return {};
     if (tried_.size() >= kMaxTried) tried_.clear();
     const auto chosen = [&] {
@@ -39,12 +39,12 @@ std::optional<ProbedLink> LinkProbe::next(const Seats& seats) {
         const auto is_server = [&](const auto& entry) {
             return is_fit(entry) && entry.second.join->samples == Samples{0};
         };
-        const auto again = found_ ? seats.find(*found_) : seats.end();
-        if (again != seats.end() && is_fit(*again)) return again;
-        const auto server = std::ranges::find_if(seats, is_server);
-        return server != seats.end() ? server : std::ranges::find_if(seats, is_fit);
+        const auto again = found_ ? callees.find(*found_) : callees.end();
+        if (again != callees.end() && is_fit(*again)) return again;
+        const auto server = std::ranges::find_if(callees, is_server);
+        return server != callees.end() ? server : std::ranges::find_if(callees, is_fit);
     }();
-    if (chosen == seats.end()) {
+    if (chosen == callees.end()) {
         if (!std::exchange(tried_, {}).empty()) pause_ = length_;
         return {};
     }
@@ -68,12 +68,12 @@ void LinkProbe::on_decision(Duration took) {
 }
 
 /// What has the last probe found?
-void LinkProbe::settle(const Seats& seats) {
+void LinkProbe::settle(const Callees& callees) {
     const auto probe = std::exchange(probe_, {});
     found_.reset();
     if (!std::exchange(is_probed_, false)) return;
-    const auto seat = seats.find(*probe);
-    const auto now = seat == seats.end() ? std::nullopt : claim_of(seat->second);
+    const auto callee = callees.find(*probe);
+    const auto now = callee == callees.end() ? std::nullopt : claim_of(callee->second);
     const bool is_shorter = is_decided_ && (before_took_ == Duration{} || took_ < before_took_);
     if (is_shorter && now &&
         (is_a_twentieth_more(now->upload, before_.upload) ||

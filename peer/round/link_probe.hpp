@@ -26,8 +26,8 @@
 #include <set>
 
 #include "peer/planning/request.hpp"
+#include "peer/round/callee.hpp"
 #include "peer/round/plan_maker.hpp"
-#include "peer/round/seat.hpp"
 
 namespace dedloc::round {
 
@@ -39,8 +39,8 @@ class LinkProbe {
     /// Most rounds without a probe.
     static constexpr std::uint32_t kMaxPause = 512;
 
-    /// The link to probe in a round of these seats, all of which have joined; nothing: none.
-    std::optional<ProbedLink> next(const Seats& seats);
+    /// The link to probe in a round of these callees, all of which have joined; nothing: none.
+    std::optional<ProbedLink> next(const Callees& callees);
     /// The round is planned: with the probe, or without it as it would not shorten the round.
     void on_plan(bool is_probed);
     /// A round is decided. `took`: time since its plan was sent.
@@ -49,7 +49,7 @@ class LinkProbe {
   private:
     static constexpr std::size_t kMaxTried = 4'096;
 
-    void settle(const Seats& seats);
+    void settle(const Callees& callees);
 
     std::optional<PeerKey> probe_;  ///< the last one that next() has returned
     planning::LinkSpeed before_;    ///< what the peer claimed then

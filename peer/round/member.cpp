@@ -32,9 +32,9 @@ void Member::work(Outbox& out) {
 void Member::compute(Outbox& out) {
     const bool has_more = step_ < config_.rules.last_step && !is_finished_;
     if (config_.role != Role::kTrainer || !has_more || is_paused_) return;
-    if (assignment_.attendance >= Attendance::kReduceOnly) return;
+    if (turn_.kind >= TurnKind::kReduceOnly) return;
     sum_.begin(step_);
-    if (assignment_.attendance == Attendance::kWhenDone) return hold_when_done(out);
+    if (turn_.kind == TurnKind::kWhenDone) return hold_when_done(out);
     out.act(action::Work{step_});
 }
 
@@ -43,9 +43,9 @@ void Member::overlap(Outbox& out) {
     const bool has_next_round = step_.next() < config_.rules.last_step && !is_finished_;
     const bool may_compute = config_.role == Role::kTrainer && has_next_round && !is_paused_;
     if (!config_.rules.overlaps || !may_compute) return;
-    if (assignment_.attendance != Attendance::kEveryRound) return;
+    if (turn_.kind != TurnKind::kEveryRound) return;
     if (!sum_.begin(step_)) return;
-    out.act(action::Overlap{.step = step_, .most = config_.rules.target_batch});
+    out.act(action::Overlap{.step = step_, .max = config_.rules.target_batch});
 }
 
 void Member::drop_sum(Outbox& out) {
@@ -57,8 +57,8 @@ void Member::drop_sum(Outbox& out) {
 /// that is not in every round also on an earlier one.
 bool Member::is_sum_too_old() const {
     const bool is_of_last = config_.rules.overlaps && !keeps_samples();
-    const std::uint64_t most = is_of_last ? 1 : wire::kMaxStaleSteps;
-    return sum_.is_older_than(most, voter_.head().step);
+    const std::uint64_t max = is_of_last ? 1 : wire::kMaxStaleSteps;
+    return sum_.is_older_than(max, voter_.head().step);
 }
 
 void Member::forget_round() {
@@ -90,7 +90,7 @@ void Member::on_progress(const event::Progressed& event, Outbox& out) {
     if (event.step != step_) return;
     if (phase() == Phase::kWorking) {
         samples_ = event.samples;
-        const bool holds_each = assignment_.attendance == Attendance::kWhenDone;
+        const bool holds_each = turn_.kind == TurnKind::kWhenDone;
         if (sum_.is_begun() && holds_each) hold_when_done(out);
     } else if (sum_.is_begun()) {
         sum_.keep(event.samples);
@@ -208,7 +208,7 @@ void Member::fall_behind(Outbox& out) {
     if (phase() == Phase::kWorking) sum_.keep(samples_);
     forget_round();
     phase_ = Idle{};
-    out.act(action::Overlap{.step = step_, .most = Samples{0}});
+    out.act(action::Overlap{.step = step_, .max = Samples{0}});
 }
 
 bool Member::on_average(const CommitRecord& record, SharedFloats average, Outbox& out) {

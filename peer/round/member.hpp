@@ -83,16 +83,15 @@ class Member {
     /// Handlers of the coordinator's messages. The caller has checked that the sender coordinates
     /// the term. A Call: freezes, or joins again with the contribution that is frozen already.
     void on_call(StepIndex step, const wire::Call& call, Outbox& out);
-    /// An Assignment: how to take part in the rounds of its term.
-    void on_assignment(const wire::Assignment& assignment, Outbox& out);
-    /// This term is the newest one known: an assignment of an earlier one is void.
+    /// A TurnChange: how to take part in the rounds of its term.
+    void on_turn(const wire::TurnChange& turn, Outbox& out);
+    /// This term is the newest one known: a turn of an earlier one is void.
     void follow_term(const Term& term, Outbox& out) {
-        const bool is_void = assignment_.term != term;
-        if (is_void && assignment_.attendance != Attendance::kEveryRound)
-            on_assignment({term}, out);
+        const bool is_void = turn_.term != term;
+        if (is_void && turn_.kind != TurnKind::kEveryRound) on_turn({term}, out);
     }
     /// True if it is not called for now, so that it need not follow the rounds.
-    bool is_resting() const { return assignment_.attendance == Attendance::kRest; }
+    bool is_resting() const { return turn_.kind == TurnKind::kRest; }
     /// There is no coordinator, and the swarm has computed the target batch: freezes.
     void hold(Outbox& out);
     /// A Plan: follows it, unless it is old or does not count our contribution.
@@ -191,7 +190,7 @@ class Member {
         const auto due = reduction->next(to);
         if (!due) return {};
         last_sent_ = now;
-        if (due->phase == wire::Phase::kScatter) return seal(step_, reduction->body(*due));
+        if (due->kind == wire::ChunkKind::kScatter) return seal(step_, reduction->body(*due));
         // All receivers get the same averages: each is encoded once for each kind of link.
         auto& sealed = round_->sealed;
         const std::tuple name{reduction->sum_id(), due->chunk, link};
@@ -235,6 +234,7 @@ class Member {
         std::set<PeerKey> senders{};   ///< for whose slices the others wait
         std::set<PeerKey> reducers{};  ///< members whose averages have not
     };
+    /// Empty unless this member reduces.
     Missing missing() const;
     /// Whether this contributor's slices come here, or have come, under the present plan.
     bool is_sent_by(TimePoint now, const PeerKey& peer) const;
@@ -292,10 +292,9 @@ class Member {
     void drop_sum(Outbox& out);
     bool is_sum_too_old() const;
     bool keeps_samples() const {
-        return assignment_.attendance == Attendance::kSomeRounds ||
-               assignment_.attendance == Attendance::kWhenDone;
+        return turn_.kind == TurnKind::kSomeRounds || turn_.kind == TurnKind::kWhenDone;
     }
-    std::string turn() const;
+    std::string turn_text() const;
     void hold_when_done(Outbox& out);
     void keep_samples(Outbox& out);
     bool wait_with_contribution(Outbox& out);
@@ -337,7 +336,7 @@ class Member {
     double samples_per_second_ = 0;
     Sum sum_;
     HeldContribution held_;
-    wire::Assignment assignment_;   ///< the last one, or the default
+    wire::TurnChange turn_;         ///< the last one, or the default
     bool is_handing_over_ = false;  ///< behind, and Freeze is not answered yet
     std::optional<Bandwidth> upload_;
     std::optional<Bandwidth> download_;

@@ -109,7 +109,7 @@ void Member::on_chunk(TimePoint now, const PeerKey& from, StepIndex step, const 
     const std::size_t offered = reduction.offered_chunks();
     const auto taken = reduction.take(from, chunk);
     if (taken == Reduction::Taken::kNothing) return report_refused(out);
-    round_->arrivals.on_chunk(now, from, chunk.phase, taken, reduction);
+    round_->arrivals.on_chunk(now, from, chunk.kind, taken, reduction);
     if (!reduction.is_following()) return;
     if (reduction.offered_chunks() != offered) has_more_ = true;
     report_refused(out);
@@ -188,11 +188,11 @@ void Member::release_all() {
 }
 
 std::uint64_t Member::window_bytes() const {
-    const std::uint64_t most = config_.rules.window_bytes;
-    if (plan() == nullptr) return most;
+    const std::uint64_t max = config_.rules.window_bytes;
+    if (plan() == nullptr) return max;
     const std::uint64_t chunks =
         kQueuedChunks * planning::on_the_wire(config_.rules.codec).bytes_of(plan()->chunk_elements);
-    return std::min(most, std::max(kMinWindow, chunks));
+    return std::min(max, std::max(kMinWindow, chunks));
 }
 
 void Member::advance(TimePoint now, Outbox& out) {

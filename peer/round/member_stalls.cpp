@@ -42,13 +42,13 @@ void Member::complain(TimePoint now, Reducing& reducing, Outbox& out) {
     const ArrivalTimes& arrivals = round_->arrivals;
     const bool is_too_long = now >= latest_end();
     const std::uint32_t own = wire::index_of(followed, self_);
-    const auto late_of = [&](const std::vector<std::uint32_t>& missing, wire::Phase phase) {
+    const auto late_of = [&](const std::vector<std::uint32_t>& missing, wire::ChunkKind kind) {
         std::vector<std::uint32_t> late;
         for (const std::uint32_t k : missing) {
             const auto placed = arrivals.last_placed(followed.members[k].peer);
             const TimePoint since =
                 std::max(arrivals.planned_at(), placed.value_or(arrivals.planned_at()));
-            const std::uint32_t part = phase == wire::Phase::kScatter ? own : k;
+            const std::uint32_t part = kind == wire::ChunkKind::kScatter ? own : k;
             if (is_too_long || now >= since + stall_timeout_of(part)) late.push_back(k);
         }
         return late;
@@ -58,8 +58,8 @@ void Member::complain(TimePoint now, Reducing& reducing, Outbox& out) {
         .attempt = followed.attempt,
         .senders = late_of(is_too_long ? round_->reduction->slowest_senders()
                                        : round_->reduction->missing_senders(),
-                           wire::Phase::kScatter),
-        .reducers = late_of(round_->reduction->missing_reducers(), wire::Phase::kGather)};
+                           wire::ChunkKind::kScatter),
+        .reducers = late_of(round_->reduction->missing_reducers(), wire::ChunkKind::kGather)};
     if (stalled.senders.empty() && stalled.reducers.empty()) return;
     out.send(reducing.term.coordinator, step_, std::move(stalled));
 }

@@ -1,5 +1,5 @@
 // A peer may be called if it has reported the head's state and is not excluded; its turn says
-// whether it is (attendances.hpp). Of more peers than there are seats, accounts take turns.
+// whether it is (turns.hpp). Of more peers than a round can have, accounts take turns.
 #include "peer/round/participation.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void Participation::on_decision(TimePoint now, const CommitRecord& record, Durat
     for (const CommitLine& line : record.members) samples += line.samples;
     const bool is_disturbed = kFew * disturbances_ > record.members.size();
     probe_.on_decision(took);
-    attendances_.on_decision(samples, now - head_.since(), is_disturbed);
+    turns_.on_decision(samples, now - head_.since(), is_disturbed);
 }
 
 void Participation::on_head(const CommitRecord* last) {
@@ -34,20 +34,20 @@ void Participation::on_head(const CommitRecord* last) {
     for (const CommitLine& line : last->members) expected_.insert(line.peer);
 }
 
-void Participation::on_link_lost(const PeerKey& peer, bool is_seated) {
+void Participation::on_link_lost(const PeerKey& peer, bool was_called) {
     has_lost_any_ = true;
-    disturbances_ += expected_.contains(peer) || is_seated ? 1 : 0;
+    disturbances_ += expected_.contains(peer) || was_called ? 1 : 0;
 }
 
 bool Participation::on_join(TimePoint now, const PeerKey& peer, StepIndex step, TimePoint called_at,
                             Samples samples) {
-    return attendances_.on_join(peer, step, called_at, now - called_at, samples,
+    return turns_.on_join(peer, step, called_at, now - called_at, samples,
                                 called_at - head_.computing_since());
 }
 
-std::optional<ProbedLink> Participation::next_probe(const Seats& seats) {
-    const bool may_probe = config_.rules.probes_links && !attendances_.is_on_trial();
-    return may_probe ? probe_.next(seats) : std::nullopt;
+std::optional<ProbedLink> Participation::next_probe(const Callees& callees) {
+    const bool may_probe = config_.rules.probes_links && !turns_.is_on_trial();
+    return may_probe ? probe_.next(callees) : std::nullopt;
 }
 
 // --- which peers ----------------------------------------------------------------
@@ -64,7 +64,7 @@ bool Participation::is_eligible(TimePoint now, const PeerKey& peer,
 
 bool Participation::is_called(TimePoint now, StepIndex step, const PeerKey& peer,
                               const membership::Known& known) const {
-    return is_eligible(now, peer, known) && attendances_.is_called(peer, known.heartbeat, step);
+    return is_eligible(now, peer, known) && turns_.is_called(peer, known.heartbeat, step);
 }
 
 std::vector<PeerKey> Participation::peers_to_call(TimePoint now, StepIndex step) const {
@@ -72,23 +72,24 @@ std::vector<PeerKey> Participation::peers_to_call(TimePoint now, StepIndex step)
     for (const auto& [peer, known] : links_.known()) {
         if (is_called(now, step, peer, known)) called.push_back(peer);
     }
-    return seated(std::move(called));
+    return select(std::move(called));
 }
 
-std::size_t Participation::count_outside(TimePoint now, StepIndex step, const Seats& seats) const {
+std::size_t Participation::count_outside(TimePoint now, StepIndex step,
+                                         const Callees& callees) const {
     const auto waits = [&](const auto& entry) {
-        return !seats.contains(entry.first) && is_called(now, step, entry.first, entry.second);
+        return !callees.contains(entry.first) && is_called(now, step, entry.first, entry.second);
     };
     return static_cast<std::size_t>(std::ranges::count_if(links_.known(), waits));
 }
 
-/// The peers that sit if there are more than seats: in turns over the accounts, so that neither
-/// many keys nor many jobs of one user take the seats of others. Peers of one account that train,
+/// The peers that are called if there are more than a round can have: in turns over the accounts,
+/// so that neither many keys nor many jobs of one user displace others. Peers of one account that train,
 /// and those of the last round, come first; no order of keys helps, because it is drawn anew for
 /// each step. At most kMaxReducers peers do not train.
-std::vector<PeerKey> Participation::seated(std::vector<PeerKey> called) const {
-    const std::size_t seats = wire::kMaxMembers - 1;  // without ours
-    if (called.size() <= seats) return called;
+std::vector<PeerKey> Participation::select(std::vector<PeerKey> called) const {
+    const std::size_t limit = wire::kMaxMembers - 1;  // without ours
+    if (called.size() <= limit) return called;
     struct Candidate {
         bool is_idle;  ///< it does not train
         bool is_new;   ///< it was not in the last round
@@ -120,7 +121,7 @@ std::vector<PeerKey> Participation::seated(std::vector<PeerKey> called) const {
     called.clear();
     std::size_t idle = 0;
     for (const auto& [turn, candidate] : turns) {
-        if (called.size() == seats) break;
+        if (called.size() == limit) break;
         if (candidate.is_idle && ++idle > wire::kMaxReducers) continue;
         called.push_back(candidate.peer);
     }
@@ -156,7 +157,7 @@ bool Participation::are_most_frozen(TimePoint now) const {
     std::size_t frozen = 0;
     for (const auto& [peer, known] : links_.known()) {
         if (known.role != Role::kTrainer || !is_eligible(now, peer, known)) continue;
-        if (attendances_.of(peer) != Attendance::kEveryRound) continue;
+        if (turns_.of(peer) != TurnKind::kEveryRound) continue;
         ++trainers;
         frozen += known.heartbeat.is_frozen ? 1 : 0;
     }
@@ -180,11 +181,11 @@ std::vector<FleetMember> Participation::fleet(TimePoint now) const {
     for (const auto& [peer, known] : links_.known()) {
         const bool is_linked = known.has_reported && known.generation == voter_.head().generation &&
                                !judge_.is_out(now, peer);
-        const bool is_out = attendances_.of(peer) != Attendance::kEveryRound;
+        const bool is_out = turns_.of(peer) != TurnKind::kEveryRound;
         const bool is_member = expected_.contains(peer) || is_eligible(now, peer, known);
         if (is_linked && (is_out || is_member)) peers.push_back(peer);
     }
-    for (const PeerKey& peer : seated(std::move(peers))) {
+    for (const PeerKey& peer : select(std::move(peers))) {
         const membership::Known& known = *links_.find(peer);
         const double rate = std::min(known.heartbeat.samples_per_second,
                                      static_cast<double>(known.max_samples_per_second));
@@ -205,18 +206,18 @@ std::vector<FleetMember> Participation::fleet(TimePoint now) const {
 void Participation::choose_turns(TimePoint now, const Term& term, StepIndex step, bool is_new,
                                  Outbox& out) {
     if (!std::exchange(has_lost_any_, false) && !is_new) return;
-    attendances_.begin(term);
-    for (const Attendances::Change& change : attendances_.choose(now, step, fleet(now))) {
+    turns_.begin(term);
+    for (const Turns::Change& change : turns_.choose(now, step, fleet(now))) {
         batch_.forget(change.peer);
         out.note(change.why);
-        out.send(change.peer, step, change.assignment);
+        out.send(change.peer, step, change.message);
     }
 }
 
 std::set<PeerKey> Participation::without_every_round() const {
     std::set<PeerKey> peers;
     for (const auto& [peer, known] : links_.known()) {
-        if (attendances_.of(peer) != Attendance::kEveryRound) peers.insert(peer);
+        if (turns_.of(peer) != TurnKind::kEveryRound) peers.insert(peer);
     }
     return peers;
 }
@@ -225,7 +226,7 @@ std::set<PeerKey> Participation::without_every_round() const {
 
 Duration Participation::join_limit(const PeerKey& peer, TimePoint called_at) const {
     if (peer == self_) return config_.rules.join_timeout;
-    return attendances_.join_limit(peer, called_at - head_.computing_since());
+    return turns_.join_limit(peer, called_at - head_.computing_since());
 }
 
 bool Participation::awaits_any(TimePoint now, StepIndex step, Duration timeout, Outbox& out) {
@@ -243,8 +244,7 @@ bool Participation::awaits_members(TimePoint now, StepIndex step, Outbox& out) {
         const membership::Known* known = links_.find(peer);
         const bool may_come = known != nullptr && known->has_reported && known->receives &&
                               known->generation == head.generation &&
-                              attendances_.of(peer) == Attendance::kEveryRound &&
-                              !judge_.is_out(now, peer);
+                              turns_.of(peer) == TurnKind::kEveryRound && !judge_.is_out(now, peer);
         if (!may_come || (known->step >= head.step && known->heartbeat.has_state)) continue;
         if (now < head_.since() + join_limit(peer, now)) return true;
         leave_waiting(now, step, peer, now - head_.since(),
@@ -254,24 +254,24 @@ bool Participation::awaits_members(TimePoint now, StepIndex step, Outbox& out) {
 }
 
 void Participation::leave_waiting(TimePoint now, StepIndex step, const PeerKey& peer,
-                                  Duration waited, const std::string& why, std::size_t seats,
+                                  Duration waited, const std::string& why, std::size_t callees,
                                   Outbox& out) {
-    if (!trains(peer) || !attendances_.on_no_join(peer, step, now, waited)) {
+    if (!trains(peer) || !turns_.on_no_join(peer, step, now, waited)) {
         return judge_.exclude(now, peer, why, out,
-                              {.time = waited, .members = count_waiting(seats)});
+                              {.time = waited, .members = count_waiting(callees)});
     }
     batch_.forget(peer);
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(waited).count();
     out.note(peer.brief() + " " + why + ", after " + std::to_string(seconds) +
              " s: called again when it holds a micro-batch");
-    out.send(peer, step, *attendances_.assignment_of(peer));
+    out.send(peer, step, *turns_.message_for(peer));
 }
 
 // --- samples --------------------------------------------------------------------
 
 Samples Participation::allowance(TimePoint now, const PeerKey& peer,
                                  const membership::Known& known) const {
-    const TimePoint since = head_.computing_since(peer, voter_.head().step, attendances_);
+    const TimePoint since = head_.computing_since(peer, voter_.head().step, turns_);
     return head_.limit(now, since, known.max_samples_per_second);
 }
 
@@ -280,11 +280,11 @@ std::optional<Participation::Report> Participation::bound(TimePoint now, StepInd
                                                           const membership::Known& known,
                                                           const Report& report) const {
     Report counted = report;
-    const Attendance attendance = attendances_.of(peer);
-    if (attendance != Attendance::kEveryRound) {
+    const TurnKind kind = turns_.of(peer);
+    if (kind != TurnKind::kEveryRound) {
         // Only what it holds counts, and only for a round to which it is called.
-        if (!attendances_.is_called(peer, known.heartbeat, step)) return std::nullopt;
-        if (attendance != Attendance::kSomeRounds) counted.samples_per_second = 0;
+        if (!turns_.is_called(peer, known.heartbeat, step)) return std::nullopt;
+        if (kind != TurnKind::kSomeRounds) counted.samples_per_second = 0;
     }
     counted.samples = std::min(counted.samples, allowance(now, peer, known));
     counted.samples_per_second =

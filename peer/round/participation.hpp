@@ -1,4 +1,4 @@
-// Which peers the coordinator calls, and how long it waits for each of them. attendances.hpp and
+// Which peers the coordinator calls, and how long it waits for each of them. turns.hpp and
 // latecomers.hpp decide; this class tells them what the coordinator sees of its links and of the
 // rounds that are decided, and tells trainers what is decided. Belongs to the coordinator.
 #pragma once
@@ -15,12 +15,12 @@
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
 #include "peer/progress/target_batch.hpp"
-#include "peer/round/attendances.hpp"
 #include "peer/round/head_times.hpp"
 #include "peer/round/judge.hpp"
 #include "peer/round/latecomers.hpp"
 #include "peer/round/link_probe.hpp"
 #include "peer/round/member.hpp"
+#include "peer/round/turns.hpp"
 
 namespace dedloc::round {
 
@@ -39,10 +39,10 @@ class Participation {
           head_(head),
           judge_(judge),
           batch_(batch),
-          attendances_(config.rules) {}
+          turns_(config.rules) {}
 
     /// This peer leads a new term: every trainer is in every round.
-    void on_term(const Term& term) { attendances_.begin(term); }
+    void on_term(const Term& term) { turns_.begin(term); }
     /// This peer has called and led a round that is decided now; `took`: since its plan was sent.
     /// Comes before HeadTimes::on_head().
     void on_decision(TimePoint now, const CommitRecord& record, Duration took);
@@ -51,13 +51,13 @@ class Participation {
     /// The round whose members computed on this state is decided.
     void on_decided_state(const Digest& state) { latecomers_.on_decision(state); }
     /// The run was paused for this long.
-    void on_resume(Duration pause) { attendances_.shift(pause); }
-    /// A peer was lost; `is_seated`: it had a seat.
-    void on_link_lost(const PeerKey& peer, bool is_seated);
+    void on_resume(Duration pause) { turns_.shift(pause); }
+    /// A peer was lost; `was_called`: to the round.
+    void on_link_lost(const PeerKey& peer, bool was_called);
     /// So many members were lost since the head. A probe, a pause and a cancelled attempt count as
     /// all of them.
     void disturb(std::size_t members = wire::kMaxMembers) { disturbances_ += members; }
-    /// A called peer has joined: `now` is the time of its Join. False: as Attendances::on_join().
+    /// A called peer has joined: `now` is the time of its Join. False: as Turns::on_join().
     [[nodiscard]] bool on_join(TimePoint now, const PeerKey& peer, StepIndex step,
                                TimePoint called_at, Samples samples);
 
@@ -66,10 +66,10 @@ class Participation {
     /// Whether it is called to the round of `step`.
     bool is_called(TimePoint now, StepIndex step, const PeerKey& peer,
                    const membership::Known& known) const;
-    /// The peers that are called to the round of `step`: at most as many as there are seats.
+    /// The peers that are called to the round of `step`: at most kMaxMembers with this one.
     std::vector<PeerKey> peers_to_call(TimePoint now, StepIndex step) const;
-    /// How many peers without a seat could be called to it.
-    std::size_t count_outside(TimePoint now, StepIndex step, const Seats& seats) const;
+    /// How many peers that are not among `callees` could be called to it.
+    std::size_t count_outside(TimePoint now, StepIndex step, const Callees& callees) const;
     /// Whether any peer is eligible.
     bool has_members(TimePoint now) const;
     /// Whether all members of the last decided round are linked and eligible.
@@ -89,9 +89,9 @@ class Participation {
     Duration join_limit(const PeerKey& peer, TimePoint called_at) const;
     /// The peer has made others wait for so long. The first time it may be a trainer whose
     /// micro-batches are long, which is told so. After that it is one that ignores calls.
-    /// `seats`: of the round; 0: none.
+    /// `callees`: of the round; 0: none.
     void leave_waiting(TimePoint now, StepIndex step, const PeerKey& peer, Duration waited,
-                       const std::string& why, std::size_t seats, Outbox& out);
+                       const std::string& why, std::size_t callees, Outbox& out);
 
     /// What a trainer says that it has computed.
     struct Report {
@@ -106,21 +106,23 @@ class Participation {
     Samples allowance(TimePoint now, const PeerKey& peer, const membership::Known& known) const;
     /// The members of the last decided round.
     const std::set<PeerKey>& expected() const { return expected_; }
-    /// How many members wait for a round with so many seats.
-    std::size_t count_waiting(std::size_t seats) const { return std::max(seats, expected_.size()); }
+    /// How many members wait for a round with so many callees.
+    std::size_t count_waiting(std::size_t callees) const {
+        return std::max(callees, expected_.size());
+    }
 
     /// The turns of trainers.
-    const Attendances& attendances() const { return attendances_; }
+    const Turns& turns() const { return turns_; }
     /// What rounds have shown of the links of peers.
-    SeenLinks& links() { return attendances_.links(); }
-    /// The link to probe in a round of these seats; nothing: none.
-    std::optional<ProbedLink> next_probe(const Seats& seats);
+    SeenLinks& links() { return turns_.links(); }
+    /// The link to probe in a round of these callees; nothing: none.
+    std::optional<ProbedLink> next_probe(const Callees& callees);
     /// The round is planned: with the probe, or without it.
     void on_plan(bool is_probed) { probe_.on_plan(is_probed); }
 
   private:
     bool trains(const PeerKey& peer) const;
-    std::vector<PeerKey> seated(std::vector<PeerKey> called) const;
+    std::vector<PeerKey> select(std::vector<PeerKey> called) const;
     std::vector<FleetMember> fleet(TimePoint now) const;
     std::set<PeerKey> without_every_round() const;
     bool awaits_members(TimePoint now, StepIndex step, Outbox& out);
@@ -133,7 +135,7 @@ class Participation {
     const HeadTimes& head_;
     Judge& judge_;
     progress::TargetBatch& batch_;
-    Attendances attendances_;
+    Turns turns_;
     Latecomers latecomers_;
     LinkProbe probe_;
     std::set<PeerKey> expected_;

@@ -6,23 +6,23 @@ namespace dedloc::round {
 namespace {
 
 template <class P>
-auto seats_in(P& known) {
-    if constexpr (requires { known.seats; }) {
-        return &known.seats;
+auto callees_in(P& known) {
+    if constexpr (requires { known.callees; }) {
+        return &known.callees;
     } else {
-        return static_cast<Seats*>(nullptr);
+        return static_cast<Callees*>(nullptr);
     }
 }
 
 }  // namespace
 
 bool CalledRound::have_all_joined() const {
-    return std::ranges::all_of(seats,
+    return std::ranges::all_of(callees,
                                [](const auto& entry) { return entry.second.join.has_value(); });
 }
 
 bool PlannedRound::is_reduced_by_all_but(const PeerKey& peer) const {
-    return std::ranges::all_of(seats, [&](const auto& entry) {
+    return std::ranges::all_of(callees, [&](const auto& entry) {
         return entry.first == peer || attempt.reduced.contains(entry.first) ||
                !reduces(entry.first);
     });
@@ -43,9 +43,9 @@ bool PlannedRound::may_voters_agree(const PeerKey& self, const Head& head) const
     const bool is_here = attempt.ready.contains(self);
     return is_majority_of(head.voters, [&](const PeerKey& voter) {
         if (agrees(self, voter)) return true;
-        const auto seat = seats.find(voter);
-        if (seat == seats.end() || !seat->second.join->receives) return false;
-        return attempt.ready.contains(voter) ? !is_here : !seat->second.is_lost;
+        const auto callee = callees.find(voter);
+        if (callee == callees.end() || !callee->second.join->receives) return false;
+        return attempt.ready.contains(voter) ? !is_here : !callee->second.is_lost;
     });
 }
 
@@ -55,12 +55,12 @@ wire::Propose ProposedRound::whole() const {
     return whole;
 }
 
-Seats* seats_of(CoordinatorPhase& phase) {
-    return std::visit([](auto& known) { return seats_in(known); }, phase);
+Callees* callees_of(CoordinatorPhase& phase) {
+    return std::visit([](auto& known) { return callees_in(known); }, phase);
 }
 
-const Seats* seats_of(const CoordinatorPhase& phase) {
-    return std::visit([](const auto& known) -> const Seats* { return seats_in(known); }, phase);
+const Callees* callees_of(const CoordinatorPhase& phase) {
+    return std::visit([](const auto& known) -> const Callees* { return callees_in(known); }, phase);
 }
 
 const wire::Plan* plan_of(const CoordinatorPhase& phase) {

@@ -13,9 +13,9 @@
 
 #include "peer/membership/quorum.hpp"
 #include "peer/membership/voter.hpp"
+#include "peer/round/callee.hpp"
 #include "peer/round/hearing.hpp"
 #include "peer/round/judge.hpp"
-#include "peer/round/seat.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::round {
@@ -36,7 +36,7 @@ struct Gathering {
 
 /// Peers are called and join.
 struct CalledRound {
-    Seats seats{};                  ///< those that are called; one that cannot join loses its seat
+    Callees callees{};              ///< those that are called; one that cannot join is removed
     std::vector<HungUp> hung_up{};  ///< in this round
     TimePoint called_at{};          ///< when they were called
     TimePoint deadline = kNever;    ///< when the next of them is late
@@ -68,7 +68,7 @@ struct Delivery {
 /// Members follow a plan, which is amended when a member is lost.
 struct PlannedRound {
     wire::Plan plan;                ///< the present one
-    Seats seats{};                  ///< its members', and those of members lost since the Call
+    Callees callees{};              ///< its members', and those of members lost since the Call
     std::vector<HungUp> hung_up{};  ///< in this round
     TimePoint deadline = kNever;    ///< when the round is too late
     Attempt attempt{};              ///< under the present plan
@@ -96,7 +96,7 @@ struct ProposedRound {
     CommitRecord record;                   ///< the proposed one
     TimePoint proposed_at{};               ///< when it was proposed first in this term
     std::optional<wire::Plan> plan{};      ///< none: the record is of an earlier term
-    Seats seats{};                         ///< its members'
+    Callees callees{};                     ///< its members'
     TimePoint ask_at = kNever;             ///< when it is proposed again
     std::map<PeerKey, Signature> votes{};  ///< so far
 
@@ -107,10 +107,10 @@ struct ProposedRound {
 /// The phase of the coordinator.
 using CoordinatorPhase = std::variant<Gathering, CalledRound, PlannedRound, ProposedRound>;
 
-/// The seats of the round; null: none is called.
-Seats* seats_of(CoordinatorPhase& phase);
+/// The callees of the round; null: none is called.
+Callees* callees_of(CoordinatorPhase& phase);
 /// The same.
-const Seats* seats_of(const CoordinatorPhase& phase);
+const Callees* callees_of(const CoordinatorPhase& phase);
 /// The plan of the round; null: there is none.
 const wire::Plan* plan_of(const CoordinatorPhase& phase);
 

@@ -1,4 +1,4 @@
-// Members are the seats in ascending order of their keys; the index in that list is the member
+// Members are the callees in ascending order of their keys; the index in that list is the member
 // order that sums follow. make_plan() lets planning::plan_shares() cut the vector; amend_plan()
 // keeps that cut (chunk_elements), moves only the chunks of lost reducers (planning::reassign) and
 // renumbers members last, because ranges refer to member indices.
@@ -25,25 +25,25 @@ constexpr int kWorthwhile = 8;
 constexpr Duration kMinProbedRound = std::chrono::seconds{1};
 constexpr std::uint64_t kAnyLink = 100'000'000'000;  ///< bytes per second that no link has
 
-bool is_v6(const Seat& seat) {
-    return seat.endpoint.host.find(':') != std::string::npos;
+bool is_v6(const Callee& callee) {
+    return callee.endpoint.host.find(':') != std::string::npos;
 }
 
-/// Whether all seats have links over IPv6, or are the coordinator's. Only then may a peer that is
+/// Whether all callees have links over IPv6, or are the coordinator's. Only then may a peer that is
 /// known at an IPv6 address reduce, since the others may have IPv4 only.
-bool are_all_v6(const Seats& seats) {
-    return std::all_of(seats.begin(), seats.end(), [](const auto& entry) {
+bool are_all_v6(const Callees& callees) {
+    return std::all_of(callees.begin(), callees.end(), [](const auto& entry) {
         return entry.second.endpoint.host.empty() || is_v6(entry.second);
     });
 }
 
-planning::Member member_of(const Seat& seat, bool contributes, bool are_all_v6) {
-    const bool can_be_dialled = seat.endpoint.port != 0 && (are_all_v6 || !is_v6(seat));
-    return {.upload = seat.join->upload,
-            .download = seat.join->download,
+planning::Member member_of(const Callee& callee, bool contributes, bool are_all_v6) {
+    const bool can_be_dialled = callee.endpoint.port != 0 && (are_all_v6 || !is_v6(callee));
+    return {.upload = callee.join->upload,
+            .download = callee.join->download,
             .contributes = contributes,
-            .receives = seat.join->receives,
-            .is_reachable = can_be_dialled && seat.may_reduce};
+            .receives = callee.join->receives,
+            .is_reachable = can_be_dialled && callee.may_reduce};
 }
 
 planning::PlanRequest request_for(const RoundRules& rules) {
@@ -54,12 +54,12 @@ planning::PlanRequest request_for(const RoundRules& rules) {
             .latency = kLatency};
 }
 
-void name_reducers(wire::Plan& plan, const Seats& seats) {
+void name_reducers(wire::Plan& plan, const Callees& callees) {
     plan.reducers.clear();
     std::set<std::uint32_t> named;
     for (const wire::ChunkRange& range : plan.ranges) named.insert(range.member.value());
     for (const std::uint32_t k : named) {
-        const Endpoint& endpoint = seats.at(plan.members[k].peer).endpoint;
+        const Endpoint& endpoint = callees.at(plan.members[k].peer).endpoint;
         // The coordinator does not know its own public address; members use their links to it.
         if (endpoint.host.empty()) continue;
         plan.reducers.push_back({.member = PeerIndex{k}, .endpoint = endpoint});
@@ -144,7 +144,7 @@ Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer) {
 }
 
 std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std::uint32_t attempt,
-                                 const UpdateScalars& scalars, const Seats& seats,
+                                 const UpdateScalars& scalars, const Callees& callees,
                                  const Veterans& veterans,
                                  const std::optional<ProbedLink>& probed) {
     wire::Plan plan{.term = term,
@@ -158,15 +158,15 @@ std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std:
                     .relays = {},
                     .expected = {}};
     auto request = request_for(rules);
-    const bool all_v6 = are_all_v6(seats);
-    for (const auto& [peer, seat] : seats) {
+    const bool all_v6 = are_all_v6(callees);
+    for (const auto& [peer, callee] : callees) {
         plan.members.push_back({.peer = peer,
-                                .samples = seat.join->samples,
-                                .loss_sum = seat.join->loss_sum,
-                                .contribution_id = seat.join->contribution_id,
-                                .receives = seat.join->receives,
-                                .exponent = seat.join->exponent});
-        request.members.push_back(member_of(seat, seat.join->samples > Samples{0}, all_v6));
+                                .samples = callee.join->samples,
+                                .loss_sum = callee.join->loss_sum,
+                                .contribution_id = callee.join->contribution_id,
+                                .receives = callee.join->receives,
+                                .exponent = callee.join->exponent});
+        request.members.push_back(member_of(callee, callee.join->samples > Samples{0}, all_v6));
     }
     if (!has_samples(plan)) return {};
     if (std::ranges::none_of(request.members, &planning::Member::is_reachable)) return {};
@@ -180,8 +180,8 @@ std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std:
         plan.ranges = *ranges;
         forecast = planning::forecast(request, plan.ranges);
     }
-    name_reducers(plan, seats);
-    plan.relays = choose_relays(plan, seats, veterans);
+    name_reducers(plan, callees);
+    plan.relays = choose_relays(plan, callees, veterans);
     using std::chrono::milliseconds;
     plan.expected = std::min(std::chrono::ceil<milliseconds>(forecast.round),
                              milliseconds{wire::kMaxExpectedMilliseconds});
@@ -194,21 +194,21 @@ std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std:
 }
 
 std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,
-                                     const Seats& seats, const std::set<PeerKey>& gone,
+                                     const Callees& callees, const std::set<PeerKey>& gone,
                                      const std::set<PeerKey>& demoted, const Veterans& veterans) {
     wire::Plan amended = plan;
     ++amended.attempt;
     auto request = request_for(rules);
     request.chunk_elements = plan.chunk_elements;
-    const bool all_v6 = are_all_v6(seats);
+    const bool all_v6 = are_all_v6(callees);
     std::vector<PeerIndex> lost;
     for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
         const PeerKey& peer = plan.members[k].peer;
-        const Seat& seat = seats.at(peer);
-        planning::Member member = member_of(seat, plan.members[k].samples > Samples{0}, all_v6);
+        const Callee& callee = callees.at(peer);
+        planning::Member member = member_of(callee, plan.members[k].samples > Samples{0}, all_v6);
         const bool is_gone = gone.contains(peer);
         if (is_gone) member.contributes = member.receives = false;
-        if (is_gone || demoted.contains(peer) || seat.is_lost) member.is_reachable = false;
+        if (is_gone || demoted.contains(peer) || callee.is_lost) member.is_reachable = false;
         if (!member.is_reachable) lost.push_back(PeerIndex{k});
         request.members.push_back(member);
     }
@@ -217,7 +217,7 @@ std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& 
     amended.ranges = std::move(ranges).value();
     remove_members(amended, gone);
     if (!has_samples(amended)) return {};
-    Seats rest = seats;
+    Callees rest = callees;
     for (const PeerKey& peer : gone) rest.erase(peer);
     name_reducers(amended, rest);
     amended.relays = choose_relays(amended, rest, veterans);

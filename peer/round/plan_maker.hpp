@@ -1,4 +1,4 @@
-// Makes the wire::Plan of a round from its seats and the planner's shares, and amends it when a
+// Makes the wire::Plan of a round from its callees and the planner's shares, and amends it when a
 // member is lost.
 #pragma once
 
@@ -7,8 +7,8 @@
 #include <set>
 
 #include "peer/config.hpp"
+#include "peer/round/callee.hpp"
 #include "peer/round/relays.hpp"
-#include "peer/round/seat.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::round {
@@ -37,9 +37,9 @@ Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
 
 /// The first plan of a round. Nothing if no member has samples or none can be dialled. The
 /// link of `probed` is planned with that bandwidth if a faster link would shorten the round.
-/// Requires that every seat has joined.
+/// Requires that every callee has joined.
 std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std::uint32_t attempt,
-                                 const UpdateScalars& scalars, const Seats& seats,
+                                 const UpdateScalars& scalars, const Callees& callees,
                                  const Veterans& veterans,
                                  const std::optional<ProbedLink>& probed = {});
 
@@ -47,7 +47,7 @@ std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std:
 /// `demoted`. Every chunk whose reducer remains stays where it is. Nothing if no reducer or no
 /// samples remain.
 std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,
-                                     const Seats& seats, const std::set<PeerKey>& gone,
+                                     const Callees& callees, const std::set<PeerKey>& gone,
                                      const std::set<PeerKey>& demoted, const Veterans& veterans);
 
 }  // namespace dedloc::round

@@ -215,7 +215,7 @@ std::optional<Due> Reduction::next(const PeerKey& to) {
             scatter->second.due.pop_front();
             scattered_to_[chunk] = to;
             ++scattered_;
-            return Due{wire::Phase::kScatter, chunk};
+            return Due{wire::ChunkKind::kScatter, chunk};
         } else {
             held_.emplace(release, to);
         }
@@ -224,7 +224,7 @@ std::optional<Due> Reduction::next(const PeerKey& to) {
     if (index == plan_->members.size() || !plan_->members[index].receives) return {};
     std::size_t& given = gathered_[to];
     if (given == reduced_.size()) return {};
-    return Due{wire::Phase::kGather, reduced_[given++]};
+    return Due{wire::ChunkKind::kGather, reduced_[given++]};
 }
 
 std::vector<PeerKey> Reduction::take_released() {
@@ -237,8 +237,8 @@ std::vector<PeerKey> Reduction::take_released() {
 }
 
 wire::Chunk Reduction::body(const Due& due) const {
-    const bool is_scatter = due.phase == wire::Phase::kScatter;
-    return {.phase = due.phase,
+    const bool is_scatter = due.kind == wire::ChunkKind::kScatter;
+    return {.kind = due.kind,
             .sum_id = is_scatter ? plan_->members[own_index_].contribution_id : sum_id_,
             .chunk = due.chunk,
             .chunk_elements = plan_->chunk_elements,
@@ -280,7 +280,7 @@ Reduction::Taken Reduction::take(const PeerKey& from, wire::Chunk chunk) {
                       wire::index_of(*plan_, from) < plan_->members.size();
     Taken taken = Taken::kEarly;
     if (fits) {
-        const bool is_slice = chunk.phase == wire::Phase::kScatter;
+        const bool is_slice = chunk.kind == wire::ChunkKind::kScatter;
         taken = is_slice ? place_slice(from, chunk) : place_average(from, chunk);
     }
     if (taken == Taken::kEarly) keep_early(from, std::move(chunk));

@@ -52,8 +52,8 @@ namespace dedloc::round {
 
 /// A chunk that is due to a member.
 struct Due {
-    wire::Phase phase = wire::Phase::kScatter;  ///< slice of the contribution, or average
-    std::uint32_t chunk = 0;                    ///< index in the plan's cut
+    wire::ChunkKind kind = wire::ChunkKind::kScatter;  ///< slice of the contribution, or average
+    std::uint32_t chunk = 0;                           ///< index in the plan's cut
 };
 
 /// The data of one round at one member.
@@ -283,8 +283,8 @@ class Reduction {
     state::GrowingTree tree_;      ///< digest tree of the average, unused if not received
     std::uint32_t missing_ = 0;    ///< chunks of the average that are not here
     std::uint32_t unreduced_ = 0;  ///< chunks reduced here and not averaged yet
-    /// Identity of a chunk: phase, id, index, cut.
-    using Name = std::tuple<wire::Phase, std::uint64_t, std::uint32_t, std::uint32_t>;
+    /// Identity of a chunk: kind, id, index, cut.
+    using Name = std::tuple<wire::ChunkKind, std::uint64_t, std::uint32_t, std::uint32_t>;
     static Name name_of(const wire::Chunk& chunk);
     /// One sender's chunks ahead of their plan.
     struct Early {

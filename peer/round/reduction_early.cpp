@@ -33,7 +33,7 @@ std::uint64_t max_early_of_all(std::uint64_t elements) {
 }  // namespace
 
 Reduction::Name Reduction::name_of(const wire::Chunk& chunk) {
-    return {chunk.phase, chunk.sum_id, chunk.chunk, chunk.chunk_elements};
+    return {chunk.kind, chunk.sum_id, chunk.chunk, chunk.chunk_elements};
 }
 
 /// Keeps a chunk whose sender may have a newer plan than we have. Beyond the limits it drops the

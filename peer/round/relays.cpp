@@ -24,16 +24,16 @@ constexpr Bandwidth kUnknownLink{1'000'000};
 constexpr std::size_t kEndpointBytes = 40;
 
 /// Possible relays, fastest upload first.
-std::vector<std::uint32_t> candidates(const wire::Plan& plan, const Seats& seats,
+std::vector<std::uint32_t> candidates(const wire::Plan& plan, const Callees& callees,
                                       const Veterans& veterans) {
     std::vector<std::uint32_t> fastest;
     for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
         const PeerKey& peer = plan.members[k].peer;
         if (peer == plan.term.coordinator || !veterans.reducers.contains(peer)) continue;
-        if (!seats.at(peer).is_lost) fastest.push_back(k);
+        if (!callees.at(peer).is_lost) fastest.push_back(k);
     }
     std::ranges::stable_sort(fastest, std::greater<>{}, [&](std::uint32_t k) {
-        return upload_of(seats.at(plan.members[k].peer));
+        return upload_of(callees.at(plan.members[k].peer));
     });
     return fastest;
 }
@@ -55,23 +55,23 @@ double wire_bytes_of(const wire::Plan& plan) {
                                plan.reducers.size() * kEndpointBytes);
 }
 
-double upload_of(const Seat& seat) {
-    return static_cast<double>(seat.join->upload.value_or(kUnknownLink).value());
+double upload_of(const Callee& callee) {
+    return static_cast<double>(callee.join->upload.value_or(kUnknownLink).value());
 }
 
-std::vector<std::uint32_t> choose_relays(const wire::Plan& plan, const Seats& seats,
+std::vector<std::uint32_t> choose_relays(const wire::Plan& plan, const Callees& callees,
                                          const Veterans& veterans) {
     const std::size_t members = plan.members.size();
-    const auto coordinator = seats.find(plan.term.coordinator);
-    if (members <= kMaxWithoutRelays || coordinator == seats.end()) return {};
+    const auto coordinator = callees.find(plan.term.coordinator);
+    if (members <= kMaxWithoutRelays || coordinator == callees.end()) return {};
     const double bytes = wire_bytes_of(plan);
     const double own = upload_of(coordinator->second);
-    std::vector<std::uint32_t> relays = candidates(plan, seats, veterans);
+    std::vector<std::uint32_t> relays = candidates(plan, callees, veterans);
     std::size_t chosen = 0;
     double soonest = static_cast<double>(members) * bytes / own;
     for (std::size_t k = 1; k <= std::min(relays.size(), kMaxRelays); ++k) {
         const double share = static_cast<double>((members - k + k - 1) / k);
-        const double slowest = upload_of(seats.at(plan.members[relays[k - 1]].peer));
+        const double slowest = upload_of(callees.at(plan.members[relays[k - 1]].peer));
         const double time =
             static_cast<double>(k) * bytes / own + share * bytes / slowest + kHopSeconds;
         if (time < soonest) soonest = time, chosen = k;
@@ -96,12 +96,12 @@ std::vector<PeerKey> charges_of(const wire::Plan& plan, const PeerKey& relay) {
     return charges;
 }
 
-std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all, const Seats& seats,
-                                const Veterans& veterans) {
+std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all,
+                                const Callees& callees, const Veterans& veterans) {
     for (const std::uint32_t k : plan.relays) {
         const PeerKey& relay = plan.members[k].peer;
-        const auto seat = seats.find(relay);
-        if (seat == seats.end() || seat->second.is_lost) continue;
+        const auto callee = callees.find(relay);
+        if (callee == callees.end() || callee->second.is_lost) continue;
         for (const PeerKey& peer : charges_of(plan, relay)) {
             if (veterans.members.contains(peer)) all.erase(peer);
         }

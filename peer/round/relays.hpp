@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "peer/round/seat.hpp"
+#include "peer/round/callee.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::round {
@@ -26,16 +26,16 @@ Veterans veterans_of(const wire::Plan& plan);
 
 /// About how many bytes the plan has on the wire.
 double wire_bytes_of(const wire::Plan& plan);
-/// Upload bandwidth of a seat that has joined, in bytes per second; one that is not known counts as
+/// Upload bandwidth of a callee that has joined, in bytes per second; one that is not known counts as
 /// 1 MB/s.
-double upload_of(const Seat& seat);
+double upload_of(const Callee& callee);
 
 /// The last round's reducers that, as relays, bring the plan to all members soonest; none if the
 /// coordinator alone is as fast, or the round is small. Ascending member indices.
 ///
-/// Requires  every member has a seat that has joined
+/// Requires  every member is a callee that has joined
 /// Cost      O(members)
-std::vector<std::uint32_t> choose_relays(const wire::Plan& plan, const Seats& seats,
+std::vector<std::uint32_t> choose_relays(const wire::Plan& plan, const Callees& callees,
                                          const Veterans& veterans);
 
 /// The members that this relay of the plan serves; none if the peer is no relay. Every member but
@@ -44,7 +44,7 @@ std::vector<PeerKey> charges_of(const wire::Plan& plan, const PeerKey& relay);
 
 /// The peers among `all` that the coordinator sends to itself: relays, peers that are not in the
 /// plan or were not in the last one, and members whose relay is lost.
-std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all, const Seats& seats,
-                                const Veterans& veterans);
+std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all,
+                                const Callees& callees, const Veterans& veterans);
 
 }  // namespace dedloc::round

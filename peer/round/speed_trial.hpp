@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <map>
 
-#include "peer/planning/participation.hpp"
+#include "peer/planning/turns.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc::round {

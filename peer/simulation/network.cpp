@@ -109,10 +109,10 @@ Duration Network::latency(NodeId from, NodeId to) const {
 }
 
 Duration Network::jitter(NodeId from, NodeId to) {
-    const Duration most = nodes_[from].connection.jitter + nodes_[to].connection.jitter;
-    if (most <= Duration{0}) return Duration{0};
+    const Duration max = nodes_[from].connection.jitter + nodes_[to].connection.jitter;
+    if (max <= Duration{0}) return Duration{0};
     return Duration{
-        static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most.count())))};
+        static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(max.count())))};
 }
 
 std::uint64_t Network::cost(const SharedBytes& frame) const {

@@ -11,7 +11,7 @@ namespace dedloc::simulation {
 namespace {
 
 constexpr double kFirstPackets = 10;
-constexpr double kLeastPackets = 2;
+constexpr double kMinPackets = 2;
 constexpr double kReduction = 0.3;  ///< share of its window that a flow gives up after a loss
 constexpr double kGrowth = 0.53;    ///< packets a round trip: 3 × 0.3 / (2 − 0.3)
 /// Linux's shortest retransmission timeout, on top of the round trip.
@@ -38,7 +38,7 @@ TcpFlow::Times TcpFlow::send(TimePoint now, std::uint64_t bytes, Duration round_
         is_late = options.loss > 0 &&
                   random.uniform() >= std::pow(1 - options.loss, std::ceil(sent / packet));
         if (is_late) {
-            window_ = std::max(window_ * (1 - kReduction / flows), kLeastPackets * packet * flows);
+            window_ = std::max(window_ * (1 - kReduction / flows), kMinPackets * packet * flows);
             threshold_ = window_;
         } else if (threshold_ == 0 || window_ < threshold_) {
             window_ += sent;

@@ -47,21 +47,21 @@ Checkpoint VirtualTrainer::checkpoint() const {
 void VirtualTrainer::work(StepIndex step) {
     if (has_state_ && step == state_.step()) begin(std::numeric_limits<std::uint64_t>::max());
 }
-void VirtualTrainer::overlap(StepIndex step, Samples most) {
-    if (has_state_ && step == state_.step()) begin(most.value());
+void VirtualTrainer::overlap(StepIndex step, Samples max) {
+    if (has_state_ && step == state_.step()) begin(max.value());
 }
 
-/// Begins a sum, or goes on with the present one, until it has `most` samples.
-void VirtualTrainer::begin(std::uint64_t most) {
+/// Begins a sum, or goes on with the present one, until it has `max` samples.
+void VirtualTrainer::begin(std::uint64_t max) {
     if (settings_.micro_batch == 0) return;
-    most_ = most;
+    max_ = max;
     if (!std::exchange(wants_work_, true)) {
         samples_ = Samples{0};
         loss_sum_ = 0;
         parts_.clear();
         sum_.assign(state_.element_count(), 0.0f);
     }
-    if (!is_working_ && !freeze_ && samples_.value() < most_) next_batch();
+    if (!is_working_ && !freeze_ && samples_.value() < max_) next_batch();
 }
 
 void VirtualTrainer::next_batch() {
@@ -91,7 +91,7 @@ void VirtualTrainer::batch_done() {
     }
     if (freeze_) hand_over();
     if (!waiting_.empty()) return call_waiting();
-    if (wants_work_ && samples_.value() < most_) next_batch();
+    if (wants_work_ && samples_.value() < max_) next_batch();
 }
 
 void VirtualTrainer::call_waiting() {

@@ -67,7 +67,7 @@ class VirtualTrainer final : public Trainer {
 
     // The Trainer interface.
     void work(StepIndex step) override;
-    void overlap(StepIndex step, Samples most) override;
+    void overlap(StepIndex step, Samples max) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
     void snapshot() override;
@@ -95,7 +95,7 @@ class VirtualTrainer final : public Trainer {
     bool is_tainted(const Digest& state) const { return tainted_.contains(state); }
 
   private:
-    void begin(std::uint64_t most);
+    void begin(std::uint64_t max);
     void next_batch();
     void batch_done();
     void call_waiting();
@@ -124,7 +124,7 @@ class VirtualTrainer final : public Trainer {
     std::uint64_t next_sample_;
     Digest digest_;            ///< digest of state_
     std::vector<Part> parts_;  ///< what sum_ consists of
-    std::uint64_t most_ = 0;   ///< samples at which sum_ grows no more
+    std::uint64_t max_ = 0;    ///< samples at which sum_ grows no more
     Samples samples_;
     Duration computed_{};
     double loss_sum_ = 0;

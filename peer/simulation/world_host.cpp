@@ -34,7 +34,7 @@ void World::perform(Id id, const Action& action) {
                    },
                    [&](const action::Close& a) { network_.close(a.link); },
                    [&](const action::Work& a) { host.trainer->work(a.step); },
-                   [&](const action::Overlap& a) { host.trainer->overlap(a.step, a.most); },
+                   [&](const action::Overlap& a) { host.trainer->overlap(a.step, a.max); },
                    [&](const action::Freeze& a) { host.trainer->freeze(a.step); },
                    [&](const action::Apply& a) {
                        host.state_generation = host.generation;

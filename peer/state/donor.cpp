@@ -144,14 +144,14 @@ TimePoint Donor::end_of_turn(const PeerKey& peer) const {
 
 Donor::Allowance& Donor::allowance_of(TimePoint now, const PeerKey& peer) {
     const std::uint64_t state = kernels::leaf_count(rules_.state_bytes());
-    const std::uint64_t most = kStatesOfOne * state;
-    const auto [entry, is_new] = allowances_.try_emplace(peer, Allowance{most, now});
+    const std::uint64_t max = kStatesOfOne * state;
+    const auto [entry, is_new] = allowances_.try_emplace(peer, Allowance{max, now});
     Allowance& its = entry->second;
     // Whole intervals only, so that frequent calls lose nothing to rounding.
     const std::int64_t intervals = (now - its.since) / kStateEvery;
     its.since += intervals * kStateEvery;
     const auto states = std::min(static_cast<std::uint64_t>(intervals), kStatesOfOne);
-    its.leaves = std::min(most, its.leaves + states * state);
+    its.leaves = std::min(max, its.leaves + states * state);
     if (is_new && allowances_.size() > kMaxAllowances) {
         // The peer that has been given least loses nothing by it.
         auto fullest = allowances_.end();
@@ -172,8 +172,8 @@ bool Donor::may_have(TimePoint now, const PeerKey& peer, const wire::LeafRequest
     }
     for (Round& round : rounds_) {
         if (!round.is_named(request.root)) continue;
-        const std::uint64_t most = std::max(kAveragesOfOne * round.leaves.size(), kMinLeavesOfOne);
-        return ++round.given[peer] <= most;
+        const std::uint64_t max = std::max(kAveragesOfOne * round.leaves.size(), kMinLeavesOfOne);
+        return ++round.given[peer] <= max;
     }
     return true;  // nothing that is held
 }

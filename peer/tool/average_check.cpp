@@ -54,11 +54,11 @@ bool AverageCheck::holds(const CommitRecord& record, const FloatVector& average)
     if (!error || is_mean(record, average, *error, {})) return true;
     // Counts through all combinations. A few elements tell the right one.
     const std::span probe = std::span{average}.first(std::min(average.size(), kProbe));
-    const std::uint64_t most = std::min<std::uint64_t>(wire::kMaxStaleSteps, record.step.value());
+    const std::uint64_t max = std::min<std::uint64_t>(wire::kMaxStaleSteps, record.step.value());
     StepsBefore frozen;
     for (std::size_t digit = 0; digit < unsure.size();) {
         std::uint64_t& before = frozen[unsure[digit]];
-        if (before == most) {
+        if (before == max) {
             before = 0;
             ++digit;
             continue;

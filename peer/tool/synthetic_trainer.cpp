@@ -53,9 +53,9 @@ void SyntheticTrainer::work(StepIndex step) {
     if (options_.samples_per_second <= 0) return;
     post([this, step] { begin(step, Samples{std::numeric_limits<std::uint64_t>::max()}); });
 }
-void SyntheticTrainer::overlap(StepIndex step, Samples most) {
+void SyntheticTrainer::overlap(StepIndex step, Samples max) {
     if (options_.samples_per_second <= 0) return;
-    post([this, step, most] { begin(step, most); });
+    post([this, step, max] { begin(step, max); });
 }
 void SyntheticTrainer::freeze(StepIndex step) {
     post([this, step] {
@@ -133,10 +133,10 @@ void SyntheticTrainer::run() {
     }
 }
 
-/// Begins a sum, or goes on with the present one, until it has `most` samples.
-void SyntheticTrainer::begin(StepIndex step, Samples most) {
+/// Begins a sum, or goes on with the present one, until it has `max` samples.
+void SyntheticTrainer::begin(StepIndex step, Samples max) {
     if (step != state_.step()) return;
-    most_ = most;
+    max_ = max;
     if (!std::exchange(has_sum_, true)) samples_ = Samples{0};
     if (began_at_ == 0) began_at_ = Clock::now().time_since_epoch().count();
     if (!is_computing_ && !freeze_) next_micro_batch();
@@ -144,7 +144,7 @@ void SyntheticTrainer::begin(StepIndex step, Samples most) {
 }
 
 void SyntheticTrainer::next_micro_batch() {
-    if (!has_sum_ || samples_ >= most_) return;
+    if (!has_sum_ || samples_ >= max_) return;
     is_computing_ = true;
     batch_ends_at_ = Clock::now() + micro_batch_time_;
 }

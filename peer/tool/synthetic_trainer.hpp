@@ -57,7 +57,7 @@ class SyntheticTrainer final : public Trainer {
     // A micro-batch is one sample and takes 1 ÷ rate; freeze waits for the end of the current one.
     // While kMaxCalls calls are queued, further calls block.
     void work(StepIndex step) override;
-    void overlap(StepIndex step, Samples most) override;
+    void overlap(StepIndex step, Samples max) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
     void snapshot() override;
@@ -74,7 +74,7 @@ class SyntheticTrainer final : public Trainer {
     /// The next call; an empty function at the end of the micro-batch; nothing at shutdown.
     std::optional<std::function<void()>> next();
     void run();
-    void begin(StepIndex step, Samples most);
+    void begin(StepIndex step, Samples max);
     void next_micro_batch();
     void count_micro_batch();
     void finish_micro_batch();
@@ -105,7 +105,7 @@ class SyntheticTrainer final : public Trainer {
     bool is_computing_ = false;               ///< a micro-batch
     Clock::time_point batch_ends_at_;
     Samples samples_;
-    Samples most_;                         ///< samples at which no more are computed
+    Samples max_;                          ///< samples at which no more are computed
     std::atomic<Clock::rep> began_at_{0};  ///< when the first micro-batch began; 0: never
     std::atomic<Clock::rep> computed_{0};  ///< time of finished micro-batches
     std::optional<StepIndex> freeze_;      ///< requested; done at the end of the micro-batch

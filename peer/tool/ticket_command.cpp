@@ -22,7 +22,7 @@ struct TicketArguments {
     std::filesystem::path project_key;
     std::filesystem::path key;
     std::filesystem::path ticket;
-    formats::Seat seat;
+    formats::Job job;
     std::int64_t seconds = kDay;
 };
 
@@ -40,7 +40,7 @@ void issue(const TicketArguments& arguments) {
     const auto now = platform::utc_now();
     const formats::Ticket ticket{.run = formats::run_id(run),
                                  .peer = platform::read_or_create_key(arguments.key).public_key(),
-                                 .seat = arguments.seat,
+                                 .job = arguments.job,
                                  .issued = now,
                                  .expires = now + std::chrono::seconds{arguments.seconds}};
     write_ticket(arguments.ticket, formats::sign(ticket, signer));
@@ -63,9 +63,9 @@ void add_ticket_command(CLI::App& app) {
         ->required();
     command->add_option("--ticket", arguments->ticket, "Ticket file to write")->required();
     const CLI::Range row{std::int64_t{0}, std::int64_t{1} << 62};
-    command->add_option("--user", arguments->seat.user, "Id of the user")->check(row);
-    command->add_option("--host", arguments->seat.host, "Id of the host")->check(row);
-    command->add_option("--result", arguments->seat.result, "Id of the result")->check(row);
+    command->add_option("--user", arguments->job.user, "Id of the user")->check(row);
+    command->add_option("--host", arguments->job.host, "Id of the host")->check(row);
+    command->add_option("--result", arguments->job.result, "Id of the result")->check(row);
     command->add_option("--seconds", arguments->seconds, "Validity from now on")
         ->check(CLI::Range(std::int64_t{1}, 3'650 * kDay))
         ->capture_default_str();

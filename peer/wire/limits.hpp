@@ -67,6 +67,7 @@ inline constexpr std::size_t kMaxStateVectors = 3;
 /// Leaves of the largest state.
 inline constexpr std::size_t kMaxLeaves =
     kMaxStateVectors * sizeof(float) * kMaxElements / kLeafBytes;
+/// Samples of one contribution; the sum over kMaxMembers fits into 64 bits.
 inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 40;
 /// Largest target batch of a run: contributions may exceed it, and their sum stays in bounds.
 inline constexpr std::uint64_t kMaxTargetBatch = kMaxSamples / 4;
@@ -81,7 +82,7 @@ inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
 /// How often a run can be paused and resumed.
 inline constexpr std::uint64_t kMaxPauseCount = std::uint64_t{1} << 48;
 
-/// A signed ticket: format, run, key, seat, speed limit, two times, signature.
+/// A signed ticket: format, run, key, job, speed limit, two times, signature.
 inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 8 + 2 * 8 + kSignatureBytes;
 /// Training speed in a ticket and in Heartbeat::samples_per_second.
 inline constexpr std::uint64_t kMaxSamplesPerSecond = kMaxSamples;
@@ -97,7 +98,7 @@ inline constexpr std::size_t kMaxHeadBytes =
     1 + 32 + 2 * 8 + 32 + 1 + kMaxHeadEndpoints * (1 + kMaxHostBytes + 2);
 static_assert(kMaxHeadBytes < 990, "the bencoded head has less than 1,000 bytes");
 /// Largest row id of the project's database in a ticket.
-inline constexpr std::uint64_t kMaxSeatId = std::uint64_t{1} << 62;
+inline constexpr std::uint64_t kMaxJobId = std::uint64_t{1} << 62;
 /// Latest UTC time, in seconds since 1970. Sums with a lifetime or a clock error cannot overflow.
 inline constexpr std::int64_t kMaxUtcSeconds = std::int64_t{1} << 40;
 /// Tolerated difference between the clocks of gateway and peers: a ticket that was issued further
@@ -106,12 +107,12 @@ inline constexpr std::int64_t kClockErrorSeconds = 600;
 
 // Bytes of one list element on the wire (messages.fbs). The checks below use them to show that the
 // largest messages fit a frame.
-inline constexpr std::size_t kMemberBytes = 54;  ///< a member of a plan
-inline constexpr std::size_t kLineBytes = 56;    ///< a line of a record
-inline constexpr std::size_t kRangeBytes = 12;
-inline constexpr std::size_t kReducerBytes = kMaxHostBytes + 32;
-inline constexpr std::size_t kVoteBytes = 96;
-inline constexpr std::size_t kDigestBytes = 32;
+inline constexpr std::size_t kMemberBytes = 54;                   ///< a member of a plan
+inline constexpr std::size_t kLineBytes = 56;                     ///< a line of a record
+inline constexpr std::size_t kRangeBytes = 12;                    ///< chunks of one reducer
+inline constexpr std::size_t kReducerBytes = kMaxHostBytes + 32;  ///< a reducer's endpoint
+inline constexpr std::size_t kVoteBytes = 96;                     ///< a voter's key and signature
+inline constexpr std::size_t kDigestBytes = 32;                   ///< a digest
 /// Form, signature, envelope, the body's own fields and FlatBuffers' tables.
 inline constexpr std::size_t kMaxOverheadBytes = 4'096;
 /// Longest Plan::expected: one hour.

@@ -19,8 +19,8 @@ inline double greatest_loss_sum(Samples samples) {
 
 /// The loss sum of a model that may have diverged, cut to what is accepted; NaN becomes the most.
 inline double accepted_loss_sum(double loss_sum, Samples samples) {
-    const double most = greatest_loss_sum(samples);
-    return std::isnan(loss_sum) ? most : std::clamp(loss_sum, -most, most);
+    const double max = greatest_loss_sum(samples);
+    return std::isnan(loss_sum) ? max : std::clamp(loss_sum, -max, max);
 }
 
 }  // namespace dedloc::wire

@@ -41,11 +41,11 @@ struct Hello {
     std::uint16_t oldest_protocol = 0;  ///< oldest version that the sender speaks
     std::uint16_t newest_protocol = 0;  ///< newest version that the sender speaks
     std::uint64_t session = 0;          ///< random per process: another one means a restart
-    Role role = Role::kTrainer;
-    bool receives = true;              ///< false: it reduces only and wants no averages
-    std::uint16_t listening_port = 0;  ///< 0: cannot be dialled
-    std::string result_name;           ///< a claim for status pages; credit depends on the receipt
-    Digest nonce;                      ///< Challenge::nonce of the other end
+    Role role = Role::kTrainer;         ///< what the sender does in the swarm
+    bool receives = true;               ///< false: it reduces only and wants no averages
+    std::uint16_t listening_port = 0;   ///< 0: cannot be dialled
+    std::string result_name;            ///< a claim for status pages; credit depends on the receipt
+    Digest nonce;                       ///< Challenge::nonce of the other end
     bool operator==(const Hello&) const = default;
 };
 /// Any peer to all: the sender leaves the swarm. The receiver drops the link.
@@ -124,16 +124,16 @@ struct Promise {
 // --- rounds ------------------------------------------------------------------
 
 /// Coordinator to a trainer: how to take part in the rounds of this term, until the next
-/// Assignment. Without one a trainer is in every round.
-struct Assignment {
-    Term term;  ///< the coordinator's
-    Attendance attendance = Attendance::kEveryRound;
+/// TurnChange. Without one a trainer is in every round.
+struct TurnChange {
+    Term term;                              ///< the coordinator's
+    TurnKind kind = TurnKind::kEveryRound;  ///< how the trainer takes part
     std::uint32_t every = 1;  ///< kSomeRounds: called to one round of these, 1 to kMaxStaleSteps
     /// Why, for the volunteer: samples per second of the whole swarm by the planner's model, with
     /// the trainer in every round and as it is now. Both 0: the others have waited for its Join.
     double speed_with = 0;
     double speed_now = 0;
-    bool operator==(const Assignment&) const = default;
+    bool operator==(const TurnChange&) const = default;
 };
 
 /// Coordinator to members: finish your micro-batch and freeze your contribution.
@@ -251,7 +251,7 @@ struct Cancel {
     bool operator==(const Cancel&) const = default;
 };
 /// Whether a chunk belongs to a contribution or to the average.
-enum class Phase : std::uint8_t {
+enum class ChunkKind : std::uint8_t {
     kScatter,  ///< contributor to reducer
     kGather    ///< reducer to receivers
 };
@@ -289,7 +289,7 @@ bool is_exponent_of(Codec codec, std::uint8_t exponent);
 /// A chunk of a contribution or of the average. It is named by its contents and not by the attempt
 /// in which it was sent, so chunks that have arrived stay valid when a plan is amended.
 struct Chunk {
-    Phase phase = Phase::kScatter;     ///< contribution or average
+    ChunkKind kind = ChunkKind::kScatter;  ///< contribution or average
     std::uint64_t sum_id = 0;          ///< scatter: the contribution id; gather: sum_id_of(plan)
     std::uint32_t chunk = 0;           ///< index of the chunk in the vector
     std::uint32_t chunk_elements = 0;  ///< Plan::chunk_elements; int8: a multiple of a block
@@ -419,7 +419,7 @@ using BodyKinds =
     std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise, Call,
                  Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept, Commit,
                  StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf,
-                 Relay, Pause, RevocationList, Assignment, PlanChange, PlanQuery, SliceQuery>;
+                 Relay, Pause, RevocationList, TurnChange, PlanChange, PlanQuery, SliceQuery>;
 /// Every message. What copies, moves and destroys the 33 alternatives is compiled once, and not in
 /// each source that includes this: it was a third of the time of each.
 struct Body : BodyKinds {
@@ -455,7 +455,7 @@ struct Message {
     /// Ascending on each link. A frame that does not ascend is a replay, except for bulk.
     std::uint64_t sequence = 0;
     PeerKey sender;  ///< the peer that has made the message
-    Body body;
+    Body body;       ///< what it says
     bool operator==(const Message&) const = default;
 };
 

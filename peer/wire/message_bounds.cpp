@@ -246,7 +246,7 @@ bool obeys_rules(const Pause& m) {
 bool obeys_rules(const RevocationList& m) {
     return !m.list.empty();
 }
-bool obeys_rules(const Assignment& m) {
+bool obeys_rules(const TurnChange& m) {
     return m.every >= 1 && is_speed(m.speed_with) && is_speed(m.speed_now);
 }
 

@@ -214,7 +214,7 @@ auto fields(Is<Cancel> auto& m) {
 }
 /// The elements are six fields: one list or two for each codec, and the exponent of halves.
 auto fields(Is<Chunk> auto& m) {
-    return in_order(up_to(m.phase, Phase::kGather), m.sum_id, up_to(m.chunk, kMaxChunks - 1),
+    return in_order(up_to(m.kind, ChunkKind::kGather), m.sum_id, up_to(m.chunk, kMaxChunks - 1),
                     up_to(m.chunk_elements, kChunkElements), m.elements);
 }
 auto fields(Is<Reduced> auto& m) {
@@ -267,8 +267,8 @@ auto fields(Is<Pause> auto& m) {
 auto fields(Is<RevocationList> auto& m) {
     return in_order(up_to(m.list, kMaxRevocationsBytes));
 }
-auto fields(Is<Assignment> auto& m) {
-    return in_order(m.term, up_to(m.attendance, Attendance::kRest), up_to(m.every, kMaxStaleSteps),
+auto fields(Is<TurnChange> auto& m) {
+    return in_order(m.term, up_to(m.kind, TurnKind::kRest), up_to(m.every, kMaxStaleSteps),
                     m.speed_with, m.speed_now);
 }
 auto fields(Is<PlanChange> auto& m) {

@@ -36,7 +36,7 @@ enum class Role : std::uint8_t {
 };
 
 /// How a trainer takes part in the rounds, as the coordinator decides it (round/turns.md).
-enum class Attendance : std::uint8_t {
+enum class TurnKind : std::uint8_t {
     kEveryRound,  ///< computes, and is called to every round
     kSomeRounds,  ///< computes, and is called to every k-th round with the samples of all of them
     kWhenDone,    ///< computes one micro-batch at a time, and is called once it holds one

@@ -32,7 +32,7 @@ double value_of(const XmlElement& element, const ComputingField& field) {
     const std::string text = text_value(element.body);
     if (field.is_flag) return text.empty() || number_in(text, 0) != 0 ? 1 : 0;
     const double value = number_in(text, field.usual * field.scale) / field.scale;
-    return value >= field.least && value <= field.most ? value : field.usual;
+    return value >= field.min && value <= field.max ? value : field.usual;
 }
 
 /// Position in kComputingFields; their number if the element is none of them, or has elements.

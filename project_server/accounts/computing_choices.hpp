@@ -15,15 +15,16 @@ namespace dedloc::server {
 
 /// One preference.
 struct ComputingField {
-    const char* group;  ///< heading above it in the form
-    const char* name;   ///< BOINC's element
-    const char* label;  ///< for the user, with the unit
-    double usual;       ///< what BOINC's clients do without it
-    double least;       ///< in the unit of the label
-    double most;        ///< in the unit of the label
-    bool is_flag = false;
-    double scale = 1;  ///< the element's value is that of the form times this
+    const char* group;     ///< heading above it in the form
+    const char* name;      ///< BOINC's element
+    const char* label;     ///< for the user, with the unit
+    double usual;          ///< what BOINC's clients do without it
+    double min;            ///< in the unit of the label
+    double max;            ///< in the unit of the label
+    bool is_flag = false;  ///< 0 or 1, shown as a box to tick
+    double scale = 1;      ///< the element's value is that of the form times this
 };
+/// The fields of the form, in its order.
 inline constexpr std::array kComputingFields{
     ComputingField{"While the computer is in use", "run_if_user_active", "Compute", 1, 0, 1, true},
     ComputingField{"While the computer is in use", "run_gpu_if_user_active", "Compute on GPUs", 0,

@@ -51,9 +51,9 @@ Refusal choose_computing(Database& database, std::int64_t user, const std::strin
     if (!is_venue(venue)) return kNoVenue;
     for (std::size_t i = 0; values && i < values->size(); ++i) {
         const auto& field = kComputingFields[i];
-        if (!((*values)[i] >= field.least && (*values)[i] <= field.most)) {
+        if (!((*values)[i] >= field.min && (*values)[i] <= field.max)) {
             return fmt::format("{}: {} is a number from {} to {}.", field.group, field.label,
-                               field.least, field.most);
+                               field.min, field.max);
         }
     }
     return in_transaction(database, [&]() -> Refusal {

@@ -125,7 +125,7 @@ formats::SignedTicket own_ticket(const RunFolder& run) {
     const auto now = platform::utc_now();
     const formats::Ticket ticket{.run = run.id,
                                  .peer = run.key.public_key(),
-                                 .seat = {},
+                                 .job = {},
                                  .issued = now,
                                  .expires = now + kOwnTicketLife};
     return formats::sign(ticket, *run.project_key);

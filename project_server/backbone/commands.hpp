@@ -22,8 +22,11 @@ struct CommandHandlers {
         set_paused;
     /// Returns the step of the state; nothing if this backbone holds none yet.
     std::function<std::optional<std::uint64_t>()> checkpoint;
+    /// Reads the run's voters from the database again.
     std::function<void()> read_voters;
+    /// Revokes the tickets of a user, host or peer, and ends their links.
     std::function<void(const control::Revocation&)> revoke;
+    /// Takes such a revocation back.
     std::function<void(const control::Revocation&)> forgive;
 };
 

@@ -57,7 +57,7 @@ Buffer encode(LedgerKind kind, std::span<const std::byte> payload) {
     return std::move(writer).finish();
 }
 
-std::optional<LedgerRecord> decode_commit(ByteReader& payload, ledger::Codec& codec) {
+std::optional<LedgerRecord> decode_commit(ByteReader& payload, ledger::EntryCodec& codec) {
     const auto at = payload.read<std::int64_t>();
     const auto took = payload.read<std::uint32_t>();
     if (!took) return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<LedgerRecord> decode_settled(ByteReader& payload) {
     return settled;
 }
 
-std::optional<LedgerRecord> decode_generation(ByteReader& payload, ledger::Codec& codec) {
+std::optional<LedgerRecord> decode_generation(ByteReader& payload, ledger::EntryCodec& codec) {
     auto entry = codec.decode(payload);
     if (!entry || !std::holds_alternative<SignedGeneration>(*entry)) return std::nullopt;
     return std::get<SignedGeneration>(std::move(*entry));
@@ -107,7 +107,7 @@ std::optional<LedgerRecord> decode_certificate(ByteReader& payload, const Head& 
 
 /// Decodes the payload of a complete record and advances `codec`.
 std::optional<LedgerRecord> decode_payload(std::uint8_t kind, std::span<const std::byte> bytes,
-                                           ledger::Codec& codec) {
+                                           ledger::EntryCodec& codec) {
     ByteReader payload{bytes};
     std::optional<LedgerRecord> record;
     switch (kind) {
@@ -204,7 +204,7 @@ bool is_torn_tail(const platform::DurableFile& file, std::uint64_t position,
 
 LedgerReader::LedgerReader(const std::filesystem::path& path, const LedgerOwner& owner)
     : file_(path, platform::DurableFile::Mode::kRead),
-      place_{kFileHeaderBytes, ledger::Codec{owner.run, owner.backbone}} {
+      place_{kFileHeaderBytes, ledger::EntryCodec{owner.run, owner.backbone}} {
     check_file_header(file_, owner.run);
 }
 
@@ -221,7 +221,7 @@ LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner&
                            LedgerVisitor visit)
     : visit_(std::move(visit)),
       file_(with_header(path, owner.run), platform::DurableFile::Mode::kAppend),
-      place_{kFileHeaderBytes, ledger::Codec{owner.run, owner.backbone}} {
+      place_{kFileHeaderBytes, ledger::EntryCodec{owner.run, owner.backbone}} {
     read(path, owner);
 }
 

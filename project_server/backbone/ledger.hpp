@@ -25,7 +25,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
-#include "peer/ledger/codec.hpp"
+#include "peer/ledger/entry_codec.hpp"
 #include "peer/platform/durable_file.hpp"
 
 namespace dedloc::backbone {
@@ -81,7 +81,7 @@ class LedgerReader {
     /// The end of a record, and the decoder's state there.
     struct Place {
         std::uint64_t position = 0;  ///< byte offset in the file
-        ledger::Codec codec;         ///< has decoded everything before `position`
+        ledger::EntryCodec codec;    ///< has decoded everything before `position`
     };
     /// The end of the last record read.
     const Place& place() const { return place_; }

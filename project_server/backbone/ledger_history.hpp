@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "peer/base/units.hpp"
-#include "peer/ledger/codec.hpp"
+#include "peer/ledger/entry_codec.hpp"
 #include "project_server/backbone/ledger.hpp"
 
 namespace dedloc::backbone {

@@ -116,13 +116,13 @@ void add_seat_limits(CLI::App& command, official::InstallOptions& options, CLI::
                     fmt::format("Jobs of one account that take part at a time; 0: any number. "
                                 "Default: {}",
                                 server::kDefaultSeatsOfAccount))
-        ->check(CLI::Range(std::uint64_t{0}, server::kMostSeats))
+        ->check(CLI::Range(std::uint64_t{0}, server::kMaxSeats))
         ->excludes(removal);
     command
         .add_option("--seats-per-network", options.seats_per_network,
                     fmt::format("The same for a network: an IPv4 /24 or an IPv6 /48. Default: {}",
                                 server::kDefaultSeatsOfNetwork))
-        ->check(CLI::Range(std::uint64_t{0}, server::kMostSeats))
+        ->check(CLI::Range(std::uint64_t{0}, server::kMaxSeats))
         ->excludes(removal);
 }
 

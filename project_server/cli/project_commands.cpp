@@ -299,12 +299,12 @@ void add_address_options(CLI::App& command, project::ProjectOptions& options) {
     command
         .add_option("--seats-per-account", settings.seats_per_account,
                     "Jobs of one account that take part at a time; 0: any number")
-        ->check(CLI::Range(std::uint64_t{0}, server::kMostSeats))
+        ->check(CLI::Range(std::uint64_t{0}, server::kMaxSeats))
         ->capture_default_str();
     command
         .add_option("--seats-per-network", settings.seats_per_network,
                     "The same for a network: an IPv4 /24 or an IPv6 /48")
-        ->check(CLI::Range(std::uint64_t{0}, server::kMostSeats))
+        ->check(CLI::Range(std::uint64_t{0}, server::kMaxSeats))
         ->capture_default_str();
     command.add_option("--user", options.user,
                        "Root: create the project for this account, which its daemons run as");

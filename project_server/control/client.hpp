@@ -22,6 +22,7 @@ enum class Outcome : std::uint8_t {
     kAbsent,    ///< no backbone works there, or that on another machine cannot be reached
     kUnknown    ///< no valid reply in time: the command may have been carried out
 };
+/// What a backbone has answered to a command.
 struct Answer {
     Outcome outcome = Outcome::kAbsent;  ///< whether there is a reply
     Reply reply{};                       ///< if kAnswered

@@ -56,8 +56,8 @@ struct StepView {
     /// The state after it, how many members have reported a state, and how many this one. Nothing
     /// before they have.
     std::optional<Digest> digest{};
-    std::uint64_t reported = 0;
-    std::uint64_t equal = 0;
+    std::uint64_t reported = 0;  ///< members that have reported a state
+    std::uint64_t equal = 0;     ///< those of them with this digest
     bool operator==(const StepView&) const = default;
 };
 /// The swarm's work on the next step.
@@ -124,21 +124,21 @@ struct Event {
     std::uint64_t session = 0;   ///< when the backbone started, µs since 1970
     std::uint64_t sequence = 0;  ///< ascends by one from 1
     double time = 0;             ///< seconds since 1970
-    Happening what;
+    Happening what;              ///< the kind, with its fields
     bool operator==(const Event&) const = default;
 };
 
 /// The whole picture of a run after the event `sequence` of the session.
 struct Snapshot {
-    std::uint64_t session = 0;       ///< as in Event
-    std::uint64_t sequence = 0;      ///< the last event in it; 0: none
-    std::string run;                 ///< its name
-    std::uint64_t steps = 0;         ///< the run ends with this step
-    std::uint64_t target_batch = 0;  ///< samples of a step
-    RunState state = RunState::kRunning;
-    ProgressView progress;
-    std::vector<StepView> recent;     ///< ascending, the newest kRecentSteps
-    std::vector<MemberView> members;  ///< ascending by key
+    std::uint64_t session = 0;            ///< as in Event
+    std::uint64_t sequence = 0;           ///< the last event in it; 0: none
+    std::string run;                      ///< its name
+    std::uint64_t steps = 0;              ///< the run ends with this step
+    std::uint64_t target_batch = 0;       ///< samples of a step
+    RunState state = RunState::kRunning;  ///< as the backbone sees it
+    ProgressView progress;                ///< the newest
+    std::vector<StepView> recent;         ///< ascending, the newest kRecentSteps
+    std::vector<MemberView> members;      ///< ascending by key
     bool operator==(const Snapshot&) const = default;
 };
 

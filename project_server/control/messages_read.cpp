@@ -16,12 +16,12 @@ namespace {
 using formats::JsonFields;
 
 constexpr const char* kDocument = "control message";
-constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+constexpr std::uint64_t kMax = std::uint64_t{1} << 62;
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::array<const char*, 3> kRoleNames{"trainer", "aggregator", "backbone"};
 
 std::uint64_t whole(JsonFields& fields, const char* name) {
-    return fields.integer(name, 0, kMost);
+    return fields.integer(name, 0, kMax);
 }
 
 template <class Bytes>
@@ -144,7 +144,7 @@ Snapshot snapshot(JsonFields& fields) {
 std::vector<std::uint64_t> ids(JsonFields& fields, const char* name) {
     std::vector<std::uint64_t> ids;
     for (const auto& value : fields.array(name, 0, kMaxNamed).GetArray()) {
-        if (!value.IsUint64() || value.GetUint64() > kMost) {
+        if (!value.IsUint64() || value.GetUint64() > kMax) {
             fields.refuse(name, "has an element that is no id");
         }
         ids.push_back(value.GetUint64());
@@ -181,7 +181,7 @@ SignedPause pause(JsonFields& fields) {
 }
 
 void check_version(JsonFields& fields) {
-    if (fields.integer("version", 0, kMost) != kVersion) {
+    if (fields.integer("version", 0, kMax) != kVersion) {
         fields.refuse("version", "is of another version of this program");
     }
 }
@@ -193,7 +193,7 @@ Event read_event(std::string_view text) {
     JsonFields fields(json, "", kDocument);
     check_version(fields);
     Event event{.session = whole(fields, "session"),
-                .sequence = fields.integer("sequence", 1, kMost),
+                .sequence = fields.integer("sequence", 1, kMax),
                 .time = fields.number("time", 0, kMaxNumber),
                 .what = {}};
     event.what = happening(fields);

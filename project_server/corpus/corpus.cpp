@@ -77,7 +77,7 @@ void write_object(const fs::path& file, const Put& put_all) {
 
 // --- reading ------------------------------------------------------------------------------------
 
-Corpus read_fields(JsonFields& fields, std::size_t least_shards) {
+Corpus read_fields(JsonFields& fields, std::size_t min_shards) {
     Corpus corpus;
     corpus.vocabulary = fields.integer("vocabulary", 1, kMaxVocabulary);
     corpus.special_tokens = formats::read_special_tokens(fields, corpus.vocabulary);
@@ -95,7 +95,7 @@ Corpus read_fields(JsonFields& fields, std::size_t least_shards) {
         rules.hex("tokenizer", corpus.rules->tokenizer.bytes);
         rules.finish();
     }
-    corpus.shards = formats::read_shards(fields, least_shards);
+    corpus.shards = formats::read_shards(fields, min_shards);
     return corpus;
 }
 

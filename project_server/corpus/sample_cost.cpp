@@ -28,15 +28,15 @@ double mean_sample_flops(const formats::Shard& shard, const formats::RunFile& ru
         for (std::size_t sentence = last + 1; sentence-- > begin;) {
             tokens += shard.sentence(sentence).size();
             if (sentence == last) continue;
-            sum += formats::albert_least_flops(
+            sum += formats::albert_min_flops(
                 run.model, std::min(tokens + kSpecialTokens, run.sequence_length));
         }
     }
     return sum / static_cast<double>(shard.start_count());
 }
 
-double least_sample_flops(const std::filesystem::path& folder, const formats::RunFile& run) {
-    double least = std::numeric_limits<double>::infinity();
+double min_sample_flops(const std::filesystem::path& folder, const formats::RunFile& run) {
+    double min = std::numeric_limits<double>::infinity();
     for (const auto& reference : run.shards) {
         if (reference.is_held_out) continue;
         const auto path = folder / reference.name;
@@ -47,10 +47,10 @@ double least_sample_flops(const std::filesystem::path& folder, const formats::Ru
                                          formats::describe(shard.reason())));
         }
         const double mean = mean_sample_flops(*shard, run);
-        if (mean > 0) least = std::min(least, mean);
+        if (mean > 0) min = std::min(min, mean);
         file->forget_pages();
     }
-    return least == std::numeric_limits<double>::infinity() ? 0 : least;
+    return min == std::numeric_limits<double>::infinity() ? 0 : min;
 }
 
 }  // namespace dedloc::corpus

@@ -29,11 +29,11 @@ std::vector<std::uint64_t> shard_weights(std::span<const double> weights,
         }
         density.push_back(weights[i] / static_cast<double>(texts[i].starts));
     }
-    const double most = std::ranges::max(density);
+    const double max = std::ranges::max(density);
     std::vector<std::uint64_t> whole;
     std::uint64_t divisor = 0;
     for (const double value : density) {
-        const double scaled = std::round(value / most * formats::kMaxShardWeight);
+        const double scaled = std::round(value / max * formats::kMaxShardWeight);
         whole.push_back(std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scaled)));
         divisor = std::gcd(divisor, whole.back());
     }

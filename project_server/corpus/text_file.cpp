@@ -93,11 +93,11 @@ bool TextFile::fill() {
 /// end, which is consumed.
 bool TextFile::take_line(std::string& line) {
     while (line.size() < limit_ && (at_ < block_.size() || fill())) {
-        const std::size_t most = std::min(block_.size() - at_, limit_ - line.size());
+        const std::size_t max = std::min(block_.size() - at_, limit_ - line.size());
         const char* const from = block_.data() + at_;
-        const auto* const newline = static_cast<const char*>(std::memchr(from, '\n', most));
+        const auto* const newline = static_cast<const char*>(std::memchr(from, '\n', max));
         const std::size_t length =
-            newline == nullptr ? most : static_cast<std::size_t>(newline - from);
+            newline == nullptr ? max : static_cast<std::size_t>(newline - from);
         line.append(from, length);
         at_ += length;
         if (newline == nullptr) continue;

@@ -8,13 +8,13 @@
 namespace dedloc::server {
 namespace {
 
-constexpr double kLeastRecentCredit = 1;  ///< a day; below it credit does not count as recent
+constexpr double kMinRecentCredit = 1;  ///< a day; below it credit does not count as recent
 
 /// The credit of the last one of the best `percent` percent; nothing if there is none.
 std::optional<double> percentile(Database& database, const std::string& table, double percent) {
     const auto count = database.query_one(
         fmt::format("select count(*) as n from {} where expavg_credit > ?", table),
-        {kLeastRecentCredit});
+        {kMinRecentCredit});
     const auto best =
         static_cast<std::int64_t>(static_cast<double>(count->integer("n")) * percent / 100);
     if (best == 0) return std::nullopt;
@@ -38,31 +38,31 @@ std::int64_t badge_of(Database& database, const Row& rule, double now) {
     return database.insert_id();
 }
 
-/// Makes the holders of a badge those with credit in `column` from `least` to below `most`.
+/// Makes the holders of a badge those with credit in `column` from `min` to below `max`.
 void assign(Database& database, const std::string& table, std::int64_t badge,
-            const std::string& column, double least, double most, double now) {
+            const std::string& column, double min, double max, double now) {
     database.execute(fmt::format("delete g from badge_{0} g left join {0} t on t.id = g.{0}_id "
                                  "where g.badge_id = ? and (t.id is null or t.{1} < ? or "
                                  "t.{1} >= ?)",
                                  table, column),
-                     {badge, least, most});
+                     {badge, min, max});
     database.execute(fmt::format("insert ignore into badge_{0} (badge_id, {0}_id, create_time) "
                                  "select ?, id, ? from {0} where {1} >= ? and {1} < ?",
                                  table, column),
-                     {badge, now, least, most});
+                     {badge, now, min, max});
 }
 
 constexpr double kNoLimit = 1e300;
 
 void assign_percentiles(Database& database, const std::string& table, double now) {
-    double most = kNoLimit;
+    double max = kNoLimit;
     for (const Row& rule : database.query("select * from dedloc_badge_rule where target = ? and "
                                           "measure = 'percentile' order by threshold",
                                           {table})) {
-        const auto least = percentile(database, table, rule.real("threshold"));
-        const double from = least.value_or(most);  // an empty range if the project is too small
-        assign(database, table, badge_of(database, rule, now), "expavg_credit", from, most, now);
-        most = from;
+        const auto min = percentile(database, table, rule.real("threshold"));
+        const double from = min.value_or(max);  // an empty range if the project is too small
+        assign(database, table, badge_of(database, rule, now), "expavg_credit", from, max, now);
+        max = from;
     }
 }
 

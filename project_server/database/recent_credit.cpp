@@ -15,7 +15,7 @@ namespace {
 constexpr double kDay = 86'400;         ///< seconds
 constexpr double kHalfLife = 7 * kDay;  ///< seconds, BOINC's CREDIT_HALF_LIFE
 constexpr double kRenewalAge = kDay;    ///< seconds after which an average is renewed
-constexpr double kLeastAverage = 0.01;  ///< credits a day; below it nothing is left
+constexpr double kMinAverage = 0.01;    ///< credits a day; below it nothing is left
 constexpr std::size_t kRowsAtOnce = 200;
 
 /// Goes down the index of expavg_credit. A renewed row moves down it as well, but it is not old any
@@ -45,7 +45,7 @@ std::uint64_t decay_table(Database& database, const std::string& table, const ch
                 fmt::format("update {0} set expavg_credit = if({1} < ?, 0, {1}), expavg_time = ? "
                             "where id in ({2}) and expavg_time < ?",
                             table, decayed, fmt::join(ids, ", ")),
-                {kLeastAverage, now, now - kRenewalAge});
+                {kMinAverage, now, now - kRenewalAge});
         });
     }
     return renewed;

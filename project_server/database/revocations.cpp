@@ -93,7 +93,7 @@ std::optional<Ban> ban_of(Database& database, const formats::Ticket& ticket) {
     return first_ban(database.query_one(
         std::string{kBanColumns} + "(kind = ? and subject = ?) or (kind = ? and subject = ?) or "
                                    "(kind in (?, ?, ?, ?) and subject = ?) order by since limit 1",
-        {kUser, std::to_string(ticket.seat.user), kHost, std::to_string(ticket.seat.host), kPeer,
+        {kUser, std::to_string(ticket.job.user), kHost, std::to_string(ticket.job.host), kPeer,
          kVoter, kReplaced, kEnded, ticket.peer.hex()}));
 }
 
@@ -148,7 +148,7 @@ void revoke_replaced(Database& database, const formats::Ticket& ticket) {
         "insert ignore into dedloc_revocation (kind, subject, since, reason, ends) "
         "select ?, peer_key, ?, '', expires from dedloc_ticket "
         "where resultid = ? and peer_key <> ? and expires > ?",
-        {kReplaced, seconds, static_cast<std::int64_t>(ticket.seat.result), ticket.peer.hex(),
+        {kReplaced, seconds, static_cast<std::int64_t>(ticket.job.result), ticket.peer.hex(),
          seconds});
 }
 

@@ -53,7 +53,7 @@ std::string report_text(const HandReport& report) {
         "  masked tokens   {} nats, {} of {} right\n"
         "  sentence order  {} nats, {} of {} right\n"
         "measured on {} samples in {:.1f} s with {} thread{}; ± is the standard error\n",
-        report.run.name, state_text(report), report.standing.clause, nats(figures.loss),
+        report.run.name, state_text(report), report.proof.clause, nats(figures.loss),
         words + std::log(2.0), nats(figures.masked_loss), percent(figures.masked_accuracy),
         figures.masked_tokens, nats(figures.order_loss), percent(figures.order_accuracy),
         figures.samples, figures.samples, report.seconds, report.threads,
@@ -68,7 +68,7 @@ std::string report_json(const HandReport& report) {
     data.set("run", report.run.name).set("run_id", formats::run_id(report.run).hex());
     if (report.state.step) data.set("step", report.state.step->value());
     if (report.state.digest) data.set("digest", report.state.digest->hex());
-    data.set("is_proven", report.standing.is_proven).set("standing", report.standing.clause);
+    data.set("is_proven", report.proof.is_proven).set("standing", report.proof.clause);
     estimate("loss", report.figures.loss);
     estimate("masked_loss", report.figures.masked_loss);
     estimate("order_loss", report.figures.order_loss);
@@ -83,10 +83,10 @@ std::string report_json(const HandReport& report) {
 void evaluate_by_hand(const HandOptions& options) {
     const formats::RunFile run =
         formats::parse_run_file(platform::read_text(options.run, formats::kMaxRunFileBytes));
-    const std::vector<formats::Shard> shards = open_held_out_shards(options.held_out, run);
+    const std::vector<formats::Shard> shards = inputs::open_held_out_shards(options.held_out, run);
     const LoadedState state = load(options, run);
-    Standing standing{.clause = "not checked against a ledger"};
-    if (!options.ledger.empty()) standing = judge(state, options.ledger, run);
+    Proof proof{.clause = "not checked against a ledger"};
+    if (!options.ledger.empty()) proof = judge(state, options.ledger, run);
     const auto threads = static_cast<unsigned>(kernels::threads_within_reach(options.threads));
     training::set_compute_threads(threads);
     const training::Device device{.threads = threads, .memory_bytes = platform::physical_memory()};
@@ -99,7 +99,7 @@ void evaluate_by_hand(const HandOptions& options) {
     const auto figures = evaluator.evaluate(state.parameters);
     const HandReport report{.run = run,
                             .state = state,
-                            .standing = standing,
+                            .proof = proof,
                             .figures = *figures,
                             .seconds = seconds_of(Clock::now() - begin),
                             .threads = threads};

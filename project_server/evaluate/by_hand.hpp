@@ -29,7 +29,7 @@ struct HandOptions {
 struct HandReport {
     const formats::RunFile& run;     ///< the state's run
     const LoadedState& state;        ///< what was evaluated
-    Standing standing;               ///< its clause is "not checked against a ledger" without one
+    Proof proof;                     ///< its clause is "not checked against a ledger" without one
     training::Evaluation figures{};  ///< what was measured
     double seconds = 0;              ///< how long that took
     unsigned threads = 1;            ///< compute threads

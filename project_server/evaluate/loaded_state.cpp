@@ -93,7 +93,7 @@ LoadedState load_initial(const formats::RunFile& run) {
             .digest = whole.digest()};
 }
 
-Standing judge(const LoadedState& state, const fs::path& ledger, const formats::RunFile& run) {
+Proof judge(const LoadedState& state, const fs::path& ledger, const formats::RunFile& run) {
     if (!fs::is_regular_file(ledger)) {
         throw InputError(fmt::format("there is no ledger {}", ledger.string()));
     }

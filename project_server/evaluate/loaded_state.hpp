@@ -45,12 +45,12 @@ LoadedState load_initial(const formats::RunFile& run);
 
 /// Whether the run's ledger, every certificate of which is checked, has the digest of the state at
 /// its step.
-struct Standing {
+struct Proof {
     bool is_proven = false;  ///< it has
     std::string clause;      ///< the same in words
 };
 /// Errors   InputError: no file, a ledger that cannot be trusted; IoError
-Standing judge(const LoadedState& state, const std::filesystem::path& ledger,
-               const formats::RunFile& run);
+Proof judge(const LoadedState& state, const std::filesystem::path& ledger,
+            const formats::RunFile& run);
 
 }  // namespace dedloc::evaluate

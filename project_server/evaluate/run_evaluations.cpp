@@ -95,7 +95,7 @@ struct RunEvaluations::Run {
         folder = its_folder;
         file = formats::parse_run_file(platform::read_text(folder / "run.json"));
         id = formats::run_id(file);
-        shards = open_held_out_shards(folder / "held_out", file);
+        shards = inputs::open_held_out_shards(folder / "held_out", file);
         const std::uint64_t micro_batch = training::suitable_micro_batch(
             file, {.threads = threads, .memory_bytes = platform::physical_memory()});
         evaluator.emplace(file, shards,

@@ -37,8 +37,7 @@ std::uint64_t max_samples_per_second(const ComputerReport& computer, const Devic
                                      const SampleCost& cost) {
     if (!std::isfinite(cost.full) || cost.full <= 0) return 0;
     // Written so that NaN is not known either.
-    const double sample =
-        cost.least > 0 ? std::min(cost.least, cost.full) : kLeastShare * cost.full;
+    const double sample = cost.min > 0 ? std::min(cost.min, cost.full) : kMinShare * cost.full;
     const double samples = std::ceil(kSafetyFactor * rate_of(computer, rates) / sample);
     return static_cast<std::uint64_t>(
         std::clamp(samples, 1.0, static_cast<double>(wire::kMaxSamplesPerSecond)));

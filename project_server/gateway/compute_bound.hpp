@@ -58,7 +58,7 @@ inline constexpr double kFlopsPerWhetstone = 200;
 /// BOINC's default for p_fpops. A computer that reports no more may not have run the benchmark.
 inline constexpr double kDefaultBenchmark = 1e9;
 /// The share of a full sample's cost that is assumed of a run of an earlier version.
-inline constexpr double kLeastShare = 0.25;
+inline constexpr double kMinShare = 0.25;
 
 /// What is known of a job's device: the plan class with which it was sent, and columns of BOINC's
 /// host table, as the client of the computer that asks reports them.
@@ -74,8 +74,8 @@ struct ComputerReport {
 
 /// FLOPs of a run's samples.
 struct SampleCost {
-    double full = 0;   ///< RunFile::flops_per_sample, of a sample of full length
-    double least = 0;  ///< dedloc_run.least_flops_per_sample; 0: not known
+    double full = 0;  ///< RunFile::flops_per_sample, of a sample of full length
+    double min = 0;   ///< dedloc_run.least_flops_per_sample; 0: not known
 };
 
 /// The bound for Ticket::max_samples_per_second: at least 1, or 0 (no bound) if the run file does

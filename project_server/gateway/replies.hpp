@@ -12,11 +12,11 @@ namespace dedloc::gateway {
 
 // The HTTP status codes that the gateway uses.
 inline constexpr int kOk = 200;
-inline constexpr int kBadRequest = 400;
-inline constexpr int kForbidden = 403;
-inline constexpr int kNotFound = 404;
-inline constexpr int kTooLong = 413;
-inline constexpr int kUnavailable = 503;
+inline constexpr int kBadRequest = 400;   ///< the request cannot be read
+inline constexpr int kForbidden = 403;    ///< the job gets no ticket
+inline constexpr int kNotFound = 404;     ///< no such path
+inline constexpr int kTooLong = 413;      ///< the body
+inline constexpr int kUnavailable = 503;  ///< no seat, no database or no thread is free now
 
 /// Sets status, headers and body of the response.
 void reply(httplib::Response& response, int status, const std::string& json);

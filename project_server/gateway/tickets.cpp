@@ -185,7 +185,7 @@ std::uint64_t bound_of(const Row& job, const DeviceRates& rates) {
     if (!job.is_null("plan_class")) computer.plan_class = job.text("plan_class");
     return max_samples_per_second(
         computer, rates,
-        {.full = job.real("flops_per_sample"), .least = job.real("least_flops_per_sample")});
+        {.full = job.real("flops_per_sample"), .min = job.real("least_flops_per_sample")});
 }
 
 /// The rate; nullopt (unknown) if it is implausible, as the 0 of a new computer's column is.
@@ -222,9 +222,9 @@ Issued issue_ticket(Database& database, const KeyPair& secret,
     const formats::Ticket ticket{
         .run = run_id_of(job),
         .peer = request.key,
-        .seat = {.user = static_cast<std::uint64_t>(job.integer("userid")),
-                 .host = static_cast<std::uint64_t>(job.integer("hostid")),
-                 .result = static_cast<std::uint64_t>(job.integer("result"))},
+        .job = {.user = static_cast<std::uint64_t>(job.integer("userid")),
+                .host = static_cast<std::uint64_t>(job.integer("hostid")),
+                .result = static_cast<std::uint64_t>(job.integer("result"))},
         .max_samples_per_second = bound_of(job, limits.rates),
         .issued = now,
         .expires = now + server::kTicketLife};

@@ -21,8 +21,8 @@ inline constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{1} << 22;
 
 /// The header of a file.
 struct SafetensorsHeader {
-    std::vector<StoredTensor> tensors;  ///< in the order of their bytes
-    std::map<std::string, std::string> metadata;
+    std::vector<StoredTensor> tensors;            ///< in the order of their bytes
+    std::map<std::string, std::string> metadata;  ///< the field "__metadata__"
     bool operator==(const SafetensorsHeader&) const = default;
 };
 

@@ -14,10 +14,10 @@ namespace dedloc::huggingface {
 
 /// Its fields, as far as they can change ids.
 struct TokenizerConfig {
-    std::string tokenizer_class;  ///< "AlbertTokenizer", …; empty: it does not say
-    std::optional<bool> lower_case;
-    std::optional<bool> keep_accents;
-    std::optional<bool> adds_prefix;
+    std::string tokenizer_class;       ///< "AlbertTokenizer", …; empty: it does not say
+    std::optional<bool> lower_case;    ///< do_lower_case; nothing: the class's default
+    std::optional<bool> keep_accents;  ///< likewise
+    std::optional<bool> adds_prefix;   ///< add_prefix_space, likewise
     /// Contents of the special tokens by field: "cls_token", "mask_token", …
     std::map<std::string, AddedToken> special_tokens;
     std::vector<AddedToken> added;    ///< "added_tokens_decoder"

@@ -16,12 +16,13 @@ using server::XmlText;
 /// The app of trainers, and files; their paths are relative to the project.
 inline constexpr const char* kApp = "dedloc_train";
 inline constexpr const char* kFolder = "dedloc";  ///< our state, in the project's folder
-inline constexpr const char* kApacheFile = "dedloc/dedloc.httpd.conf";
-inline constexpr const char* kSettingsFile = "dedloc/settings.xml";  ///< while it is removed
+inline constexpr const char* kApacheFile = "dedloc/dedloc.httpd.conf";  ///< included by Apache
+inline constexpr const char* kSettingsFile = "dedloc/settings.xml";     ///< while it is removed
+/// Output files of a trainer.
 inline constexpr const char* kTemplateFile = "templates/dedloc_train_out";
-inline constexpr const char* kConfigFile = "config.xml";
-inline constexpr const char* kLimitsFile = "config_aux.xml";
-inline constexpr const char* kPlanClassFile = "plan_class_spec.xml";
+inline constexpr const char* kConfigFile = "config.xml";      ///< BOINC's, with our elements
+inline constexpr const char* kLimitsFile = "config_aux.xml";  ///< BOINC's limits of jobs
+inline constexpr const char* kPlanClassFile = "plan_class_spec.xml";  ///< BOINC's plan classes
 
 /// Copied into the project's bin/.
 inline constexpr std::array kPrograms{"dedloc",           "dedloc-backbone", "dedloc-credit",

@@ -19,8 +19,8 @@ inline constexpr const char* kBackupFormat = "dedloc backup 1";
 
 /// Names in the archive.
 inline constexpr const char* kBackupFactsName = "backup.json";
-inline constexpr const char* kBackupDatabaseName = "database.sql";
-inline constexpr const char* kBackupReadmeName = "README";
+inline constexpr const char* kBackupDatabaseName = "database.sql";  ///< the dump
+inline constexpr const char* kBackupReadmeName = "README";          ///< how to restore it
 inline constexpr const char* kBackupMailName = "mail_credentials";
 inline constexpr const char* kBackupProjectPrefix = "project/";
 

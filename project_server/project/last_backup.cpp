@@ -29,15 +29,15 @@ void note_backup(const std::filesystem::path& project, const Backup& backup) {
 }
 
 std::optional<LastBackup> last_backup(const std::filesystem::path& project) {
-    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (!std::filesystem::exists(project / kFile)) return std::nullopt;
     try {
         const auto json =
             formats::parse_json(kFile, platform::read_text(project / kFile, kMaxBytes), kMaxBytes);
         formats::JsonFields fields{json, "", kFile};
         LastBackup last;
-        last.created_at = static_cast<std::int64_t>(fields.integer("created_at", 0, kMost));
-        last.bytes = fields.integer("bytes", 0, kMost);
+        last.created_at = static_cast<std::int64_t>(fields.integer("created_at", 0, kMax));
+        last.bytes = fields.integer("bytes", 0, kMax);
         last.file = fields.text("file", kMaxPath);
         return last;
     } catch (const Error&) {

@@ -29,7 +29,7 @@ struct AppVersion {
     int version = 100;                             ///< 100 is 1.0
     std::string platform = "x86_64-pc-linux-gnu";  ///< BOINC platform name
     std::string plan_class{};                      ///< BOINC plan class; empty: any CPU
-    std::vector<AppFile> files{};
+    std::vector<AppFile> files{};                  ///< the program and what it needs
     bool needs_network = true;  ///< clients suspend it while networking is suspended
     bool dont_throttle = true;  ///< clients do not throttle its CPU time
     bool is_gzipped = false;    ///< clients download large files compressed

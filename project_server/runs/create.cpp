@@ -193,14 +193,14 @@ std::optional<ImportedModel> import_for(const RunOptions& options, const corpus:
 }
 
 void insert_run(server::Database& database, const formats::RunFile& run, const std::string& json,
-                double least_flops, const RunOptions& options) {
+                double min_flops, const RunOptions& options) {
     database.execute(
         "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
         "flops_per_sample, least_flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, "
         "created, evaluate_every, evaluate_samples, aggregators) values (?, ?, 'running', ?, ?, ?, "
         "?, ?, ?, ?, ?, ?, ?, ?)",
         {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
-         run.flops_per_sample, least_flops, formats::credit_per_sample(run),
+         run.flops_per_sample, min_flops, formats::credit_per_sample(run),
          options.credit_per_gigabyte, server::unix_now(),
          options.evaluate_every.value_or(std::max<std::uint64_t>(1, run.steps / kUsualEvaluations)),
          options.evaluate_samples, options.aggregators});
@@ -236,11 +236,11 @@ CreatedRun create_run(const RunOptions& options, const project::Begins& begins) 
         folder.path(),
         formats::sign(server::recent_revocations(access.database(), platform::utc_now()), signer));
     begins("measuring the samples");
-    const double least_flops = corpus::least_sample_flops(folder.path() / "shards", run);
+    const double min_flops = corpus::min_sample_flops(folder.path() / "shards", run);
     begins("writing all to the disk");
     folder.finish();
     try {
-        insert_run(access.database(), run, json, least_flops, options);
+        insert_run(access.database(), run, json, min_flops, options);
     } catch (...) {
         fs::remove_all(target);
         throw;

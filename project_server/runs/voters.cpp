@@ -87,7 +87,7 @@ formats::SignedTicket voter_ticket(const fs::path& project, const formats::RunFi
     const auto now = platform::utc_now();
     return formats::sign({.run = formats::run_id(run),
                           .peer = key,
-                          .seat = {},
+                          .job = {},
                           .issued = now,
                           .expires = now + server::kVoterTicketLife},
                          signer);

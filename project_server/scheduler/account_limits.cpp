@@ -13,7 +13,7 @@ namespace dedloc::server {
 namespace {
 
 constexpr std::int64_t kDaySeconds = 86'400;  // seconds
-constexpr double kMost = 1e9;
+constexpr double kMax = 1e9;
 
 void read_limit(const std::string& text, std::string_view name, std::int64_t& limit) {
     const std::string opening = fmt::format("<{}>", name);
@@ -21,7 +21,7 @@ void read_limit(const std::string& text, std::string_view name, std::int64_t& li
     if (at == std::string::npos) return;
     const auto element = find_element(std::string_view{text}.substr(at), name);
     const double value = element ? real_value(element->body) : 0;
-    if (!(value >= 1 && value <= kMost)) {
+    if (!(value >= 1 && value <= kMax)) {
         throw InputError(fmt::format("<{}> in config.xml must be a number from 1 on.", name));
     }
     limit = static_cast<std::int64_t>(value);

@@ -17,15 +17,15 @@ namespace dedloc::server {
 
 /// A row of `app_version` with the names of its app and platform.
 struct PublishedVersion {
-    std::int64_t id = 0;      ///< key of the row
-    std::int64_t app_id = 0;  ///< key of the app
-    std::string app;          ///< the app's short name
-    std::string friendly_name;
-    bool is_non_cpu_intensive = false;
-    bool has_exact_fraction = false;  ///< the app's progress is linear in time
-    std::int64_t number = 0;          ///< 107 is 1.7
-    std::string platform;             ///< BOINC's name
-    std::string plan_class;
+    std::int64_t id = 0;                    ///< key of the row
+    std::int64_t app_id = 0;                ///< key of the app
+    std::string app;                        ///< the app's short name
+    std::string friendly_name;              ///< the app's name for volunteers
+    bool is_non_cpu_intensive = false;      ///< its jobs run beside all others
+    bool has_exact_fraction = false;        ///< the app's progress is linear in time
+    std::int64_t number = 0;                ///< 107 is 1.7
+    std::string platform;                   ///< BOINC's name
+    std::string plan_class;                 ///< BOINC plan class; empty: any processor
     std::int64_t min_client = 0;            ///< oldest client version, 72005 is 7.20.5; 0: any
     std::int64_t max_client = 0;            ///< newest; 0: any
     std::optional<KernelVersion> kernel{};  ///< oldest Linux of a host; nothing: any

@@ -32,24 +32,24 @@ std::string reason_of(const NoWork& none, Resource resource) {
 }
 
 /// Compares the host with what the unsent jobs that train need at least.
-std::string lack_of(const NoWork& none, const Row& least) {
+std::string lack_of(const NoWork& none, const Row& needs) {
     const auto too_small = [](const char* what, double needed, double has) {
         return fmt::format(
             "Tasks need {:.0f} MB of {}; this computer has {:.0f} MB that BOINC may "
             "use.",
             needed / kMegabyte, what, has / kMegabyte);
     };
-    if (least.integer("unsent") == 0) return "No tasks are available now.";
-    if (least.real("memory") > none.memory) {
-        return too_small("memory", least.real("memory"), none.memory);
+    if (needs.integer("unsent") == 0) return "No tasks are available now.";
+    if (needs.real("memory") > none.memory) {
+        return too_small("memory", needs.real("memory"), none.memory);
     }
-    const double disk = least.real("disk") + none.choice.min_slot_bytes();
+    const double disk = needs.real("disk") + none.choice.min_slot_bytes();
     if (disk > none.disk) return too_small("disk", disk, none.disk);
     const double gpu = usable_gpu_memory(none.request.nvidia);
-    if (none.wanted[Resource::kNvidia] > 0 && least.real("gpu_memory") > gpu) {
+    if (none.wanted[Resource::kNvidia] > 0 && needs.real("gpu_memory") > gpu) {
         return fmt::format(
             "The models of this project need {:.0f} MB of GPU memory; {} has {:.0f} MB free.",
-            least.real("gpu_memory") / kMegabyte, none.request.nvidia.name, gpu / kMegabyte);
+            needs.real("gpu_memory") / kMegabyte, none.request.nvidia.name, gpu / kMegabyte);
     }
     return "No tasks are available for this computer now.";
 }
@@ -86,14 +86,14 @@ std::vector<std::string> reasons_for_none(Database& database, const NoWork& none
             *limit, *limit == 1 ? "task" : "tasks"));
         return reasons;
     }
-    const auto least = database.query_one(
+    const auto needs = database.query_one(
         "select straight_join count(*) as unsent, coalesce(min(w.rsc_memory_bound), 0) as memory, "
         "coalesce(min(w.rsc_disk_bound), 0) as disk, coalesce(min(d.gpu_memory), 0) as gpu_memory "
         "from (select workunitid from result where server_state = ? limit ?) r "
         "join workunit w on w.id = r.workunitid join app a on a.id = w.appid and "
         "a.non_cpu_intensive = 0 left join dedloc_run d on d.id = w.opaque",
         {ServerState::kUnsent, kLookedAt});
-    reasons.push_back(lack_of(none, *least));
+    reasons.push_back(lack_of(none, *needs));
     return reasons;
 }
 

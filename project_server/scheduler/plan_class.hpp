@@ -28,6 +28,7 @@ enum class Resource : std::uint8_t {
     kNvidia,  ///< one NVIDIA GPU
     kBeside,  ///< neither: the job runs beside those that do
 };
+/// All resources, in the order of their values.
 inline constexpr std::array kResources{Resource::kCpu, Resource::kNvidia, Resource::kBeside};
 
 /// BOINC's name of the processors or GPUs that a job computes on.
@@ -39,7 +40,7 @@ static_assert(kCoprocessorKinds[0].element == "coproc_cuda");
 /// A value for each resource.
 template <class Value>
 struct PerResource {
-    std::array<Value, kResources.size()> values{};
+    std::array<Value, kResources.size()> values{};  ///< by the resource's number
     Value& operator[](Resource resource) { return values[static_cast<std::size_t>(resource)]; }
     const Value& operator[](Resource resource) const {
         return values[static_cast<std::size_t>(resource)];

@@ -19,11 +19,11 @@ namespace dedloc::server {
 
 /// A job and what its host must be told about it.
 struct Job {
-    std::int64_t id = 0;        ///< key of its row in `result`
-    std::int64_t workunit = 0;  ///< key of its row in `workunit`
-    std::int64_t app = 0;       ///< key of its row in `app`
-    std::string name;           ///< the result's
-    std::string workunit_name;
+    std::int64_t id = 0;            ///< key of its row in `result`
+    std::int64_t workunit = 0;      ///< key of its row in `workunit`
+    std::int64_t app = 0;           ///< key of its row in `app`
+    std::string name;               ///< the result's
+    std::string workunit_name;      ///< the workunit's
     double fpops_est = 0;           ///< floating point operations
     double fpops_bound = 0;         ///< the client ends the job after this many
     double memory = 0;              ///< bytes that it needs

@@ -22,41 +22,41 @@ inline constexpr std::size_t kMaxOtherResults = 1000;
 
 /// Contents of <host_info>, <time_stats>, <net_stats>, <disk_usage> and <coprocs>.
 struct HostReport {
-    std::int64_t timezone = 0;  ///< seconds east of UTC
-    std::string domain_name;
-    std::string ip_address;  ///< as the client sees it
-    std::string cpid;        ///< BOINC's cross-project id of the host; secret
-    std::int64_t cores = 1;  ///< 1 to 4,096
-    std::string processor_vendor;
-    std::string processor_model;
-    double flops = 0;             ///< one core's FLOP/s, measured by the client; 0: not yet
-    double iops = 0;              ///< integer operations a second of one core
-    double memory_bandwidth = 0;  ///< bytes a second
-    std::string os_name;
-    std::string os_version;
-    std::string product_name;
+    std::int64_t timezone = 0;     ///< seconds east of UTC
+    std::string domain_name;       ///< the host's name, as the client sees it
+    std::string ip_address;        ///< as the client sees it
+    std::string cpid;              ///< BOINC's cross-project id of the host; secret
+    std::int64_t cores = 1;        ///< 1 to 4,096
+    std::string processor_vendor;  ///< "GenuineIntel", …
+    std::string processor_model;   ///< name, family, model and stepping, as the client writes them
+    double flops = 0;              ///< one core's FLOP/s, measured by the client; 0: not yet
+    double iops = 0;               ///< integer operations a second of one core
+    double memory_bandwidth = 0;   ///< bytes a second
+    std::string os_name;           ///< "Linux Debian", "Microsoft Windows 11", …
+    std::string os_version;        ///< release of the kernel or system
+    std::string product_name;      ///< the machine's, from its maker; may be empty
     // Bytes.
     double memory_bytes = 0;
-    double cache_bytes = 0;
-    double swap_bytes = 0;
-    double disk_total = 0;
-    double disk_free = 0;
-    double disk_used_by_boinc = 0;
-    double disk_used_by_project = 0;
+    double cache_bytes = 0;            ///< cache of a processor
+    double swap_bytes = 0;             ///< swap space
+    double disk_total = 0;             ///< size of the file system of the client's data
+    double disk_free = 0;              ///< free on that file system
+    double disk_used_by_boinc = 0;     ///< by the client and all projects
+    double disk_used_by_project = 0;   ///< by this project
     double disk_share_of_project = 0;  ///< disk that this project may use; 0: not reported
     // Fractions of time, 0 to 1.
     double on_fraction = 0;
-    double connected_fraction = 0;
-    double active_fraction = 0;
-    double gpu_active_fraction = 0;
+    double connected_fraction = 0;   ///< connected to a network, while the client runs
+    double active_fraction = 0;      ///< allowed to compute, while the client runs
+    double gpu_active_fraction = 0;  ///< allowed to compute on GPUs, likewise
     // Bytes a second, measured by the client; 0: not yet.
     double upload_bandwidth = 0;
-    double download_bandwidth = 0;
+    double download_bandwidth = 0;          ///< for files that the client fetches
     std::vector<Coprocessor> coprocessors;  ///< those of all kinds
     std::string serial;  ///< they and the client's version, as BOINC stores it in host.serialnum
     /// The number of all coprocessors, and the sum of their peak FLOP/s, as BOINC counts GPUs.
     std::int64_t gpus = 0;
-    double gpu_flops = 0;
+    double gpu_flops = 0;  ///< of all of them
 };
 
 /// The NVIDIA GPUs of a host (<coproc_cuda>). A client describes one of them, the best.
@@ -106,8 +106,8 @@ struct SchedulerRequest {
     std::optional<std::int64_t> sequence{};  ///< <rpc_seqno>; absent if it cannot be read
     // Version of the client.
     int version_major = 0;
-    int version_minor = 0;
-    int version_release = 0;
+    int version_minor = 0;    ///< 20 of 7.20.5
+    int version_release = 0;  ///< 5 of 7.20.5
     /// The client's version as BOINC's tables have it: 72005 is 7.20.5.
     int client_version() const {
         const auto part = [](int number) { return std::clamp(number, 0, 9'999); };
@@ -115,18 +115,18 @@ struct SchedulerRequest {
     }
     bool allows_multiple_clients = false;  ///< several clients may run on this host
     double wanted_cpu_seconds = 0;         ///< work requested; 0: none
-    double idle_cores = 0;
-    std::vector<std::string> platforms;  ///< the client's own first
-    std::string code_sign_key;           ///< trimmed; empty when the client has none yet
-    double duration_correction = 1;      ///< stored with the host, not used
+    double idle_cores = 0;                 ///< processors without a job
+    std::vector<std::string> platforms;    ///< the client's own first
+    std::string code_sign_key;             ///< trimmed; empty when the client has none yet
+    double duration_correction = 1;        ///< stored with the host, not used
     /// The account's computing preferences that the client has: a <global_preferences> element;
     /// empty if it has none, or none that is whole.
     std::string account_preferences;
-    bool lost_preferences = false;       ///< it has some that are damaged
-    std::string preferences_email_hash;  ///< MD5 of the e-mail address of that account
-    ComputingPreferences preferences;    ///< those that the client follows
-    HostReport host;
-    NvidiaGpus nvidia;
+    bool lost_preferences = false;        ///< it has some that are damaged
+    std::string preferences_email_hash;   ///< MD5 of the e-mail address of that account
+    ComputingPreferences preferences;     ///< those that the client follows
+    HostReport host;                      ///< the machine
+    NvidiaGpus nvidia;                    ///< its NVIDIA GPUs, with the work requested for them
     std::vector<ReportedResult> reports;  ///< at most kMaxReports
     std::vector<HostMessage> messages;    ///< at most kMaxMessages
     std::string message_refusal;          ///< why all messages are refused; empty: they are not

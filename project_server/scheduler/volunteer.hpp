@@ -16,8 +16,8 @@ struct Account {
     std::int64_t id = 0;           ///< key of the row
     std::int64_t create_time = 0;  ///< Unix time, seconds
     std::string name;
-    std::string email;
-    std::string cross_project_id;
+    std::string email;                ///< address for mail and sign-in; not public
+    std::string cross_project_id;     ///< BOINC's id of the volunteer, the same in all projects
     std::int64_t team_id = 0;         ///< 0: no team
     std::string team_name;            ///< empty without a team
     double total_credit = 0;          ///< sum of all credit

@@ -21,7 +21,7 @@ struct WorkunitState {
     int error_mask = 0;           ///< BOINC's WU_ERROR_* bits
     bool has_canonical = false;   ///< a valid result has been chosen
     bool need_validate = false;   ///< the validator has work
-    AssimilateState assimilate_state = AssimilateState::kInit;
+    AssimilateState assimilate_state = AssimilateState::kInit;  ///< BOINC's column
     bool may_create = true;  ///< false: transitioner_flags forbid new results
 };
 
@@ -45,7 +45,7 @@ struct Transition {
     // New values of the workunit's columns.
     int error_mask = 0;
     bool need_validate = false;
-    AssimilateState assimilate_state = AssimilateState::kInit;
+    AssimilateState assimilate_state = AssimilateState::kInit;  ///< BOINC's column
     /// When to look at the workunit again; INT32_MAX: only after a change.
     std::int64_t transition_time = 0;
 };

@@ -32,8 +32,8 @@ json::Value::List groups_of(const ComputingValues& values) {
                 .set("is_flag", field.is_flag)
                 .set("is_ticked", field.is_flag && values[i] != 0)
                 .set("value", fmt::format("{}", values[i]))
-                .set("least", fmt::format("{}", field.least))
-                .set("most", fmt::format("{}", field.most));
+                .set("least", fmt::format("{}", field.min))
+                .set("most", fmt::format("{}", field.max));
             fields.push_back(std::move(data));
         }
         json::Value group;

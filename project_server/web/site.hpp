@@ -31,6 +31,7 @@ struct Response;
 namespace dedloc::server {
 
 inline constexpr const char* kXml = "text/xml";  ///< the type of an answer to a BOINC program
+/// The sentence of an answer with status 503.
 inline constexpr const char* kNoDatabase = "The project's database is not available now.";
 
 /// What a page depends on.

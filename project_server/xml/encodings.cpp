@@ -104,14 +104,13 @@ bool is_cyrillic(const icu::UnicodeString& text) {
 }
 
 /// Whether the bytes of all characters outside of ASCII are pairs, the first of them between
-/// `first` and `last`, the second at least `least`.
-bool has_pairs(std::string_view bytes, unsigned char first, unsigned char last,
-               unsigned char least) {
+/// `first` and `last`, the second at least `min`.
+bool has_pairs(std::string_view bytes, unsigned char first, unsigned char last, unsigned char min) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         const auto lead = static_cast<unsigned char>(bytes[i]);
         if (lead < 0x80) continue;
         if (++i == bytes.size() || lead < first || lead > last) return false;
-        if (static_cast<unsigned char>(bytes[i]) < least) return false;
+        if (static_cast<unsigned char>(bytes[i]) < min) return false;
     }
     return true;
 }

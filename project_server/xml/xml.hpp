@@ -28,10 +28,10 @@ struct XmlTag {
         kClosing,  ///< </name>
         kEmpty,    ///< <name/>
     };
-    std::string_view name;
-    Kind kind = Kind::kEmpty;
-    std::size_t begin = 0;  ///< offset of its '<'
-    std::size_t end = 0;    ///< offset behind its '>'
+    std::string_view name;     ///< without brackets and attributes
+    Kind kind = Kind::kEmpty;  ///< of the tag
+    std::size_t begin = 0;     ///< offset of its '<'
+    std::size_t end = 0;       ///< offset behind its '>'
     /// Index of the tag that closes the element; 0: this tag opens none, or none closes it.
     std::size_t partner = 0;
 };

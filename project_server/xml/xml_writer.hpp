@@ -20,6 +20,7 @@ class XmlWriter {
     void close(std::string_view name) { text_ += fmt::format("</{}>\n", name); }
     /// <name/>
     void flag(std::string_view name) { text_ += fmt::format("<{}/>\n", name); }
+    /// <name>value</name>, with markup escaped in texts.
     void add(std::string_view name, std::string_view value) {
         text_ += fmt::format("<{0}>{1}</{0}>\n", name, escape_markup(value));
     }

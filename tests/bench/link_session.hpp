@@ -19,7 +19,7 @@ inline net::SessionOptions link_session(std::uint8_t n) {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const formats::Ticket ticket{.run = {},
                                  .peer = link_key(n).public_key(),
-                                 .seat = {},
+                                 .job = {},
                                  .issued = now,
                                  .expires = now + std::chrono::hours{1}};
     const KeyPair project = link_key(9);

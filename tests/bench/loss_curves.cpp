@@ -287,9 +287,9 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--layers", options.shape.layers)->capture_default_str();
     app.add_option("--length", options.shape.length, "Tokens of a sample")->capture_default_str();
     const auto add_count = [&](const char* name, std::uint64_t& count, const char* what,
-                               std::uint64_t most) {
+                               std::uint64_t max) {
         app.add_option(name, count, what)
-            ->check(CLI::Range(std::uint64_t{1}, most))
+            ->check(CLI::Range(std::uint64_t{1}, max))
             ->capture_default_str();
     };
     add_count("--samples", options.samples, "Samples of each contributor in a step", 10'000);

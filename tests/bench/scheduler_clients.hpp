@@ -143,12 +143,12 @@ class Load {
     Load& operator=(const Load&) = delete;
 
     /// Sends requests for so long, and until so many are over.
-    Figures run(std::chrono::seconds duration, std::size_t at_least = 0) {
+    Figures run(std::chrono::seconds duration, std::size_t min_requests = 0) {
         const auto begin = std::chrono::steady_clock::now();
         for (Client& client : clients_) start(client);
         std::array<epoll_event, 256> events{};
         while (std::chrono::steady_clock::now() - begin < duration ||
-               requests_ < at_least + clients_.size()) {
+               requests_ < min_requests + clients_.size()) {
             const int count =
                 ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 100);
             for (int i = 0; i < count; ++i) {

@@ -37,7 +37,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kHosts = 2'000;
-constexpr int kMostClients = 1'000;
+constexpr int kMaxClients = 1'000;
 constexpr int kSlowClients = 1'000;
 
 /// Seconds of processor time that a process and its children have used so far.
@@ -237,11 +237,11 @@ class Bench {
                    "request", "path", "conn.", "rate", "p50", "p99", "serv.", "db", "nginx",
                    "statements");
         for (const bool through_nginx : {false, true}) {
-            for (const int clients : {1, 4, 32, kMostClients}) {
+            for (const int clients : {1, 4, 32, kMaxClients}) {
                 of_each("no work", through_nginx, clients, scripts_.no_work);
             }
         }
-        for (const int clients : {1, 4, 32, kMostClients}) {
+        for (const int clients : {1, 4, 32, kMaxClients}) {
             of_each("report and one job", true, clients, scripts_.one_job);
         }
         of_each("no work", true, 32, scripts_.no_work);

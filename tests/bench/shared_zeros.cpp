@@ -20,7 +20,7 @@ namespace dedloc::bench {
 namespace {
 
 constexpr std::size_t kPage = kPageElements * sizeof(float);
-constexpr std::size_t kMostVectors = 4;  ///< a block has at most
+constexpr std::size_t kMaxVectors = 4;  ///< a block has at most
 
 /// The vectors of this process. Never destroyed: static objects free memory until the end.
 struct Vectors {
@@ -32,7 +32,7 @@ Vectors* vectors = nullptr;  // nothing is shared yet
 
 bool is_of_vectors(std::size_t bytes) {
     return vectors != nullptr && bytes >= vectors->bytes && bytes % vectors->bytes == 0 &&
-           bytes / vectors->bytes <= kMostVectors;
+           bytes / vectors->bytes <= kMaxVectors;
 }
 
 void* map(void* place, std::size_t bytes, int flags, int file) {

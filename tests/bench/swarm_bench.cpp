@@ -41,7 +41,7 @@ using std::chrono::duration;
 /// Elements of the vector without --elements. Few, so that a thousand peers are simulated within
 /// minutes; only the data traffic depends on it, not the control traffic.
 constexpr std::uint64_t kFewElements = kPageElements;
-constexpr std::uint64_t kMostElements = 1'000'000'000;
+constexpr std::uint64_t kMaxElements = 1'000'000'000;
 constexpr Duration kComputing = std::chrono::seconds{8};
 constexpr Duration kApplying = std::chrono::milliseconds{200};
 constexpr std::uint64_t kMicroBatch = 4;
@@ -294,14 +294,14 @@ void print(std::size_t peers, const Played& played, std::size_t steps) {
     print_tally("member", total(played, played.member), played.steps.size());
 }
 
-/// Reads a number from `least` to `most`, or ends the program with a sentence.
-std::uint64_t number(const char* text, std::uint64_t least, std::uint64_t most, const char* what) {
+/// Reads a number from `min` to `max`, or ends the program with a sentence.
+std::uint64_t number(const char* text, std::uint64_t min, std::uint64_t max, const char* what) {
     std::uint64_t value = 0;
     const char* end = text + std::strlen(text);
     const auto [rest, error] = std::from_chars(text, end, value);
-    if (error == std::errc{} && rest == end && value >= least && value <= most) return value;
+    if (error == std::errc{} && rest == end && value >= min && value <= max) return value;
     std::fprintf(stderr, "swarm_bench: '%s' is no number of %s from %llu to %llu\n", text, what,
-                 static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+                 static_cast<unsigned long long>(min), static_cast<unsigned long long>(max));
     std::exit(2);
 }
 
@@ -325,7 +325,7 @@ Choice choice_of(std::span<char*> arguments) {
             choice.tells_notes = true;
         } else if (argument == "--elements" && k + 1 < arguments.size()) {
             const std::uint64_t wanted =
-                number(arguments[++k], kFewElements, kMostElements, "elements");
+                number(arguments[++k], kFewElements, kMaxElements, "elements");
             choice.elements = (wanted + kPageElements - 1) / kPageElements * kPageElements;
         } else if (argument == "--codec" && k + 1 < arguments.size()) {
             choice.codec = codec(arguments[++k]);

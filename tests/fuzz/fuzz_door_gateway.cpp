@@ -78,7 +78,7 @@ void fuzz_door_gateway(std::span<const std::byte> input) {
                          .type = "application/json"});
     DEDLOC_CHECK(answer.status == 200, "an honest peer gets its ticket", answer.body);
     const auto reply = formats::parse_enrolment_reply(answer.body);
-    DEDLOC_CHECK(reply.ticket.ticket.seat.user == static_cast<std::uint64_t>(honest.user),
+    DEDLOC_CHECK(reply.ticket.ticket.job.user == static_cast<std::uint64_t>(honest.user),
                  "the ticket is for its own account", answer.body);
     DEDLOC_CHECK(tickets_of(project, honest) == 1, "its ticket is stored", answer.body);
 }

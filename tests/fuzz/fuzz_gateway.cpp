@@ -28,7 +28,7 @@ void check_bound(std::string_view coprocessors) {
     const auto bound = [&](std::string_view reported) {
         return gateway::max_samples_per_second(
             {.cores = 4, .core_flops = 4e9, .coprocessors = reported, .gpus = 0}, {},
-            {.full = 1e12, .least = 1e12});
+            {.full = 1e12, .min = 1e12});
     };
     constexpr std::uint64_t kOfOneGpu = 1'332;
     DEDLOC_CHECK(bound(coprocessors) >= bound(""), "a GPU makes no computer slower", coprocessors);

@@ -12,7 +12,7 @@ namespace {
 std::vector<ledger::Entry> entries_of(std::span<const std::byte> bytes) {
     std::vector<ledger::Entry> entries;
     const ledger::Trust trust = fuzz_trust();
-    ledger::Codec codec(trust.run, trust.backbone);
+    ledger::EntryCodec codec(trust.run, trust.backbone);
     ByteReader in(bytes);
     while (in.remaining() > 0) {
         auto entry = codec.decode(in);
@@ -28,7 +28,7 @@ void fuzz_ledger(std::span<const std::byte> input) {
     const std::vector<ledger::Entry> entries = entries_of(input);
     ByteWriter out;
     const ledger::Trust trust = fuzz_trust();
-    ledger::Codec codec(trust.run, trust.backbone);
+    ledger::EntryCodec codec(trust.run, trust.backbone);
     for (const ledger::Entry& entry : entries) {
         const bool is_encoded =
             std::visit([&](const auto& value) { return codec.encode(value, out); }, entry);

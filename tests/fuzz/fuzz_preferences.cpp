@@ -59,12 +59,12 @@ void check_computing(std::string_view text, const std::string& venue, unsigned c
         DEDLOC_CHECK(is_venue(name) && !name.empty(), "a venue", name);
         for (std::size_t i = 0; i < values.size(); ++i) {
             const auto& field = kComputingFields[i];
-            DEDLOC_CHECK(values[i] >= field.least && values[i] <= field.most, "a value", values[i]);
+            DEDLOC_CHECK(values[i] >= field.min && values[i] <= field.max, "a value", values[i]);
         }
     }
     ComputingValues values = usual_computing();
     const auto& field = kComputingFields[choice % values.size()];
-    values[choice % values.size()] = field.most;
+    values[choice % values.size()] = field.max;
     const std::optional<ComputingValues> wanted =
         choice % 5 == 0 ? std::nullopt : std::optional{values};
     const auto before = parse_computing_preferences(text).modified;

@@ -188,8 +188,8 @@ void attach(std::span<const std::byte> said) {
 /// Numbers of data frames, each with a size: what is delivered is in order, and what waits keeps
 /// the limit.
 void order(std::span<const std::byte> bytes) {
-    constexpr std::size_t kMost = 10'000;
-    net::ReceivedFrames received(kMost);
+    constexpr std::size_t kMax = 10'000;
+    net::ReceivedFrames received(kMax);
     std::uint32_t next = 0;
     std::size_t waiting = 0;
     ByteReader in(bytes);
@@ -200,7 +200,7 @@ void order(std::span<const std::byte> bytes) {
         DEDLOC_CHECK(number >= next, "a frame is taken once");
         waiting += frame->size();
         for (; const auto delivered = received.next(); ++next) waiting -= delivered->size();
-        DEDLOC_CHECK(waiting <= kMost, "what waits keeps the limit", waiting);
+        DEDLOC_CHECK(waiting <= kMax, "what waits keeps the limit", waiting);
     }
 }
 

@@ -231,7 +231,7 @@ void write_ledgers(const std::filesystem::path& root) {
     corpus.add("two_generations", short_ledger({2, 2}, true).encode());
     // What the codec reads, without the file around it.
     ByteWriter out;
-    ledger::Codec codec(fuzz_trust().run, fuzz_trust().backbone);
+    ledger::EntryCodec codec(fuzz_trust().run, fuzz_trust().backbone);
     for (const std::uint8_t count : std::vector<std::uint8_t>{2, 3, 3}) {
         const CommitRecord record = record_after(codec.head(), count);
         DEDLOC_CHECK(

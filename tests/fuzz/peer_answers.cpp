@@ -141,7 +141,7 @@ void PeerWorld::answer(const Heard& heard, const wire::Plan& plan) {
     chunk.chunk_elements = plan.chunk_elements;
     for (const wire::ChunkRange& range : plan.ranges) {
         const bool is_own = plan.members[range.member.value()].peer == own;
-        chunk.phase = is_own ? wire::Phase::kGather : wire::Phase::kScatter;
+        chunk.kind = is_own ? wire::ChunkKind::kGather : wire::ChunkKind::kScatter;
         chunk.sum_id = is_own ? wire::sum_id_of(plan) : 1;
         for (chunk.chunk = range.first_chunk; chunk.chunk < range.last_chunk; ++chunk.chunk) {
             const std::uint64_t at = std::uint64_t{chunk.chunk} * plan.chunk_elements;
@@ -160,9 +160,9 @@ void PeerWorld::answer(const Heard& heard, const wire::Plan& plan) {
 void PeerWorld::answer(const Heard& heard, const wire::Chunk& chunk) {
     const wire::Message& m = heard.message;
     if (!plan_) return;
-    if (chunk.phase == wire::Phase::kScatter) {
+    if (chunk.kind == wire::ChunkKind::kScatter) {
         wire::Chunk back = chunk;
-        back.phase = wire::Phase::kGather;
+        back.kind = wire::ChunkKind::kGather;
         back.sum_id = wire::sum_id_of(*plan_);
         say(heard.link, m.generation, m.step, back);
     }

@@ -254,8 +254,8 @@ wire::Body PeerWorld::any_body() {
         case 3:
             return wire::Leave{};
         case 4:
-            return wire::Assignment{.term = any_term(),
-                                    .attendance = static_cast<Attendance>(pick(5)),
+            return wire::TurnChange{.term = any_term(),
+                                    .kind = static_cast<TurnKind>(pick(5)),
                                     .every = static_cast<std::uint32_t>(1 + pick(4))};
         case 5:
             return any_plan_change();
@@ -352,7 +352,7 @@ wire::Body PeerWorld::any_body_of_a_round(std::size_t choice) {
             return wire::Cancel{any_term()};
         case 4: {
             wire::Chunk body;
-            body.phase = coin() ? wire::Phase::kScatter : wire::Phase::kGather;
+            body.kind = coin() ? wire::ChunkKind::kScatter : wire::ChunkKind::kGather;
             body.sum_id = plan_ && coin() ? wire::sum_id_of(*plan_) : pick(4);
             body.chunk = word();
             body.chunk_elements = chunk_elements();

@@ -215,14 +215,14 @@ Adversary::Verdict Adversary::change_join(TimePoint now, StepIndex step, wire::J
     // reached the state later, so add two seconds to exceed that.
     const std::chrono::duration<double> time = now - step_since_ + std::chrono::seconds{2};
     const double allowed = time.count() * static_cast<double>(settings_.max_samples_per_second);
-    const double most = static_cast<double>(wire::kMaxSamples - 1);
-    join.samples = Samples{1 + static_cast<std::uint64_t>(std::min(allowed, most))};
+    const double max = static_cast<double>(wire::kMaxSamples - 1);
+    join.samples = Samples{1 + static_cast<std::uint64_t>(std::min(allowed, max))};
     return Verdict::kChanged;
 }
 
 Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& message,
                                            wire::Chunk& chunk) {
-    const bool is_scatter = chunk.phase == wire::Phase::kScatter;
+    const bool is_scatter = chunk.kind == wire::ChunkKind::kScatter;
     Misbehaviour misbehaviour = settings_.misbehaviour;
     // fp32 and bf16 have no scale, int8 has neither NaN nor infinity.
     const Codec codec = wire::codec_of(chunk.elements);
@@ -345,10 +345,10 @@ void Adversary::change_event(TimePoint now, Event& event) const {
 /// Nearly as many samples as the device of the ticket can have computed since the step began.
 Samples Adversary::claimed(TimePoint now) const {
     const std::chrono::duration<double> time = now - std::max(step_since_, TimePoint{});
-    const double most = static_cast<double>(wire::kMaxSamples - 1);
+    const double max = static_cast<double>(wire::kMaxSamples - 1);
     const double claim =
         kClaimed * time.count() * static_cast<double>(settings_.max_samples_per_second);
-    return Samples{1 + static_cast<std::uint64_t>(std::min(claim, most))};
+    return Samples{1 + static_cast<std::uint64_t>(std::min(claim, max))};
 }
 
 void Adversary::written(const event::FrameWritten& event, std::vector<Event>& events) {

@@ -166,7 +166,7 @@ wire::Heartbeat Forger::heartbeat_of_other_term(const wire::Heartbeat& heartbeat
 
 wire::Chunk Forger::early_chunk(const wire::Chunk& chunk) {
     wire::Chunk early = chunk;
-    early.phase = random_.below(2) == 0 ? wire::Phase::kScatter : wire::Phase::kGather;
+    early.kind = random_.below(2) == 0 ? wire::ChunkKind::kScatter : wire::ChunkKind::kGather;
     early.sum_id = random_.next();
     return early;
 }
@@ -213,8 +213,8 @@ wire::Elements Forger::garbage(const wire::Elements& elements, Random random) co
     if (const auto* blocks = std::get_if<wire::Int8Blocks>(&elements)) {
         std::vector<std::int8_t> codes(count);
         for (std::int8_t& code : codes) {
-            const auto above_least = static_cast<int>(random.below(2 * wire::kMaxInt8Code + 1));
-            code = static_cast<std::int8_t>(above_least - wire::kMaxInt8Code);
+            const auto above_min = static_cast<int>(random.below(2 * wire::kMaxInt8Code + 1));
+            code = static_cast<std::int8_t>(above_min - wire::kMaxInt8Code);
         }
         return wire::Int8Blocks{.codes = std::move(codes), .exponents = blocks->exponents};
     }

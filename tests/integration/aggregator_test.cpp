@@ -10,9 +10,9 @@ namespace dedloc::test {
 namespace {
 
 /// The links of homes, and of an office: the planner lets the aggregator average.
-constexpr HostLimits kHome{.upload = Bandwidth{200'000}, .download = Bandwidth{2'000'000}};
-constexpr HostLimits kOffice{.upload = Bandwidth{1'000'000'000},
-                             .download = Bandwidth{1'000'000'000}};
+constexpr runtime::HostLimits kHome{.upload = Bandwidth{200'000}, .download = Bandwidth{2'000'000}};
+constexpr runtime::HostLimits kOffice{.upload = Bandwidth{1'000'000'000},
+                                      .download = Bandwidth{1'000'000'000}};
 
 /// Rounds in which `peer` was a member, and its part of them.
 struct Part {
@@ -41,14 +41,14 @@ TEST_CASE("an aggregator averages for two trainers until the run ends",
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     Witness witness;
     const LocalBackbone backbone{run, witness, nullptr, kHome};
-    LocalSeat aggregator{run, averaging_worker(run), "aggregator_0", {}, kOffice};
+    LocalSeat aggregator{run, seat::averaging_worker(run), "aggregator_0", {}, kOffice};
     REQUIRE(witness.wait([](const Witness& w) { return w.seats() == 1; }));
     LocalSeat first{run, shards, "first_0", {}, kHome};
     LocalSeat second{run, shards, "second_0", {}, kHome};
     REQUIRE(witness.wait([](const Witness& w) { return w.end().has_value(); }));
 
     const auto receipt = formats::decode_receipt(aggregator.ended().receipt());
-    CHECK(aggregator.end() == SeatEnd::kDone);
+    CHECK(aggregator.end() == seat::End::kDone);
     const Part part = part_of(aggregator.peer(), witness.commits());
     CHECK(part.samples == Samples{0});
     CHECK(part.rounds >= run.steps / 2);
@@ -69,7 +69,7 @@ TEST_CASE("a suspended aggregator leaves the swarm and averages again when it is
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     Witness witness;
     const LocalBackbone backbone{run, witness, nullptr, kHome};
-    LocalSeat aggregator{run, averaging_worker(run), "aggregator_0", {}, kOffice};
+    LocalSeat aggregator{run, seat::averaging_worker(run), "aggregator_0", {}, kOffice};
     const PeerKey peer = aggregator.peer();
     LocalSeat first{run, shards, "first_0", {}, kHome};
     LocalSeat second{run, shards, "second_0", {}, kHome};
@@ -98,7 +98,7 @@ TEST_CASE("a suspended aggregator leaves the swarm and averages again when it is
     CHECK(averages(before));
     aggregator.runtime().ask_to_quit();
     aggregator.ended();
-    CHECK(aggregator.end() == SeatEnd::kQuit);
+    CHECK(aggregator.end() == seat::End::kQuit);
 }
 
 TEST_CASE("an aggregator that cannot be dialled does not join, and tries again later",
@@ -111,10 +111,10 @@ TEST_CASE("an aggregator that cannot be dialled does not join, and tries again l
     Witness witness;
     const LocalBackbone backbone{run, witness, &project};
     gateway.run = formats::run_id(run);
-    LocalSeat seat{run, averaging_worker(run), "first_0",
-                   Account{.authenticator = "secret", .host = 1}};
+    LocalSeat seat{run, seat::averaging_worker(run), "first_0",
+                   runtime::Account{.authenticator = "secret", .host = 1}};
     const std::string why = seat.ended().why();
-    CHECK(seat.end() == SeatEnd::kUnreachable);
+    CHECK(seat.end() == seat::End::kUnreachable);
     CHECK(why.find("cannot dial this one") != std::string::npos);
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("three peers over sockets compute the bits that one process computes",
     for (LocalSeat* seat : {&first, &second, &third}) {
         const auto receipt = formats::decode_receipt(seat->ended().receipt());
         REQUIRE(receipt);
-        CHECK(seat->end() == SeatEnd::kDone);
+        CHECK(seat->end() == seat::End::kDone);
         for (const auto& line : receipt->lines) credited += line.samples.value();
     }
     REQUIRE(witness.commits().size() == run.steps);
@@ -106,7 +106,7 @@ TEST_CASE("a suspended seat leaves the swarm and contributes again when it is re
     CHECK(witness.wait([&](const Witness& w) { return w.commits().size() > commits + 1; }));
     seat.runtime().ask_to_quit();
     seat.ended();
-    CHECK(seat.end() == SeatEnd::kQuit);
+    CHECK(seat.end() == seat::End::kQuit);
 }
 
 }  // namespace

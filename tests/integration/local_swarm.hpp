@@ -23,7 +23,7 @@
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/state_keeper.hpp"
-#include "tests/boinc_app/played_runtime.hpp"
+#include "tests/boinc_app/runtime/played_runtime.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -118,7 +118,7 @@ struct TicketedProject {
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
         return formats::sign({.run = run,
                               .peer = peer,
-                              .seat = {.user = 1, .host = 1, .result = 1},
+                              .job = {.user = 1, .host = 1, .result = 1},
                               .issued = now,
                               .expires = now + std::chrono::hours{24}},
                              key);
@@ -131,7 +131,7 @@ class LocalBackbone {
     /// Completes the run file with its keys and addresses. With a `project` all links need tickets.
     /// A bandwidth in `link` is announced instead of what rounds measure.
     LocalBackbone(formats::RunFile& run, Witness& witness, const TicketedProject* project = nullptr,
-                  const HostLimits& link = {})
+                  const runtime::HostLimits& link = {})
         : project_(project),
           link_(link),
           seed_({.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}),
@@ -207,7 +207,7 @@ class LocalBackbone {
     }
 
     const TicketedProject* const project_;
-    const HostLimits link_;
+    const runtime::HostLimits link_;
     const KeyPair key_ = KeyPair::generate();
     TemporaryDirectory folder_;
     net::DhtSeed seed_;
@@ -224,7 +224,7 @@ class LocalBackbone {
 /// A slot that outlives its seat, as that of a job that is started again.
 struct LastingSlot {
     std::filesystem::path folder;
-    HostLimits limits{};  ///< the seat's
+    runtime::HostLimits limits{};  ///< the seat's
 };
 
 /// A seat with a main thread of its own.
@@ -232,13 +232,13 @@ class LocalSeat {
   public:
     /// A trainer's.
     LocalSeat(const formats::RunFile& run, std::span<const formats::Shard> shards,
-              const std::string& name, const std::optional<Account>& account = {},
-              const HostLimits& limits = {}, std::optional<unsigned> gpu = {})
+              const std::string& name, const std::optional<runtime::Account>& account = {},
+              const runtime::HostLimits& limits = {}, std::optional<unsigned> gpu = {})
         : LocalSeat(run, training_worker(run, shards, {.micro_batch = kMicroBatch}), name, account,
                     limits, gpu) {}
-    LocalSeat(const formats::RunFile& run, const MakeWorker& make_worker, const std::string& name,
-              const std::optional<Account>& account = {}, const HostLimits& limits = {},
-              std::optional<unsigned> gpu = {})
+    LocalSeat(const formats::RunFile& run, const seat::MakeWorker& make_worker,
+              const std::string& name, const std::optional<runtime::Account>& account = {},
+              const runtime::HostLimits& limits = {}, std::optional<unsigned> gpu = {})
         : runtime_(name, account, limits, gpu),
           seat_(run, make_worker, options_in(folder_.path()), runtime_),
           main_([this] { run_main(); }) {}
@@ -259,15 +259,15 @@ class LocalSeat {
     PlayedRuntime& runtime() { return runtime_; }
     PeerKey peer() const { return seat_.peer(); }
     /// Waits until the seat has left.
-    Seat& ended() {
+    seat::Seat& ended() {
         if (main_.joinable()) main_.join();
         return seat_;
     }
     /// Call after ended().
-    std::optional<SeatEnd> end() const { return end_; }
+    std::optional<seat::End> end() const { return end_; }
 
   private:
-    static SeatOptions options_in(const std::filesystem::path& slot) {
+    static seat::Options options_in(const std::filesystem::path& slot) {
         return {.key = slot / "peer.key",
                 .journal = slot / "journal",
                 .state = slot / "saved_state",
@@ -283,8 +283,8 @@ class LocalSeat {
 
     TemporaryDirectory folder_;
     PlayedRuntime runtime_;
-    Seat seat_;
-    std::optional<SeatEnd> end_;
+    seat::Seat seat_;
+    std::optional<seat::End> end_;
     std::thread main_;
 };
 

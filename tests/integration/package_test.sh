@@ -78,7 +78,7 @@ if unshare "${become_root[@]}" --root / true 2>/dev/null; then
     with_gpu 'no NVIDIA driver that can be loaded: libcuda.so.1: cannot open'
     system=$folder/train/usr/lib/x86_64-linux-gnu
     mkdir -p "$system"
-    cp "$programs/../tests/boinc_app/played_drivers/libplayed_driver_12040_0_1.so" \
+    cp "$programs/../tests/boinc_app/device/played_drivers/libplayed_driver_12040_0_1.so" \
         "$system/libcuda.so.1"
     with_gpu 'the NVIDIA driver is too old: it supports CUDA 12.4'
     # One of a later system: any library that needs a glibc which does not exist yet.

@@ -16,7 +16,7 @@
 #include "boinc_app/seat/seat.hpp"
 #include "boinc_app/training_worker.hpp"
 #include "peer/net/dht/dht_seed.hpp"
-#include "tests/boinc_app/played_runtime.hpp"
+#include "tests/boinc_app/runtime/played_runtime.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 #include "tests/integration/played_router.hpp"
 #include "tests/peer/net/tcp/inbox.hpp"
@@ -119,7 +119,7 @@ class Street {
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
         const formats::Ticket ticket{.run = formats::run_id(run_),
                                      .peer = asked.key,
-                                     .seat = {.user = 1, .host = 1, .result = 1},
+                                     .job = {.user = 1, .host = 1, .result = 1},
                                      .issued = now,
                                      .expires = now + 1h};
         return formats::write_enrolment_reply(
@@ -147,7 +147,7 @@ class Street {
 class SeatInHouse {
   public:
     /// `pace` is that of the ticket requests; `slot` has key and journal, if given.
-    SeatInHouse(const formats::RunFile& run, bool maps_port, const TicketPace& pace = {},
+    SeatInHouse(const formats::RunFile& run, bool maps_port, const seat::TicketPace& pace = {},
                 const std::filesystem::path& slot = {})
         : slot_{slot.empty() ? folder_.path() : slot},
           shards_{skewed_shard(run, 1)},
@@ -167,7 +167,7 @@ class SeatInHouse {
     SeatInHouse& operator=(const SeatInHouse&) = delete;
 
     PlayedRuntime& runtime() { return runtime_; }
-    std::optional<SeatEnd> quit() {
+    std::optional<seat::End> quit() {
         runtime_.ask_to_quit();
         main_.join();
         return end_;
@@ -176,10 +176,10 @@ class SeatInHouse {
   private:
     TemporaryDirectory folder_;
     const std::filesystem::path slot_;
-    PlayedRuntime runtime_{"first_1_0", Account{.authenticator = "secret", .host = 1}};
+    PlayedRuntime runtime_{"first_1_0", runtime::Account{.authenticator = "secret", .host = 1}};
     const std::vector<formats::Shard> shards_;
-    Seat seat_;
-    std::optional<SeatEnd> end_;
+    seat::Seat seat_;
+    std::optional<seat::End> end_;
     std::thread main_;
 };
 
@@ -226,7 +226,7 @@ TEST_CASE("a seat with port mapping is enrolled and found at the port that the r
             std::this_thread::sleep_for(500ms);
             CHECK(street->router().port_behind(port));
         }
-        CHECK(seat.quit() == SeatEnd::kQuit);
+        CHECK(seat.quit() == seat::End::kQuit);
     }
     CHECK_FALSE(street->router().port_behind(port));
 }
@@ -242,7 +242,7 @@ TEST_CASE("if the router refuses, the seat joins and announces no port",
     CHECK(question->port != 0);
     CHECK_FALSE(question->is_reachable);
     CHECK(street->router().was_asked());
-    CHECK(seat.quit() == SeatEnd::kQuit);
+    CHECK(seat.quit() == seat::End::kQuit);
 }
 
 TEST_CASE("without the volunteer's consent no request goes to the router",
@@ -254,11 +254,11 @@ TEST_CASE("without the volunteer's consent no request goes to the router",
     const auto question = street->first_question();
     REQUIRE(question);
     CHECK(question->port != 0);
-    CHECK(seat.quit() == SeatEnd::kQuit);
+    CHECK(seat.quit() == seat::End::kQuit);
     CHECK_FALSE(street->router().was_asked());
 }
 
-constexpr TicketPace kQuick{.shortest = 1s, .longest = 1s, .least = 0s};
+constexpr seat::TicketPace kQuick{.shortest = 1s, .longest = 1s, .min = 0s};
 
 TEST_CASE("a router that has forgotten the port is asked again, and the new port is announced",
           "[boinc][net][integration]") {
@@ -276,7 +276,7 @@ TEST_CASE("a router that has forgotten the port is asked again, and the new port
     REQUIRE(later);
     CHECK(street->router().port_behind(later->port));
     CHECK(street->finds(later->port));
-    CHECK(seat.quit() == SeatEnd::kQuit);
+    CHECK(seat.quit() == seat::End::kQuit);
 }
 
 TEST_CASE("an outbound-only seat is announced as soon as it can be dialled",
@@ -292,7 +292,7 @@ TEST_CASE("an outbound-only seat is announced as soon as it can be dialled",
     const auto later = street->question([](const Question& each) { return each.is_reachable; });
     REQUIRE(later);
     CHECK(street->finds(later->port));
-    CHECK(seat.quit() == SeatEnd::kQuit);
+    CHECK(seat.quit() == seat::End::kQuit);
 }
 
 TEST_CASE("on another network the router and the gateway are asked again",
@@ -300,7 +300,7 @@ TEST_CASE("on another network the router and the gateway are asked again",
     PortMappingWorld world{PlayedRouter::Manner::kGivesAnotherPort};
     Street* const street = world.street();
     if (street == nullptr) return;
-    SeatInHouse seat{street->run(), true, {.shortest = 1h, .longest = 1h, .least = 0s}};
+    SeatInHouse seat{street->run(), true, {.shortest = 1h, .longest = 1h, .min = 0s}};
     const auto first = street->first_question();
     REQUIRE(first);
     REQUIRE(street->finds(first->port));
@@ -310,7 +310,7 @@ TEST_CASE("on another network the router and the gateway are asked again",
     REQUIRE(street->await_questions(2));
     CHECK(street->router().mappings() > before);
     CHECK(street->finds(first->port, elsewhere));
-    CHECK(seat.quit() == SeatEnd::kQuit);
+    CHECK(seat.quit() == seat::End::kQuit);
 }
 
 TEST_CASE("a seat listens at the same port after a restart", "[boinc][net][integration]") {
@@ -321,7 +321,7 @@ TEST_CASE("a seat listens at the same port after a restart", "[boinc][net][integ
     for (std::size_t start = 1; start <= 2; ++start) {
         SeatInHouse seat{street->run(), false, {}, slot.path()};
         REQUIRE(street->await_questions(start));
-        CHECK(seat.quit() == SeatEnd::kQuit);
+        CHECK(seat.quit() == seat::End::kQuit);
     }
     const auto ports = street->ports();
     CHECK(ports.front() != 0);

@@ -40,7 +40,7 @@ struct Night {
     void train_until(std::size_t commits) {
         const auto begin = std::chrono::steady_clock::now();
         const auto quarter =
-            save_interval(formats::state_bytes(run), {}) / 4 + std::chrono::seconds{1};
+            seat::save_interval(formats::state_bytes(run), {}) / 4 + std::chrono::seconds{1};
         LocalSeat seat{run, shards, "first_0", LastingSlot{slot.path()}};
         REQUIRE(witness.wait([&](const Witness& w) {
             return w.commits().size() >= commits &&
@@ -48,7 +48,7 @@ struct Night {
         }));
         seat.runtime().ask_to_quit();
         seat.ended();
-        CHECK(seat.end() == SeatEnd::kQuit);
+        CHECK(seat.end() == seat::End::kQuit);
     }
     /// Starts the job again. Returns the bytes that it has received when it holds the state of the
     /// swarm, which does not move meanwhile, as this seat hardly computes.
@@ -119,7 +119,7 @@ TEST_CASE("a trainer saves its state while it trains, at the volunteer's interva
     seat.runtime().save_every(std::chrono::seconds{0});
     REQUIRE(
         night.witness.wait([&](const Witness&) { return std::filesystem::exists(night.file()); }));
-    const SavedState saved = read_state_file(night.file(), night.run);
+    const seat::SavedState saved = seat::read_state_file(night.file(), night.run);
     CHECK(saved.place.step() > StepIndex{0});
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a seat announces the bandwidths that BOINC has measured", "[boinc][in
     Witness witness;
     const LocalBackbone backbone{run, witness, &project};
     gateway.run = formats::run_id(run);
-    LocalSeat seat{run, shards, "first_0", Account{.authenticator = "secret", .host = 1}};
+    LocalSeat seat{run, shards, "first_0", runtime::Account{.authenticator = "secret", .host = 1}};
     CHECK(eavesdropper.has_heard());
 }
 

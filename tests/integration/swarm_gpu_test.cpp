@@ -1,6 +1,6 @@
 // A GPU that BOINC grants to a job trains in a swarm with processors, over real sockets: all
 // members hold the same bits after every step.
-#include "tests/boinc_app/skip_without_gpu.hpp"
+#include "tests/boinc_app/cuda/skip_without_gpu.hpp"
 
 #include "tests/integration/local_swarm.hpp"
 
@@ -34,7 +34,7 @@ TEST_CASE("a granted GPU and processors hold the same bits after every step", "[
     REQUIRE(witness.wait([](const Witness& w) { return w.end().has_value(); }));
     for (LocalSeat* seat : {&gpu, &first, &second}) {
         seat->ended();
-        CHECK(seat->end() == SeatEnd::kDone);
+        CHECK(seat->end() == seat::End::kDone);
     }
     std::uint64_t reports = 0;
     for (const auto& [step, settled] : witness.settled_steps()) {
@@ -64,7 +64,7 @@ TEST_CASE("a suspended job gives the GPU's memory back and contributes again aft
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     Witness witness;
     const LocalBackbone backbone{run, witness};
-    const auto watcher = open_gpu(kGpu);
+    const auto watcher = device::open_gpu(kGpu);
     LocalSeat seat{run, shards, "only_0", {}, {}, kGpu};
     REQUIRE(witness.wait([](const Witness& w) { return w.commits().size() >= 2; }));
     const std::uint64_t held = watcher->properties().free_memory_bytes;
@@ -89,7 +89,7 @@ TEST_CASE("a suspended job gives the GPU's memory back and contributes again aft
     CHECK(witness.wait([&](const Witness& w) { return w.commits().size() > commits + 1; }));
     seat.runtime().ask_to_quit();
     seat.ended();
-    CHECK(seat.end() == SeatEnd::kQuit);
+    CHECK(seat.end() == seat::End::kQuit);
 }
 
 }  // namespace

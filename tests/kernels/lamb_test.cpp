@@ -122,9 +122,9 @@ Exact in_double(const Tensor& t, const LambScalars& scalars, bool adapts_at_all)
 /// Values so far from 0 that no product of an update is denormal: there the rounding error would
 /// exceed ε.
 bool is_far_from_denormal(const Tensor& tensor) {
-    const auto is_above = [](const std::vector<float>& values, float least) {
+    const auto is_above = [](const std::vector<float>& values, float min) {
         return std::all_of(values.begin(), values.end(),
-                           [least](float x) { return x == 0 || std::fabs(x) > least; });
+                           [min](float x) { return x == 0 || std::fabs(x) > min; });
     };
     return is_above(tensor.p, 0x1p-50f) && is_above(tensor.m, 0x1p-50f) &&
            is_above(tensor.v, 0x1p-100f) && is_above(tensor.gradient, 0x1p-50f);

@@ -27,19 +27,19 @@ std::vector<float> mean_of(const Parts& parts, const std::vector<std::uint64_t>&
 }  // namespace
 
 TEST_CASE("a mean adds senders in member order and divides once", "[kernels]") {
-    constexpr std::size_t kMost = 25;  // more than three passes of the kernel
+    constexpr std::size_t kMax = 25;  // more than three passes of the kernel
     for (const std::size_t count : tests::kSizes) {
         Parts parts;
         std::vector<std::span<const float>> views;
         std::vector<std::uint64_t> weights;
         std::uint64_t total = 0;
         std::vector<float> sums(count);
-        for (std::size_t k = 0; k < kMost; ++k) {
+        for (std::size_t k = 0; k < kMax; ++k) {
             parts.push_back(tests::adversarial(Random{k}, count, 1e30));
             weights.push_back(7 * k + 5);
         }
         views.assign(parts.begin(), parts.end());
-        for (std::size_t senders = 1; senders <= kMost; ++senders) {
+        for (std::size_t senders = 1; senders <= kMax; ++senders) {
             total += weights[senders - 1];
             std::vector<float> expected(count);
             for (std::size_t i = 0; i < count; ++i) {

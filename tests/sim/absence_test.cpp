@@ -101,10 +101,10 @@ class Sighting final : public Observer {
 };
 
 bool is_scatter(const wire::Chunk& chunk) {
-    return chunk.phase == wire::Phase::kScatter;
+    return chunk.kind == wire::ChunkKind::kScatter;
 }
 bool is_gather(const wire::Chunk& chunk) {
-    return chunk.phase == wire::Phase::kGather;
+    return chunk.kind == wire::ChunkKind::kGather;
 }
 bool is_for_round(const wire::StateQuery& query) {
     return query.has_state;
@@ -489,7 +489,7 @@ TEST_CASE("a trainer that holds its micro-batches is in rounds again, whatever i
           "[averaging][sim]") {
     play_all({Fleet::kSlowTrainer}, when_done(), [](Case& one) {
         REQUIRE(one.world.run_until(
-            [&] { return one.world.attendance(one.watched) == Attendance::kWhenDone; }, 300s));
+            [&] { return one.world.turn(one.watched) == TurnKind::kWhenDone; }, 300s));
         settle(one);
     });
 }

@@ -64,9 +64,9 @@ struct Column {
         return range(with, digits) + ", " + range(without, digits);
     }
     static std::string range(const std::vector<double>& figures, int digits) {
-        const auto [least, most] = std::ranges::minmax(figures);
-        const std::string low = fmt::format("{:.{}f}", least, digits);
-        const std::string high = fmt::format("{:.{}f}", most, digits);
+        const auto [min, max] = std::ranges::minmax(figures);
+        const std::string low = fmt::format("{:.{}f}", min, digits);
+        const std::string high = fmt::format("{:.{}f}", max, digits);
         return low == high ? low : low + "–" + high;
     }
 };

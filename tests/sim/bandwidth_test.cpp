@@ -267,7 +267,7 @@ TEST_CASE("a slow uplink is seen although the others' windows wait for it", "[av
     const TestWorld::Id id = world.add_trainer(slow);
     world.scale_bandwidth(id, 0.05);
     require_within(world, 600s, "it is not in every round",
-                   [&] { return world.attendance(id) != Attendance::kEveryRound; });
+                   [&] { return world.turn(id) != TurnKind::kEveryRound; });
 }
 
 TEST_CASE("a fast backbone of unknown bandwidth reduces for homes", "[averaging][sim]") {

@@ -84,14 +84,14 @@ std::string violation_in(Run& run, std::uint64_t samples, double loss_sum = 0) {
 
 TEST_CASE("the loss of a contribution counts as far as it is accepted", "[averaging][sim]") {
     constexpr std::uint64_t kSamples = 10 * kSamplesPerSecond;
-    constexpr double kMost = 1'000.0 * kSamples;
+    constexpr double kMax = 1'000.0 * kSamples;
     Run run;
-    run.freeze(10s, 2 * kMost);
+    run.freeze(10s, 2 * kMax);
     SECTION("cut") {
-        CHECK(violation_in(run, kSamples, kMost).empty());
+        CHECK(violation_in(run, kSamples, kMax).empty());
     }
     SECTION("as it is") {
-        CHECK_THAT(violation_in(run, kSamples, 2 * kMost), Contains("has frozen no such ones"));
+        CHECK_THAT(violation_in(run, kSamples, 2 * kMax), Contains("has frozen no such ones"));
     }
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a hostile member may claim what it has computed since its samples cou
         CHECK_THAT(violation_in(run, 20 * kSamplesPerSecond), Contains("at most 136"));
     }
     SECTION("in another turn: since the round that counted them") {
-        run.checkers.has_turn(kTrainer.public_key(), Attendance::kSomeRounds);
+        run.checkers.has_turn(kTrainer.public_key(), TurnKind::kSomeRounds);
         CHECK(violation_in(run, 20 * kSamplesPerSecond).empty());
         CHECK_THAT(violation_in(run, 30 * kSamplesPerSecond), Contains("at most 242"));
     }

@@ -420,8 +420,8 @@ TEST_CASE("a run continues while up to a third of the members break the protocol
         world.add_backbone(backbone_of(seed));
         const std::uint64_t honest = 2 + random.below(4);
         for (std::uint64_t i = 0; i < honest; ++i) world.add_trainer(drawn_profile(seed, random));
-        const std::uint64_t most = std::max<std::uint64_t>(1, honest / 2);
-        for (std::uint64_t i = 1 + random.below(most); i > 0; --i) {
+        const std::uint64_t max = std::max<std::uint64_t>(1, honest / 2);
+        for (std::uint64_t i = 1 + random.below(max); i > 0; --i) {
             world.add_hostile(kDecisive[random.below(kDecisive.size())],
                               drawn_profile(seed, random));
         }

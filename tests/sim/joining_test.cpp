@@ -93,7 +93,7 @@ struct Newcomer {
     }
     /// Seconds in which its link carries the state and the averages decided meanwhile, which no
     /// newcomer can beat; at most 0 if the link does not carry the averages.
-    double least_seconds() const {
+    double min_seconds() const {
         const auto average = static_cast<double>(state::packed_bytes(join.codec, join.elements));
         return join.state_bytes() / (join.mbit * 125'000 - average / round_seconds);
     }
@@ -166,14 +166,14 @@ TEST_CASE("a newcomer on a slow link receives each leaf once where rounds are lo
         INFO("replay: " << replay_command(seed));
         Newcomer newcomer{seed, {.mbit = 2, .codec = Codec::kFp16, .target_batch = 640}};
         CHECK(newcomer.round_seconds > 4);
-        const double least = newcomer.least_seconds();
+        const double min = newcomer.min_seconds();
         require_within(newcomer.world, 60s, "the newcomer's first round",
                        [&] { return newcomer.takes_part(); });
         INFO(newcomer.seconds() << " s, " << newcomer.states_received() << " states");
         CHECK(newcomer.world.loads(newcomer.id) == 1);
-        CHECK(newcomer.seconds() < 1.3 * least);
+        CHECK(newcomer.seconds() < 1.3 * min);
         // Its link carries no more than that meanwhile, with all that is not leaves.
-        CHECK(newcomer.states_received() < 1.1 * least * 2 * 125'000 / newcomer.join.state_bytes());
+        CHECK(newcomer.states_received() < 1.1 * min * 2 * 125'000 / newcomer.join.state_bytes());
     }
 }
 
@@ -196,14 +196,14 @@ void print_join(const Join& join) {
     Newcomer newcomer{1, join};
     const double round = newcomer.round_seconds;
     const double link = join.mbit * 125'000;
-    const double least = newcomer.least_seconds();
+    const double min = newcomer.min_seconds();
     const bool is_served = newcomer.world.run_until(
         [&] { return newcomer.takes_part() || newcomer.cannot_follow(); }, 900s);
     const bool takes_part = newcomer.takes_part();
     const double seconds = newcomer.seconds();
     const double received = newcomer.states_received();
     char bound[32] = "averages do not fit";
-    if (least > 0) std::snprintf(bound, sizeof bound, "%.1f s", least);
+    if (min > 0) std::snprintf(bound, sizeof bound, "%.1f s", min);
     char line[200];
     std::snprintf(line, sizeof line,
                   "%-5s %6.1f MB %6.1f s %6.0f  %8.1f s  %-20s %8.1f s %-6s %6.2f\n",

@@ -270,9 +270,9 @@ std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point poin
     return took;
 }
 
-constexpr std::size_t kFewest = 3;
-constexpr std::size_t kMost = 6;
-constexpr std::size_t kCombinations = kVictims.size() * kPointCount * (kMost - kFewest + 1);
+constexpr std::size_t kMin = 3;
+constexpr std::size_t kMax = 6;
+constexpr std::size_t kCombinations = kVictims.size() * kPointCount * (kMax - kMin + 1);
 
 /// Seed k tests combination k − 1 modulo their number, so higher seeds repeat combinations with
 /// other random numbers.
@@ -284,7 +284,7 @@ void kill_everywhere(Exit exit) {
         const Victim victim = kVictims[number % kVictims.size()];
         number /= kVictims.size();
         const Point point = all_points()[number % kPointCount];
-        const std::size_t peers = kFewest + number / kPointCount;
+        const std::size_t peers = kMin + number / kPointCount;
         INFO("replay: " << replay_command(seed) << "\n"
                         << peers << " peers, the " << name_of(victim) << " dies "
                         << simulation::name_of(point));
@@ -294,13 +294,13 @@ void kill_everywhere(Exit exit) {
         ++all;
         if (!took) continue;
         ++deaths;
-        auto& most = longest[name_of(victim)];
-        most = std::max(most, *took);
+        auto& max = longest[name_of(victim)];
+        max = std::max(max, *took);
     }
     std::string text = std::to_string(deaths) + " crashes at all points that a role passes, of " +
                        std::to_string(all) + " combinations; longest recovery:";
-    for (const auto& [victim, most] : longest) {
-        const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(most);
+    for (const auto& [victim, max] : longest) {
+        const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(max);
         text += " " + victim + " " + std::to_string(time.count()) + " ms;";
     }
     WARN(text);

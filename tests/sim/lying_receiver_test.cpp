@@ -29,15 +29,15 @@ constexpr std::uint64_t kElements = 60'000;  // 240 kB in fp32: four times a lin
 /// What a run has cost the honest members.
 struct Cost {
     double seconds = 0;
-    std::size_t lost = 0;           ///< attempts that were cancelled or went on without a member
-    std::uint64_t sent = 0;         ///< bytes of all honest members
-    std::size_t liars_in = 0;       ///< lines of liars in records
-    std::uint64_t most_queued = 0;  ///< bytes, of one member, when it was looked at each second
+    std::size_t lost = 0;          ///< attempts that were cancelled or went on without a member
+    std::uint64_t sent = 0;        ///< bytes of all honest members
+    std::size_t liars_in = 0;      ///< lines of liars in records
+    std::uint64_t max_queued = 0;  ///< bytes, of one member, when it was looked at each second
     std::string text() const {
         return fmt::format(
             "{:.0f} s, {} attempts lost, {:.1f} MB sent, at most {:.0f} kB queued, "
             "liars in {} rounds",
-            seconds, lost, static_cast<double>(sent) / 1e6, static_cast<double>(most_queued) / 1e3,
+            seconds, lost, static_cast<double>(sent) / 1e6, static_cast<double>(max_queued) / 1e3,
             liars_in);
     }
 };
@@ -74,7 +74,7 @@ Cost cost_of(std::uint64_t seed, const std::vector<Misbehaviour>& liars) {
     while (!world.are_all_at(StepIndex{kRunSteps})) {
         world.run_for(1s);
         for (TestWorld::Id id = 0; id <= kHonestPeers; ++id) {
-            cost.most_queued = std::max(cost.most_queued, world.queued_bytes(id));
+            cost.max_queued = std::max(cost.max_queued, world.queued_bytes(id));
         }
         REQUIRE(world.now().time_since_epoch() < 600s);
     }
@@ -120,7 +120,7 @@ TEST_CASE("a lying receiver costs the others a bounded time, traffic and memory"
             // Before donors limited what one peer gets, queries made honest members send 2.5 times
             // as many bytes.
             CHECK(cost.sent < 2 * honest.sent);
-            CHECK(cost.most_queued <= honest.most_queued + RoundRules{}.window_bytes);
+            CHECK(cost.max_queued <= honest.max_queued + RoundRules{}.window_bytes);
         }
     }
 }

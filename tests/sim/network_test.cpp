@@ -231,7 +231,7 @@ TEST_CASE("frames sent before a close are delivered and each end is told once", 
 }
 
 TEST_CASE("a process that ends flushes or loses its queued frames", "[net][sim]") {
-    for (const auto& [exit, fewest, most] :
+    for (const auto& [exit, min, max] :
          {std::tuple{Exit::kFlushed, 5, 5}, {Exit::kCutOff, 0, 2}, {Exit::kSilent, 0, 2}}) {
         Lab lab;
         const NodeId a = lab.add(kMB, kMB), b = lab.add(kMB, kMB);
@@ -244,8 +244,8 @@ TEST_CASE("a process that ends flushes or loses its queued frames", "[net][sim]"
         REQUIRE(lab.all<event::LinkClosed>(b).size() == closes);
         lab.run();
         const auto received = static_cast<int>(lab.all<event::FrameReceived>(b).size());
-        REQUIRE(received >= fewest);
-        REQUIRE(received <= most);
+        REQUIRE(received >= min);
+        REQUIRE(received <= max);
         REQUIRE(lab.all<event::LinkClosed>(b).size() == 1);
         REQUIRE(lab.all<event::LinkClosed>(a).empty());
     }

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <map>
 
-#include "peer/planning/participation.hpp"
+#include "peer/planning/turns.hpp"
 #include "tests/sim/scenario.hpp"
 
 using namespace dedloc;
@@ -69,7 +69,7 @@ std::vector<Profile> unequal() {
 struct Counted {
     double samples_per_second = 0;
     std::vector<std::uint64_t> samples;  ///< one sum for each peer of the fleet
-    std::vector<Attendance> turns;       ///< at the end
+    std::vector<TurnKind> turns;         ///< at the end
 };
 
 /// Plays the fleet for `warm`, then counts what records say over `time`.
@@ -99,7 +99,7 @@ Counted played(const Fleet& fleet, const RoundRules& rules, Duration warm, Durat
     }
     for (const TestWorld::Id id : ids) {
         counted.samples.push_back(samples[world.key(id)]);
-        counted.turns.push_back(world.attendance(id));
+        counted.turns.push_back(world.turn(id));
     }
     counted.samples_per_second =
         static_cast<double>(all) / std::chrono::duration<double>(time).count();
@@ -108,7 +108,7 @@ Counted played(const Fleet& fleet, const RoundRules& rules, Duration warm, Durat
 
 /// The planner's view of the fleet and its backbone.
 planning::FleetRequest request_for(const Fleet& fleet, const RoundRules& rules) {
-    const planning::Codec codec = planning::on_the_wire(rules.codec);
+    const planning::WireSize codec = planning::on_the_wire(rules.codec);
     planning::FleetRequest request{.round = {.members = {},
                                              .elements = rules.elements,
                                              .contribution = codec,
@@ -154,7 +154,7 @@ TEST_CASE("a peer that is too slow in its link rests, and the swarm is as fast a
     const Fleet fleet = fleets()[1];
     const Counted all = played(fleet, without_choice(rules_of_fleets()), 60s, 60s);
     const Counted chosen = played(fleet, rules_of_fleets(), 60s, 60s);
-    CHECK(chosen.turns.back() == Attendance::kRest);
+    CHECK(chosen.turns.back() == TurnKind::kRest);
     CHECK(chosen.samples_per_second > 1.8 * all.samples_per_second);
     // It is asked again, ever more rarely.
     CHECK(chosen.samples.back() < all.samples.back() / 4);
@@ -165,7 +165,7 @@ TEST_CASE("no peer waits for one that is slow in computing, and its samples coun
     const Fleet fleet = fleets()[2];
     const Counted all = played(fleet, without_choice(rules_of_fleets()), 60s, 80s);
     const Counted chosen = played(fleet, rules_of_fleets(), 60s, 80s);
-    CHECK(chosen.turns.back() == Attendance::kWhenDone);
+    CHECK(chosen.turns.back() == TurnKind::kWhenDone);
     CHECK(chosen.samples_per_second > 1.2 * all.samples_per_second);
     // A sample takes it 2 s, and a step 3.4 s.
     CHECK(chosen.samples.back() >= 20);
@@ -178,7 +178,7 @@ TEST_CASE("a peer whose micro-batches take longer than join_timeout gets in", "[
     const Counted all = played(fleet, without_choice(rules), 300s, 1'200s);
     const Counted chosen = played(fleet, rules, 300s, 1'200s);
     CHECK(all.samples.back() == 0);
-    CHECK(chosen.turns.back() == Attendance::kWhenDone);
+    CHECK(chosen.turns.back() == TurnKind::kWhenDone);
     CHECK(chosen.samples.back() >= 8);
     CHECK(chosen.samples_per_second > all.samples_per_second);
 }
@@ -187,7 +187,7 @@ TEST_CASE("a peer whose micro-batches last longer than samples count does not co
           "[averaging][sim]") {
     const Fleet fleet = fleets()[4];
     const Counted chosen = played(fleet, rules_of_fleets(), 200s, 80s);
-    CHECK(chosen.turns.back() >= Attendance::kReduceOnly);
+    CHECK(chosen.turns.back() >= TurnKind::kReduceOnly);
     CHECK(chosen.samples_per_second > 68);
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("a peer with a slow upload takes part in some rounds with the samples 
     const Fleet fleet = two_and_a_slow_upload();
     const Counted all = played(fleet, without_choice(rules), 20s, 160s);
     const Counted chosen = played(fleet, rules, 20s, 160s);
-    CHECK(chosen.turns.back() == Attendance::kSomeRounds);
+    CHECK(chosen.turns.back() == TurnKind::kSomeRounds);
     CHECK(chosen.samples.back() > 300);
     CHECK(chosen.samples_per_second > 1.1 * all.samples_per_second);
 }
@@ -218,7 +218,7 @@ TEST_CASE("the last round has the samples of a peer that takes part in some roun
     require_within(world, 300s, "the run is over", [&] {
         return std::ranges::all_of(ids, [&](auto id) { return world.is_finished(id); });
     });
-    CHECK(world.attendance(ids.back()) == Attendance::kSomeRounds);
+    CHECK(world.turn(ids.back()) == TurnKind::kSomeRounds);
     const auto history = world.checkers().history();
     REQUIRE(history.size() == last_step);
     const auto taken = std::ranges::count_if(history, [&](const auto& round) {
@@ -238,13 +238,13 @@ TEST_CASE("a peer whose link was slow for a while is back a few rounds later", "
     world.run_for(10s);
     world.scale_bandwidth(ids.back(), 0.05);
     require_within(world, 120s, "it is out of rounds",
-                   [&] { return world.attendance(ids.back()) != Attendance::kEveryRound; });
+                   [&] { return world.turn(ids.back()) != TurnKind::kEveryRound; });
     world.scale_bandwidth(ids.back(), 1);
     // It is asked after six rounds of 3.5 s, and loads the state first.
     world.run_for(40s);
     const std::size_t rounds = world.checkers().newest_step().value();
     world.run_for(40s);
-    CHECK(world.attendance(ids.back()) == Attendance::kEveryRound);
+    CHECK(world.turn(ids.back()) == TurnKind::kEveryRound);
     const auto history = world.checkers().history();
     REQUIRE(history.size() > rounds + 8);
     for (std::size_t k = rounds; k < history.size(); ++k) {
@@ -282,7 +282,7 @@ TEST_CASE("the peers that were left out go on when the others leave", "[averagin
     const auto fast = world.add_trainers(8, peer_with(100, 100ms));
     const auto slow = world.add_trainers(2, peer_with(mbit, micro_batch));
     world.run_for(60s);
-    REQUIRE(world.attendance(slow[0]) != Attendance::kEveryRound);
+    REQUIRE(world.turn(slow[0]) != TurnKind::kEveryRound);
     for (const TestWorld::Id id : fast) world.suspend(id);
     world.run_for(5s);
     const StepIndex step = world.checkers().newest_step();
@@ -341,13 +341,13 @@ void print_table(bool overlaps) {
     for (const Fleet& fleet : fleets()) {
         RoundRules rules = rules_of_fleets();
         rules.overlaps = overlaps;
-        const auto planned = planning::choose_participation(request_for(fleet, rules));
+        const auto planned = planning::choose_turns(request_for(fleet, rules));
         REQUIRE(planned);
         const double all = played(fleet, without_choice(rules), 60s, 240s).samples_per_second;
         const Counted chosen = played(fleet, rules, 60s, 240s);
         std::printf("%s | %.1f %.1f | %.1f %.1f |", fleet.name, planned->all.samples_per_second,
                     all, planned->chosen.samples_per_second, chosen.samples_per_second);
-        for (const Attendance turn : chosen.turns) std::printf(" %d", static_cast<int>(turn));
+        for (const TurnKind turn : chosen.turns) std::printf(" %d", static_cast<int>(turn));
         std::printf("\n");
     }
 }

@@ -271,16 +271,16 @@ void Checkers::check_claim(const CommitRecord& record, const CommitLine& line, T
     constexpr double kFastestClock = 1.06;
     const std::chrono::duration<double> time = now - computed_since(record, line);
     const std::chrono::duration<double> slack = jumps + std::chrono::seconds{1};
-    const double most =
+    const double max =
         static_cast<double>(hostile->second) * (kFastestClock * time.count() + slack.count()) +
         static_cast<double>(settings_.target_batch.value());
-    require(static_cast<double>(line.samples.value()) <= most,
+    require(static_cast<double>(line.samples.value()) <= max,
             "step {} counts {} samples of {}, whose device can have computed at most {:.0f}",
-            record.step.value(), line.samples.value(), line.peer.brief(), most);
+            record.step.value(), line.samples.value(), line.peer.brief(), max);
 }
 
-void Checkers::has_turn(const PeerKey& peer, Attendance attendance) {
-    const bool is_every = attendance == Attendance::kEveryRound;
+void Checkers::has_turn(const PeerKey& peer, TurnKind kind) {
+    const bool is_every = kind == TurnKind::kEveryRound;
     const StepIndex end{is_every ? newest_step_.value() + wire::kMaxStaleSteps : wire::kMaxStep};
     holds_until_[peer] = end;
 }

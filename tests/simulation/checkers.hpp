@@ -75,7 +75,7 @@ class Checkers {
     void generation_signed(const SignedGeneration& generation);
     /// The peer is told this turn. In other turns than that of every round, and for as many steps
     /// afterwards as samples count, its samples may be of earlier states.
-    void has_turn(const PeerKey& peer, Attendance attendance);
+    void has_turn(const PeerKey& peer, TurnKind kind);
     /// The peer is hostile; its device computes at most this many samples per second.
     void set_hostile(const PeerKey& peer, std::uint64_t max_samples_per_second);
     /// A hostile peer has sent garbage averages in the round of this step.

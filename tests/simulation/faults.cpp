@@ -50,30 +50,30 @@ FaultMix FaultMix::rough() {
 }
 
 FaultMix FaultMix::drawn(Random& random) {
-    const FaultMix most = rough();
+    const FaultMix max = rough();
     FaultMix mix;
     const auto draw = [&](double rate) { return random.below(3) == 0 ? rate : 0; };
-    mix.crashes = draw(most.crashes);
-    mix.backbone_crashes = draw(most.backbone_crashes);
-    mix.point_kills = draw(most.point_kills);
-    mix.hangs = draw(most.hangs);
-    mix.suspensions = draw(most.suspensions);
-    mix.cuts = draw(most.cuts);
-    mix.silent_cuts = draw(most.silent_cuts);
-    mix.partitions = draw(most.partitions);
-    mix.poisons = draw(most.poisons);
-    mix.bit_flips = draw(most.bit_flips);
-    mix.clock_jumps = draw(most.clock_jumps);
-    mix.full_disks = draw(most.full_disks);
-    mix.corruption = draw(most.corruption);
-    if (random.below(2) == 0) mix.directory = most.directory;
+    mix.crashes = draw(max.crashes);
+    mix.backbone_crashes = draw(max.backbone_crashes);
+    mix.point_kills = draw(max.point_kills);
+    mix.hangs = draw(max.hangs);
+    mix.suspensions = draw(max.suspensions);
+    mix.cuts = draw(max.cuts);
+    mix.silent_cuts = draw(max.silent_cuts);
+    mix.partitions = draw(max.partitions);
+    mix.poisons = draw(max.poisons);
+    mix.bit_flips = draw(max.bit_flips);
+    mix.clock_jumps = draw(max.clock_jumps);
+    mix.full_disks = draw(max.full_disks);
+    mix.corruption = draw(max.corruption);
+    if (random.below(2) == 0) mix.directory = max.directory;
     Random apart = random.split(kApart);
     const auto draw_apart = [&](std::uint64_t one_in, double rate) {
         return apart.below(one_in) == 0 ? rate : 0;
     };
-    mix.one_way_cuts = draw_apart(4, most.one_way_cuts);
-    mix.rate_changes = draw_apart(4, most.rate_changes);
-    mix.long_pauses = draw_apart(25, most.long_pauses);
+    mix.one_way_cuts = draw_apart(4, max.one_way_cuts);
+    mix.rate_changes = draw_apart(4, max.rate_changes);
+    mix.long_pauses = draw_apart(25, max.long_pauses);
     return mix;
 }
 
@@ -82,9 +82,9 @@ void Faults::Chain::add(double kind_rate, std::function<void()> happen) {
     rate += kind_rate;
 }
 
-Duration Faults::Chain::up_to(Duration most) {
+Duration Faults::Chain::up_to(Duration max) {
     return Duration{
-        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most.count()) + 1))};
+        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(max.count()) + 1))};
 }
 
 Faults::Faults(TestWorld& world, const FaultMix& mix, Random random)

@@ -75,7 +75,7 @@ class Faults {
         double rate = 0;  ///< sum over all kinds
 
         void add(double kind_rate, std::function<void()> happen);
-        Duration up_to(Duration most);
+        Duration up_to(Duration max);
         TestWorld::Id any_of(std::size_t hosts) {
             return static_cast<TestWorld::Id>(random.below(hosts));
         }

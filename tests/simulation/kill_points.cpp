@@ -103,7 +103,7 @@ struct KindOf {
     Kind operator()(const wire::Join&) const { return Kind::kJoin; }
     Kind operator()(const wire::Plan&) const { return Kind::kPlan; }
     Kind operator()(const wire::Chunk& chunk) const {
-        return chunk.phase == wire::Phase::kScatter ? Kind::kScatter : Kind::kGather;
+        return chunk.kind == wire::ChunkKind::kScatter ? Kind::kScatter : Kind::kGather;
     }
     Kind operator()(const wire::Reduced&) const { return Kind::kReduced; }
     Kind operator()(const wire::Ready&) const { return Kind::kReady; }

@@ -139,8 +139,8 @@ void TestWorld::check(Id id, const Action& action) {
             [&](const action::Committed& a) { checkers_.committed(a, now(), jumps_); },
             [&](const action::GenerationBegun& a) { checkers_.generation_begun(a.generation); },
             [&](const action::TurnChanged& a) {
-                trial.attendance = a.attendance;
-                checkers_.has_turn(key(id), a.attendance);
+                trial.turn = a.kind;
+                checkers_.has_turn(key(id), a.kind);
             },
             [&](const action::Settled& a) { settled_.push_back(a); },
             [&](const action::SwarmSeen& a) { trial.coordinator = a.coordinator; },
@@ -221,8 +221,8 @@ Digest TestWorld::digest(Id id) const {
 bool TestWorld::is_paused(Id id) const {
     return is_paused_at(node(id).pause_count);
 }
-Attendance TestWorld::attendance(Id id) const {
-    return trials_[id].attendance;
+TurnKind TestWorld::turn(Id id) const {
+    return trials_[id].turn;
 }
 std::uint64_t TestWorld::queued_bytes(Id id) const {
     std::uint64_t bytes = 0;

@@ -94,7 +94,7 @@ class TestWorld final : public World, private Hooks {
     bool is_refused(Id id) const;            ///< its peer was refused by the swarm
     Digest digest(Id id) const;              ///< digest of its model state
     bool is_paused(Id id) const;             ///< its peer knows that the run is paused
-    Attendance attendance(Id id) const;      ///< its turn, as its peer was told last
+    TurnKind turn(Id id) const;              ///< its turn, as its peer was told last
     std::uint64_t loads(Id id) const;        ///< whole states that it has loaded in this life
     std::size_t ledger_length(Id id) const;  ///< number of ledger entries on its disk
     bool is_hostile(Id id) const;            ///< its frames pass through an adversary
@@ -129,7 +129,7 @@ class TestWorld final : public World, private Hooks {
         bool has_left = false;         ///< action::Left
         std::string refusal{};         ///< the reason in action::Refused; empty: none
         std::uint64_t loads = 0;       ///< number of whole states loaded in this life
-        Attendance attendance{};       ///< the last action::TurnChanged
+        TurnKind turn{};               ///< the last action::TurnChanged
         PeerKey coordinator{};         ///< the coordinator by its last action::SwarmSeen
     };
 

@@ -67,7 +67,7 @@ constexpr std::array kBodyNames{
     "Elect",       "Promise",    "Call",        "Join",       "Plan",           "Cancel",
     "Chunk",       "Reduced",    "Stalled",     "Ready",      "Propose",        "Accept",
     "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer",     "RoundOffer",
-    "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList", "Assignment",
+    "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList", "TurnChange",
     "PlanChange",  "PlanQuery",  "SliceQuery"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::BodyKinds>);
 
@@ -79,8 +79,9 @@ std::string describe(const SharedBytes& frame) {
         fmt::format("{} generation {} step {} from {}", name_of_body(message->body.index()),
                     message->generation, message->step.value(), message->sender.brief());
     if (const auto* chunk = std::get_if<wire::Chunk>(&message->body)) {
-        text += fmt::format(" {} {}", chunk->phase == wire::Phase::kScatter ? "scatter" : "gather",
-                            chunk->chunk);
+        text +=
+            fmt::format(" {} {}", chunk->kind == wire::ChunkKind::kScatter ? "scatter" : "gather",
+                        chunk->chunk);
     } else if (const auto* plan = std::get_if<wire::Plan>(&message->body)) {
         text += fmt::format(" attempt {} members {}", plan->attempt, plan->members.size());
     } else if (std::holds_alternative<wire::Heartbeat>(message->body)) {

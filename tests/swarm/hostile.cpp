@@ -146,8 +146,8 @@ SharedBytes InsiderLink::frame_of(const KeyPair& sender, wire::Body body) {
         .whole();
 }
 
-void InsiderLink::send(SharedBytes frame, std::size_t at_most) {
-    write_frame(net::FrameKind::kData, std::move(frame), at_most);
+void InsiderLink::send(SharedBytes frame, std::size_t max_bytes) {
+    write_frame(net::FrameKind::kData, std::move(frame), max_bytes);
 }
 
 void InsiderLink::show(const formats::SignedTicket& ticket) {
@@ -155,19 +155,19 @@ void InsiderLink::show(const formats::SignedTicket& ticket) {
     write_frame(net::FrameKind::kTicket, std::move(bytes), wire::kMaxFrameBytes);
 }
 
-void InsiderLink::write_frame(net::FrameKind kind, SharedBytes body, std::size_t at_most) {
+void InsiderLink::write_frame(net::FrameKind kind, SharedBytes body, std::size_t max_bytes) {
     if (!is_open_) return;
     const auto size = static_cast<std::uint32_t>(body->size());
     const std::uint32_t detail = kind == net::FrameKind::kData ? data_frames_++ : 0;
     codec_.encoder->add(
         {.header = {.magic = net::kFrameMagic, .kind = kind, .length = size, .detail = detail},
          .body = std::move(body)});
-    while (is_open_ && at_most > 0 && !codec_.encoder->is_empty()) {
+    while (is_open_ && max_bytes > 0 && !codec_.encoder->is_empty()) {
         std::size_t written = 0;
         for (const auto piece : codec_.encoder->next()) {
-            const auto part = piece.first(std::min(at_most, piece.size()));
+            const auto part = piece.first(std::min(max_bytes, piece.size()));
             write_all(part);
-            at_most -= part.size();
+            max_bytes -= part.size();
             written += piece.size();
         }
         codec_.encoder->written(written);

@@ -51,9 +51,9 @@ class InsiderLink final {
     /// other end has reported and the next sequence number.
     SharedBytes frame(wire::Body body);
     SharedBytes frame_of(const KeyPair& sender, wire::Body body);
-    /// Sends a frame, or only its first `at_most` bytes on the wire; nothing can be sent after such
+    /// Sends a frame, or only `max_bytes` of it on the wire; nothing can be sent after such
     /// a partial frame. Waits at most ten seconds for space in the socket's buffer.
-    void send(SharedBytes frame, std::size_t at_most = std::numeric_limits<std::size_t>::max());
+    void send(SharedBytes frame, std::size_t max_bytes = std::numeric_limits<std::size_t>::max());
     /// Sends a ticket frame.
     void show(const formats::SignedTicket& ticket);
     /// Reads what has arrived. Nothing else reads the link.
@@ -67,7 +67,7 @@ class InsiderLink final {
     void introduce_ourselves();
     bool read_exactly(std::span<std::byte> place);
     void write_all(std::span<const std::byte> bytes);
-    void write_frame(net::FrameKind kind, SharedBytes body, std::size_t at_most);
+    void write_frame(net::FrameKind kind, SharedBytes body, std::size_t max_bytes);
     void take(const SharedBytes& frame);
 
     const net::SessionOptions& session_;

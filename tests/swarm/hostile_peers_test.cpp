@@ -209,7 +209,7 @@ TEST_CASE("a ticket holder that breaks the protocol cannot stop the swarm", "[ho
     siege.go_on_under("an insider sends unexpected pieces", [&] {
         InsiderLink& link = grip.link();
         for (std::uint32_t i = 0; i < 2'000; ++i) {
-            link.send(link.frame(wire::Chunk{.phase = wire::Phase::kScatter,
+            link.send(link.frame(wire::Chunk{.kind = wire::ChunkKind::kScatter,
                                              .sum_id = random.next(),
                                              .chunk = i,
                                              .chunk_elements = 1,

@@ -112,7 +112,7 @@ void ProcessSwarm::make_ticket(const std::string& name) {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const formats::Ticket ticket{.run = formats::run_id(run),
                                  .peer = platform::read_or_create_key(key_file(name)).public_key(),
-                                 .seat = {},
+                                 .job = {},
                                  .issued = now,
                                  .expires = now + std::chrono::hours{1}};
     tool::write_ticket(ticket_file(name),

@@ -79,14 +79,14 @@ Side other(Side side) {
 LinkRefusal judge(const std::optional<formats::SignedTicket>& ticket, const SessionOptions& session,
                   formats::UtcSeconds now, const formats::Revocations& revoked) {
     if (!ticket) return LinkRefusal::kNoTicket;
-    const formats::Ticket& seat = ticket->ticket;
+    const formats::Ticket& fields = ticket->ticket;
     const formats::TicketSigners signers{.project = session.project, .gateway = session.ticket_key};
     if (!formats::is_signed_by(signers, *ticket)) return LinkRefusal::kOtherProject;
-    if (seat.run != session.run) return LinkRefusal::kOtherRun;
+    if (fields.run != session.run) return LinkRefusal::kOtherRun;
     constexpr std::chrono::seconds kClockError{wire::kClockErrorSeconds};
-    if (now + kClockError < seat.issued) return LinkRefusal::kNotYetValid;
-    if (now >= seat.expires) return LinkRefusal::kExpired;
-    if (revoked.covers(seat)) return LinkRefusal::kRevoked;
+    if (now + kClockError < fields.issued) return LinkRefusal::kNotYetValid;
+    if (now >= fields.expires) return LinkRefusal::kExpired;
+    if (revoked.covers(fields)) return LinkRefusal::kRevoked;
     return LinkRefusal::kNone;
 }
 

@@ -50,7 +50,7 @@ struct SessionOptions {
 
 /// Range of supported versions of the handshake and of the frames after it; a new kind of frame is
 /// a new version. Version 1 had no receipt and ticket frames, and its pings did not announce the
-/// next ping. Tickets of version 2 did not say how fast the seat's device trains. Version 3 did not
+/// next ping. Tickets of version 2 did not say how fast the job's device trains. Version 3 did not
 /// number its data frames and had one connection for each link.
 struct LinkVersions {
     std::uint16_t oldest = 4;  ///< at least 1

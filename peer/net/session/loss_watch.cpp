@@ -15,7 +15,7 @@ bool LossWatch::check(Time now, const std::optional<FlowSample>& sample) {
         limited_ = 0;
     } else {
         const auto shortest = sample->shortest_round_trip;
-        const bool is_limited = sample->sent_again > sent_again_ && shortest >= kLeastRoundTrip &&
+        const bool is_limited = sample->sent_again > sent_again_ && shortest >= kMinRoundTrip &&
                                 sample->round_trip <= shortest + shortest / kQueuePart;
         limited_ = is_limited ? limited_ + 1 : 0;
     }
@@ -29,7 +29,7 @@ bool LossWatch::was_busy(Time now, const FlowSample& sample) const {
     const std::chrono::duration<double> busy =
         (sample.busy - last_->sample.busy) -
         (sample.limited_by_ends - last_->sample.limited_by_ends);
-    return busy >= kLeastBusy * time;
+    return busy >= kMinBusy * time;
 }
 
 }  // namespace dedloc::net

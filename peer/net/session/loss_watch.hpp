@@ -4,12 +4,12 @@
 //
 // A flow counts as limited by loss when, at kChecks checks in a row about a second apart,
 //
-//     it had more to send        at the check, and was sending in kLeastBusy of the time before it
+//     it had more to send        at the check, and was sending in kMinBusy of the time before it
 //     neither end's buffers      limited it for more than the rest of that time
 //     packets were lost          since it has had more to send all the time
 //     no queue stands            the round trip is at most 1 / kQueuePart longer than the shortest:
 //                                a full path has a queue in front of it
-//     the path is long           its shortest round trip is at least kLeastRoundTrip
+//     the path is long           its shortest round trip is at least kMinRoundTrip
 //     it takes loss for          congestion: not with BBR
 //
 // What the plan of a round expects of the link is not known here; a link that always has more to
@@ -42,10 +42,10 @@ class LossWatch {
   public:
     using Time = std::chrono::steady_clock::time_point;
 
-    static constexpr int kChecks = 2;          ///< so many in a row find a limit
-    static constexpr double kLeastBusy = 0.8;  ///< share of the time
-    static constexpr int kQueuePart = 10;      ///< part of the shortest round trip
-    static constexpr std::chrono::milliseconds kLeastRoundTrip{50};  ///< without a queue
+    static constexpr int kChecks = 2;        ///< so many in a row find a limit
+    static constexpr double kMinBusy = 0.8;  ///< share of the time
+    static constexpr int kQueuePart = 10;    ///< part of the shortest round trip
+    static constexpr std::chrono::milliseconds kMinRoundTrip{50};  ///< without a queue
 
     /// A check, about once a second. True: the flow is limited by loss. Nothing instead of a
     /// sample: TCP says nothing, or the flow had nothing to send.

@@ -29,7 +29,7 @@ void RateLimit::refill() {
 std::size_t RateLimit::allowance() {
     if (!rate_) return std::numeric_limits<std::size_t>::max();
     refill();
-    if (!waiting_.empty() || balance_ < kLeast) return 0;
+    if (!waiting_.empty() || balance_ < kMin) return 0;
     return static_cast<std::size_t>(balance_);
 }
 
@@ -45,9 +45,9 @@ void RateLimit::spend(std::size_t bytes) {
 void RateLimit::wait_again() {
     refill();
     std::chrono::duration<double> time{0};
-    if (rate_ && balance_ < kLeast) {
-        time = std::chrono::duration<double>{(kLeast - balance_) /
-                                             static_cast<double>(rate_->value())};
+    if (rate_ && balance_ < kMin) {
+        time =
+            std::chrono::duration<double>{(kMin - balance_) / static_cast<double>(rate_->value())};
     }
     // Rounded up, since an early timer would only wait again.
     timer_.expires_after(std::chrono::ceil<std::chrono::milliseconds>(time));
@@ -58,7 +58,7 @@ void RateLimit::wait_again() {
 
 void RateLimit::serve() {
     refill();
-    while (!waiting_.empty() && (!rate_ || balance_ >= kLeast)) {
+    while (!waiting_.empty() && (!rate_ || balance_ >= kMin)) {
         const Turn turn = std::move(waiting_.front());
         waiting_.pop_front();
         turn(rate_ ? static_cast<std::size_t>(balance_) : std::numeric_limits<std::size_t>::max());

@@ -20,7 +20,7 @@ namespace dedloc::net {
 class RateLimit {
   public:
     static constexpr std::size_t kBurst = 32 << 10;  ///< bytes; also the most of one turn
-    static constexpr std::size_t kLeast = 4 << 10;   ///< a turn begins with at least these bytes
+    static constexpr std::size_t kMin = 4 << 10;     ///< a turn begins with at least these bytes
     using Turn = std::function<void(std::size_t)>;
 
     explicit RateLimit(const Executor& executor) : timer_(executor) {}

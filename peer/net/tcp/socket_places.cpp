@@ -21,8 +21,8 @@ constexpr std::size_t kMoreFlowsPart = 4;
 }  // namespace
 
 SocketPlaces divide_sockets(const TransportOptions& options, std::size_t sockets) {
-    const auto share = [&](std::size_t part, std::size_t most) {
-        return std::max<std::size_t>(1, std::min(sockets / part, most));
+    const auto share = [&](std::size_t part, std::size_t max) {
+        return std::max<std::size_t>(1, std::min(sockets / part, max));
     };
     const std::size_t links = share(kLinkPart, options.max_links);
     const std::size_t handshakes = share(kHandshakePart, options.handshakes.together);

@@ -263,7 +263,7 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
     if (proven != nullptr) {
         ticket.emplace(proven->peer);
         opened.proven = proven->peer.peer;
-        opened.user = proven->peer.seat.user;
+        opened.user = proven->peer.job.user;
         opened.max_samples_per_second = proven->peer.max_samples_per_second;
         if (!is_dialled) evict_for(proven->peer.peer, remote);
     }

@@ -35,6 +35,7 @@ class TcpTransport::Impl {
 
     // Thread: any.
     using Task = std::function<void()>;
+    /// When a posted task must run.
     enum class Wake { kNow, kIfReadingWaits };
     /// Runs `task` on the thread, in the order of the calls. With kIfReadingWaits it may be delayed
     /// until the next call that wakes the thread.
@@ -46,6 +47,7 @@ class TcpTransport::Impl {
     const LinkTraffic& traffic() const { return traffic_; }
 
     // On the thread.
+    /// Posted by the functions of Transport with these names.
     void dial(const Endpoint& remote, const std::optional<PeerKey>& expected);
     void present(const formats::SignedTicket& ticket);
     void revoke(const formats::Revocations& latest);
@@ -53,6 +55,7 @@ class TcpTransport::Impl {
         traffic_.upload.set(upload);
         traffic_.download.set(download);
     }
+    /// The open link with this id; null: it has closed.
     std::shared_ptr<TcpLink> find(LinkId id) const;
 
   private:

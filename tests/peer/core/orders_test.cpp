@@ -39,7 +39,7 @@ TEST_CASE("the highest count that the project has signed pauses a run", "[progre
     CHECK(counts(world) == std::vector<std::uint64_t>{3});
     const auto stops = world.peer.acted<action::Overlap>();
     REQUIRE(stops.size() == 1);
-    CHECK(stops.front().most == Samples{0});
+    CHECK(stops.front().max == Samples{0});
     CHECK(world.peer.heartbeat().pause_count == 3);
     // Late and repeated ones change nothing.
     world.peer.forget();

@@ -111,8 +111,7 @@ TEST_CASE("a peer that stays after all has missed nothing while it was leaving",
     peer.forget();
     Term next = called.history.term();
     ++next.number;
-    peer.hear(*called.backbone, {},
-              wire::Assignment{.term = next, .attendance = Attendance::kRest});
+    peer.hear(*called.backbone, {}, wire::TurnChange{.term = next, .kind = TurnKind::kRest});
     peer.hear(*called.backbone, {}, wire::Call{next});
     REQUIRE(peer.acted<action::Left>().empty());
     CHECK(peer.said<wire::Join>().empty());
@@ -400,7 +399,7 @@ TEST_CASE("a sender whose pieces are refused is left out of the round at once", 
     FloatVector numbers(kElements, 1.0F);
     numbers[3] = std::numeric_limits<float>::infinity();
     peer.hear(liar, {},
-              wire::Chunk{.phase = wire::Phase::kScatter,
+              wire::Chunk{.kind = wire::ChunkKind::kScatter,
                           .sum_id = 1,
                           .chunk = 0,
                           .chunk_elements = plan.chunk_elements,

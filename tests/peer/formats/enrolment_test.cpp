@@ -21,7 +21,7 @@ EnrolmentReply some_reply() {
     EnrolmentReply reply;
     reply.ticket = sign({.run = {},
                          .peer = KeyPair::generate().public_key(),
-                         .seat = {.user = 1, .host = 2, .result = 3},
+                         .job = {.user = 1, .host = 2, .result = 3},
                          .max_samples_per_second = 4,
                          .issued = now,
                          .expires = now + std::chrono::hours{24}},

@@ -90,7 +90,7 @@ TEST_CASE("both keys of a run sign its tickets, and no other key does", "[wire]"
     CHECK(is_signed_for(older, sign(ticket, kProjectKey)));
     CHECK_FALSE(is_signed_for(older, sign(ticket, kTicketKey)));
     SignedTicket changed = sign(ticket, kTicketKey);
-    changed.ticket.seat.user += 1;
+    changed.ticket.job.user += 1;
     CHECK_FALSE(is_signed_for(run, changed));
 }
 

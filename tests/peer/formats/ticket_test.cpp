@@ -105,7 +105,7 @@ TEST_CASE("tickets are revoked by user, host or key, those with a seat of zeros 
     CHECK(Revocations{.users = {}, .hosts = {}, .peers = {ticket.peer}}.covers(ticket));
     CHECK_FALSE(Revocations{.users = {201}, .hosts = {101}, .peers = {}}.covers(ticket));
     Ticket own = ticket;
-    own.seat = {};
+    own.job = {};
     CHECK_FALSE(Revocations{.users = {0}, .hosts = {0}, .peers = {}}.covers(own));
     CHECK(Revocations{.users = {}, .hosts = {}, .peers = {ticket.peer}}.covers(own));
 }
@@ -144,9 +144,9 @@ TEST_CASE("revocations that are changed, cut or extended are refused or have a b
 }
 
 TEST_CASE("the largest revocation list fits its limit, and a larger one is refused", "[wire]") {
-    Revocations most;
-    for (std::uint64_t id = 0; id < wire::kMaxRevocations; ++id) most.hosts.insert(id);
-    Buffer bytes = encode(sign(most, test_key(kProject)));
+    Revocations max;
+    for (std::uint64_t id = 0; id < wire::kMaxRevocations; ++id) max.hosts.insert(id);
+    Buffer bytes = encode(sign(max, test_key(kProject)));
     CHECK(decode_revocations(bytes));
     // The count of hosts comes after the format, the time and the count of users.
     bytes[4 * sizeof(std::uint32_t)] = std::byte{(wire::kMaxRevocations + 1) & 0xff};

@@ -1,4 +1,4 @@
-// The encoded entries are the only store: every walk over records decodes them with a second Codec,
+// The encoded entries are the only store: every walk over records decodes them with a second EntryCodec,
 // while codec_ stands at their end. Totals are cached and counted again when a generation makes
 // records void. append() and begin() check proofs before anything changes: certificates with
 // membership::is_certified() against the head before the record, generations with is_signed().
@@ -81,7 +81,7 @@ std::vector<formats::ReceiptLine> Ledger::receipt_lines(const PeerKey& peer) con
 }
 
 void Ledger::for_each(const std::function<void(const CommitRecord&)>& visit) const {
-    Codec codec(trust_.run, trust_.backbone);
+    EntryCodec codec(trust_.run, trust_.backbone);
     ByteReader bytes(entries_);
     while (bytes.remaining() > 0) {
         const auto entry = codec.decode(bytes);

@@ -17,7 +17,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/base/result.hpp"
 #include "peer/formats/receipt.hpp"
-#include "peer/ledger/codec.hpp"
+#include "peer/ledger/entry_codec.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc::ledger {
@@ -80,7 +80,7 @@ class Ledger {
     bool is_void(const CommitRecord& record) const;
 
     Trust trust_;
-    Codec codec_;  ///< state after the last of entries_
+    EntryCodec codec_;  ///< state after the last of entries_
     Buffer entries_;
     std::vector<GenerationRecord> generations_;
     std::map<PeerKey, Samples> totals_;

@@ -15,7 +15,7 @@ inline constexpr std::uint64_t kMegabit = 125'000;    // bytes
 inline constexpr std::uint64_t kAlbert = 18'000'000;  // elements, 288 Mbit in fp16
 
 /// Chunks follow from the vector's length and the members.
-inline void set_vector(PlanRequest& request, std::uint64_t elements, const Codec& codec) {
+inline void set_vector(PlanRequest& request, std::uint64_t elements, const WireSize& codec) {
     request.elements = elements;
     request.contribution = codec;
     request.average = codec;
@@ -32,7 +32,7 @@ struct Group {
 };
 
 inline PlanRequest fleet_of(std::initializer_list<Group> groups, std::uint64_t elements,
-                            const Codec& codec) {
+                            const WireSize& codec) {
     PlanRequest request;
     for (const Group& group : groups) {
         const Member member{.upload = known_bandwidth(group.up_mbit * kMegabit),
@@ -78,7 +78,7 @@ inline PlanRequest random_fleet(Random& random, const FleetShape& shape = {}) {
     request.members[random.below(count)].is_reachable = true;
     const std::uint64_t range = shape.max_elements - shape.min_elements;
     set_vector(request, shape.min_elements + random.below(range + 1), kFp32);
-    const Codec codecs[] = {kFp32, kHalf, kInt8};
+    const WireSize codecs[] = {kFp32, kHalf, kInt8};
     request.contribution = codecs[random.below(3)];
     request.average = codecs[random.below(3)];
     return request;

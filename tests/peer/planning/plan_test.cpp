@@ -180,7 +180,7 @@ TEST_CASE("reducers with less to do than a latency are left out", "[planning]") 
 }
 
 std::uint64_t chunk_of(std::uint64_t elements, std::size_t reducers,
-                       const planning::Codec& codec = kFp32) {
+                       const planning::WireSize& codec = kFp32) {
     return fleet_of({{reducers, 100, 100}}, elements, codec).chunk_elements;
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("chunks have whole int8 blocks", "[planning]") {
     for (std::uint64_t elements = 1; elements < 3'000'000; elements += 1 + elements / 3) {
         for (const std::size_t members : {1u, 6u, 40u}) {
             PlanRequest request = fleet_of({{members, 100, 100}}, elements, kFp32);
-            request.contribution = on_the_wire(dedloc::Codec::kInt8);
+            request.contribution = on_the_wire(Codec::kInt8);
             CHECK(chunk_elements_for(request) % 64 == 0);
             std::swap(request.contribution, request.average);
             CHECK(chunk_elements_for(request) % 64 == 0);
@@ -226,7 +226,7 @@ TEST_CASE("chunks have whole int8 blocks", "[planning]") {
 TEST_CASE("chunks are larger where the slowest link is fast", "[planning]") {
     // 9,000,000 elements among 8: 16,384 on ordinary links, at most 32,768.
     CHECK(chunk_of(9'000'000, 8) == 16'384);
-    const auto chunk_at = [](std::uint64_t slowest, const planning::Codec& codec = kFp32) {
+    const auto chunk_at = [](std::uint64_t slowest, const planning::WireSize& codec = kFp32) {
         const Group others{.count = 7, .up_mbit = 10'000, .down_mbit = 10'000};
         const Group one{.count = 1, .up_mbit = 10'000, .down_mbit = slowest};
         return fleet_of({others, one}, 9'000'000, codec).chunk_elements;

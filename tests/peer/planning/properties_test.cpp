@@ -179,8 +179,8 @@ TEST_CASE("no other whole number of chunks is faster", "[planning][property]") {
                 best = std::min(best, forecast(request, ranges).transfer);
                 return;
             }
-            const std::uint64_t most = request.members[k].is_reachable ? left : 0;
-            for (std::uint64_t n = 0; n <= most; ++n) {
+            const std::uint64_t max = request.members[k].is_reachable ? left : 0;
+            for (std::uint64_t n = 0; n <= max; ++n) {
                 split[k] = static_cast<std::uint32_t>(n);
                 self(self, k + 1, left - n);
             }

@@ -22,7 +22,7 @@ using namespace dedloc::round;
 
 namespace {
 
-constexpr float kMost = std::numeric_limits<float>::max();
+constexpr float kMax = std::numeric_limits<float>::max();
 constexpr float kMinNormal = std::numeric_limits<float>::min();
 
 /// The values that a peer sends for its whole contribution.
@@ -264,11 +264,11 @@ TEST_CASE("numbers keep eleven bits in vectors of any magnitude", "[averaging]")
 TEST_CASE("finite numbers stay finite and zeros stay zero", "[averaging]") {
     const std::vector<FloatVector> extremes{
         {0.0F, -0.0F, 0.0F},
-        {kMost, -kMost, kMost, 1.0F},
-        FloatVector(20'000, kMost),
+        {kMax, -kMax, kMax, 1.0F},
+        FloatVector(20'000, kMax),
         {kMinNormal, -kMinNormal, 0.0F},
         {std::numeric_limits<float>::denorm_min(), 0.0F},
-        {kMost, kMinNormal, 0.0F},
+        {kMax, kMinNormal, 0.0F},
     };
     for (const FloatVector& numbers : extremes) {
         Feedback feedback{Codec::kFp16};
@@ -290,7 +290,7 @@ TEST_CASE("is_finite() finds a single infinity or NaN at any place", "[averaging
     const float infinity = std::numeric_limits<float>::infinity();
     const float nan = std::numeric_limits<float>::quiet_NaN();
     CHECK(is_finite(FloatVector{}));
-    CHECK(is_finite(FloatVector{0.0F, kMost, -kMost, std::numeric_limits<float>::denorm_min()}));
+    CHECK(is_finite(FloatVector{0.0F, kMax, -kMax, std::numeric_limits<float>::denorm_min()}));
     for (const std::size_t size : {1u, 7u, 64u, 1'000u}) {
         for (std::size_t place = 0; place < size; place += 1 + size / 9) {
             for (const float bad : {infinity, -infinity, nan, -nan}) {

@@ -56,8 +56,8 @@ class Exchange {
           kept_bytes_(kept_bytes.value_or(any_limit())),
           min_window_(min_window.value_or(any_limit())) {
         for (std::size_t k = 0; k < members; ++k) add(k);
-        const auto planned =
-            make_plan(rules_, {.number = 1, .coordinator = peer_key(0)}, 1, {}, seats_, Veterans{});
+        const auto planned = make_plan(rules_, {.number = 1, .coordinator = peer_key(0)}, 1, {},
+                                       callees_, Veterans{});
         REQUIRE(planned);
         follow(planned->plan);
     }
@@ -84,11 +84,11 @@ class Exchange {
 
     /// Removes members; their chunks in flight are lost.
     bool amend(const std::set<PeerKey>& gone, const std::set<PeerKey>& demoted) {
-        const auto amended = amend_plan(rules_, plan_, seats_, gone, demoted, Veterans{});
+        const auto amended = amend_plan(rules_, plan_, callees_, gone, demoted, Veterans{});
         if (!amended) return false;
         for (const PeerKey& peer : gone) {
             reductions_.erase(peer);
-            seats_.erase(peer);
+            callees_.erase(peer);
         }
         std::erase_if(flying_, [&](const Flight& flight) {
             return gone.contains(flight.from) || gone.contains(flight.to);
@@ -222,7 +222,7 @@ class Exchange {
                         .state = {},
                         .upload = Bandwidth{100'000 * (1 + random_.below(50))},
                         .download = Bandwidth{100'000 * (1 + random_.below(50))}};
-        seats_[peer_key(k)] = {
+        callees_[peer_key(k)] = {
             .join = join,
             .endpoint = {"10.0.0.1", static_cast<std::uint16_t>(is_reachable ? 1 + k : 0)}};
         auto sum = std::make_shared<FloatVector>(rules_.elements);
@@ -237,7 +237,7 @@ class Exchange {
         const Contribution contribution{
             .samples = samples, .loss_sum = 0, .is_finite = true, .sum = std::move(sum)};
         contributions_[peer_key(k)] = Encoder{rules_.codec, contribution, residuals_[peer_key(k)]};
-        seats_[peer_key(k)].join->exponent = contributions_[peer_key(k)].exponent();
+        callees_[peer_key(k)].join->exponent = contributions_[peer_key(k)].exponent();
         if (residuals_[peer_key(k)] == nullptr) residuals_.erase(peer_key(k));
     }
 
@@ -281,7 +281,7 @@ class Exchange {
     const std::uint64_t min_window_;
     std::vector<Asked> asked_;  ///< queries on their way
     std::size_t query_count_ = 0;
-    std::map<PeerKey, Seat> seats_;
+    std::map<PeerKey, Callee> callees_;
     std::map<PeerKey, Encoder> contributions_;
     std::map<PeerKey, SharedFloats> residuals_;  ///< members with a residual
     std::map<PeerKey, Reduction> reductions_;

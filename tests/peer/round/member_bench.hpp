@@ -83,7 +83,7 @@ struct MemberBench {
     void follow(const wire::Plan& plan) { member.on_plan(TimePoint{}, step(), plan, out); }
     void receive_from_other(float number = 9.0F) {
         member.on_chunk(TimePoint{}, other, step(),
-                        {.phase = wire::Phase::kScatter,
+                        {.kind = wire::ChunkKind::kScatter,
                          .sum_id = 9,
                          .chunk = 0,
                          .chunk_elements = kElements,

@@ -31,7 +31,7 @@ TEST_CASE("with overlap the trainer goes on once its contribution is frozen", "[
     const auto overlaps = bench.acted<action::Overlap>();
     REQUIRE(overlaps.size() == 1);
     CHECK(overlaps[0].step == StepIndex{0});
-    CHECK(overlaps[0].most == bench.config.rules.target_batch);
+    CHECK(overlaps[0].max == bench.config.rules.target_batch);
 
     // The heartbeat tells the frozen samples until the next state is reached.
     bench.progress(8);
@@ -116,7 +116,7 @@ TEST_CASE("with overlap a sum outlives one round that was missed", "[averaging]"
         // It finishes its micro-batch while the average is fetched.
         const auto overlaps = bench.acted<action::Overlap>();
         REQUIRE(overlaps.size() == 1);
-        CHECK(overlaps[0].most == Samples{0});
+        CHECK(overlaps[0].max == Samples{0});
         bench.progress(12);
         bench.fetch_average(0);
         bench.reach(1);

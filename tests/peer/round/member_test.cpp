@@ -285,7 +285,7 @@ TEST_CASE("chunks that are of no use do not put off a complaint", "[averaging]")
     while (bench.said<wire::Stalled>().empty()) {
         now += 1s;
         bench.member.on_chunk(now, bench.other, bench.step(),
-                              {.phase = wire::Phase::kScatter,
+                              {.kind = wire::ChunkKind::kScatter,
                                .sum_id = 1,
                                .chunk = 0,
                                .chunk_elements = kElements,

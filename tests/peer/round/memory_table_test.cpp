@@ -31,7 +31,7 @@ struct Fleet {
         rules.codec = Codec::kFp16;
         for (std::size_t k = 0; k < members; ++k) add(k);
         const auto made = make_plan(rules, {.number = 1, .coordinator = key_of(0)}, 1,
-                                    {.learning_rate = 0}, seats, Veterans{});
+                                    {.learning_rate = 0}, callees, Veterans{});
         REQUIRE(made);
         plan = made->plan;
         for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
@@ -50,7 +50,7 @@ struct Fleet {
         join.download = Bandwidth{(is_home ? down[k % 4] : 1'000) * kMegabit};
         join.exponent = 127;
         const bool can_be_dialled = !is_home || k % 3 != 2;
-        seats[key_of(k)] = {
+        callees[key_of(k)] = {
             .join = join,
             .endpoint = {"10.0.0.1", static_cast<std::uint16_t>(can_be_dialled ? 1 : 0)}};
     }
@@ -67,15 +67,15 @@ struct Fleet {
     /// Most elements that one member of this kind reduces.
     std::uint64_t largest_part(Kind kind) const {
         const auto reduced = wire::reduced_elements(plan);
-        std::uint64_t most = 0;
+        std::uint64_t max = 0;
         for (std::size_t k = 0; k < reduced.size(); ++k) {
-            if (kind_of(k) == kind) most = std::max(most, reduced[k]);
+            if (kind_of(k) == kind) max = std::max(max, reduced[k]);
         }
-        return most;
+        return max;
     }
 
     RoundRules rules;
-    std::map<PeerKey, Seat> seats;
+    std::map<PeerKey, Callee> callees;
     wire::Plan plan;
     std::uint64_t contributors = 0;
 };

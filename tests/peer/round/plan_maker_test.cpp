@@ -12,7 +12,7 @@
 namespace dedloc::round {
 namespace {
 
-PeerKey seat_key(std::size_t number) {
+PeerKey callee_key(std::size_t number) {
     PeerKey key;
     key.bytes[0] = static_cast<std::byte>(number);
     return key;
@@ -23,16 +23,16 @@ PeerKey seat_key(std::size_t number) {
 std::set<std::uint32_t> reducers(const std::vector<std::string>& hosts) {
     RoundRules rules;
     rules.elements = 10'000'000;
-    std::map<PeerKey, Seat> seats;
+    std::map<PeerKey, Callee> callees;
     for (std::size_t k = 0; k <= hosts.size(); ++k) {
-        Seat& seat = seats[seat_key(k)];
-        seat.join.emplace();
-        seat.join->samples = Samples{1};
-        seat.join->upload = seat.join->download = Bandwidth{1'000'000};
-        seat.endpoint = {k == 0 ? "" : hosts[k - 1], 4'000};
+        Callee& callee = callees[callee_key(k)];
+        callee.join.emplace();
+        callee.join->samples = Samples{1};
+        callee.join->upload = callee.join->download = Bandwidth{1'000'000};
+        callee.endpoint = {k == 0 ? "" : hosts[k - 1], 4'000};
     }
     const auto round =
-        make_plan(rules, {.number = 1, .coordinator = seat_key(0)}, 1, {}, seats, Veterans{});
+        make_plan(rules, {.number = 1, .coordinator = callee_key(0)}, 1, {}, callees, Veterans{});
     REQUIRE(round);
     std::set<std::uint32_t> reducers;
     for (const wire::ChunkRange& range : round->plan.ranges) reducers.insert(range.member.value());
@@ -53,7 +53,7 @@ TEST_CASE("what a plan moves over a member's link", "[round]") {
     plan.chunk_elements = 64;
     // Two contributors, and one that only averages and does not receive.
     for (std::size_t k = 0; k < 3; ++k) {
-        plan.members.push_back({.peer = seat_key(k),
+        plan.members.push_back({.peer = callee_key(k),
                                 .samples = Samples{k < 2 ? 1u : 0u},
                                 .loss_sum = 0,
                                 .contribution_id = 0,
@@ -66,7 +66,7 @@ TEST_CASE("what a plan moves over a member's link", "[round]") {
         return planning::on_the_wire(Codec::kFp32).bytes_of(elements);
     };
     const auto check = [&](std::size_t k, std::uint64_t expected) {
-        const Traffic traffic = traffic_of(Codec::kFp32, plan, seat_key(k));
+        const Traffic traffic = traffic_of(Codec::kFp32, plan, callee_key(k));
         CHECK(traffic.sent == expected);
         CHECK(traffic.received == expected);
     };

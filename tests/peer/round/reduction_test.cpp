@@ -90,7 +90,7 @@ TEST_CASE("invalid chunks never become part of an average", "[averaging]") {
     Exchange exchange{7, 3'000, 4};
     const wire::Plan plan = exchange.plan();
     Reduction& member = exchange.reduction(peer_key(0));
-    const wire::Chunk good{.phase = wire::Phase::kGather,
+    const wire::Chunk good{.kind = wire::ChunkKind::kGather,
                            .sum_id = wire::sum_id_of(plan),
                            .chunk = 0,
                            .chunk_elements = plan.chunk_elements,
@@ -109,11 +109,11 @@ TEST_CASE("invalid chunks never become part of an average", "[averaging]") {
     give([](auto& c) { c.chunk_elements /= 2; });
     give([](auto& c) { c.chunk = 1u << 20; });
     give([](auto& c) { c.elements = FloatVector(1); });
-    give([](auto& c) { c.phase = wire::Phase::kScatter; });
+    give([](auto& c) { c.kind = wire::ChunkKind::kScatter; });
     // The member's own contribution, sent back to it.
     for (std::uint32_t c = 0; c * plan.chunk_elements < 3'000; ++c) {
         wire::Chunk own = good;
-        own.phase = wire::Phase::kScatter;
+        own.kind = wire::ChunkKind::kScatter;
         own.sum_id = plan.members[wire::index_of(plan, peer_key(0))].contribution_id;
         own.chunk = c;
         own.elements = numbers_of(c);
@@ -146,7 +146,7 @@ TEST_CASE("a sender of chunks of more sums than there can be plans is a flooder"
     Exchange exchange{7, 3'000, 4};
     const wire::Plan plan = exchange.plan();
     Reduction& member = exchange.reduction(peer_key(0));
-    wire::Chunk chunk{.phase = wire::Phase::kGather,
+    wire::Chunk chunk{.kind = wire::ChunkKind::kGather,
                       .sum_id = 0,
                       .chunk = 0,
                       .chunk_elements = plan.chunk_elements,

@@ -51,7 +51,7 @@ struct WindowedRound {
     bool send(std::uint32_t from, std::uint32_t to) {
         const auto due = members[from]->next(peer_key(to));
         if (!due) return false;
-        if (due->phase == wire::Phase::kScatter) ++slices[{from, to}];
+        if (due->kind == wire::ChunkKind::kScatter) ++slices[{from, to}];
         members[to]->take(peer_key(from), members[from]->body(*due));
         return true;
     }
@@ -144,7 +144,7 @@ TEST_CASE("a reducer whose averages do not come does not delay the slices for th
     for (const std::uint32_t chunk : {301U, 300U}) {
         CHECK(round.members[fast]->take_opened().empty());
         round.members[fast]->take(
-            peer_key(kSecond), {.phase = wire::Phase::kGather,
+            peer_key(kSecond), {.kind = wire::ChunkKind::kGather,
                                 .sum_id = round.members[fast]->sum_id(),
                                 .chunk = chunk,
                                 .chunk_elements = kChunkElements,

@@ -71,7 +71,7 @@ struct Refusing {
             elements = wire::Int8Blocks{.codes = std::vector<std::int8_t>(kChunk, 48),  // ÷ 8
                                         .exponents = std::vector<std::uint8_t>(2, 124)};
         }
-        return {.phase = wire::Phase::kScatter,
+        return {.kind = wire::ChunkKind::kScatter,
                 .sum_id = contribution_id_of(from),
                 .chunk = chunk,
                 .chunk_elements = kChunk,
@@ -172,7 +172,7 @@ TEST_CASE("averages that are not finite are refused, and their reducer is named"
     receiver.follow(plan, Encoder{});
     const auto take = [&](std::uint32_t c, float number) {
         wire::Chunk chunk = round.piece(0, c);
-        chunk.phase = wire::Phase::kGather;
+        chunk.kind = wire::ChunkKind::kGather;
         chunk.sum_id = wire::sum_id_of(plan);
         spoil(chunk, number);
         return receiver.take(sender_key(0), chunk);

@@ -28,11 +28,11 @@ struct RelayedRound {
         for (std::uint32_t k = 0; k < members; ++k) {
             plan.members.push_back({member_key(k), Samples{0}});
             const std::uint64_t mbit = k == 3 ? own_mbit : reducers_mbit;
-            seats[member_key(k)].join.emplace().upload = known_bandwidth(mbit * kBytesPerMbit);
+            callees[member_key(k)].join.emplace().upload = known_bandwidth(mbit * kBytesPerMbit);
             if (k % 2 == 1) plan.ranges.push_back({PeerIndex{k}, k / 2, k / 2 + 1});
         }
         veterans = veterans_of(plan);
-        plan.relays = choose_relays(plan, seats, veterans);
+        plan.relays = choose_relays(plan, callees, veterans);
     }
     std::set<PeerKey> all() const {
         std::set<PeerKey> keys;
@@ -40,7 +40,7 @@ struct RelayedRound {
         return keys;
     }
     wire::Plan plan;
-    std::map<PeerKey, Seat> seats;
+    std::map<PeerKey, Callee> callees;
     Veterans veterans;  ///< the last round was like this one
 };
 
@@ -55,12 +55,12 @@ TEST_CASE("a small round has no relays, nor has one with a fast coordinator", "[
 TEST_CASE("relays are reducers, the fastest, and never the coordinator", "[round]") {
     RelayedRound round(1'000, 100, 20);
     for (const std::uint32_t k : {101u, 301u, 555u}) {
-        round.seats[member_key(k)].join->upload = Bandwidth{1'000 * kBytesPerMbit};
+        round.callees[member_key(k)].join->upload = Bandwidth{1'000 * kBytesPerMbit};
     }
-    round.plan.relays = choose_relays(round.plan, round.seats, round.veterans);
+    round.plan.relays = choose_relays(round.plan, round.callees, round.veterans);
     CHECK(round.plan.relays == std::vector<std::uint32_t>{101, 301, 555});
-    round.seats[member_key(301)].is_lost = true;
-    CHECK(choose_relays(round.plan, round.seats, round.veterans) ==
+    round.callees[member_key(301)].is_lost = true;
+    CHECK(choose_relays(round.plan, round.callees, round.veterans) ==
           std::vector<std::uint32_t>{101, 555});
     const RelayedRound even(1'000, 100, 20);
     CHECK(even.plan.relays.size() > 10);
@@ -73,9 +73,9 @@ TEST_CASE("relays are reducers, the fastest, and never the coordinator", "[round
 TEST_CASE("the coordinator itself sends to members that were not in the last round", "[round]") {
     RelayedRound round(300, 10, 100);
     round.veterans.members.erase(member_key(10));
-    CHECK(told_directly(round.plan, round.all(), round.seats, round.veterans)
+    CHECK(told_directly(round.plan, round.all(), round.callees, round.veterans)
               .contains(member_key(10)));
-    CHECK(choose_relays(round.plan, round.seats, {}).empty());
+    CHECK(choose_relays(round.plan, round.callees, {}).empty());
 }
 
 TEST_CASE("every member is served by the coordinator or by one relay", "[round][property]") {
@@ -83,14 +83,14 @@ TEST_CASE("every member is served by the coordinator or by one relay", "[round][
     for (int n = 0; n < 50; ++n) {
         RelayedRound round(66 + random.below(900), 5 + random.below(100), 20 + random.below(1'000));
         for (const std::uint32_t k : round.plan.relays) {
-            if (random.below(8) == 0) round.seats[round.plan.members[k].peer].is_lost = true;
+            if (random.below(8) == 0) round.callees[round.plan.members[k].peer].is_lost = true;
         }
         const std::set<PeerKey> direct =
-            told_directly(round.plan, round.all(), round.seats, round.veterans);
+            told_directly(round.plan, round.all(), round.callees, round.veterans);
         std::multiset<PeerKey> told(direct.begin(), direct.end());
         for (const auto& member : round.plan.members) {
             const auto charges = charges_of(round.plan, member.peer);
-            if (round.seats[member.peer].is_lost) continue;
+            if (round.callees[member.peer].is_lost) continue;
             REQUIRE((charges.empty() || direct.contains(member.peer)));
             told.insert(charges.begin(), charges.end());
         }

@@ -116,9 +116,9 @@ TEST_CASE("averages of bf16 and int8 have the bits of the formula for any pieces
             FloatVector out(count, 3.0F);
             REQUIRE(average_of(pieces, weights, out) == 0);
             // The largest exponent is 248 in the reference.
-            const float most = 127 * 0x1p111F;
+            const float max = 127 * 0x1p111F;
             if (codec == Codec::kInt8 &&
-                std::ranges::any_of(sums, [&](float x) { return std::abs(x) > most; })) {
+                std::ranges::any_of(sums, [&](float x) { return std::abs(x) > max; })) {
                 continue;
             }
             REQUIRE(are_equal_or_nan(out, slowly_rounded(codec, sums)));

@@ -105,9 +105,9 @@ TEST_CASE("every bound of the messages of a handshake is kept", "[wire]") {
 
 TEST_CASE("every bound of a heartbeat is kept", "[wire]") {
     check_limit<Heartbeat>(&Heartbeat::samples, Samples{kMaxSamples}, Samples{kMaxSamples + 1});
-    const double most = static_cast<double>(kMaxSamples);
-    for (const double bad : {kNan, kInfinity, -1.0, std::nextafter(most, kInfinity)}) {
-        check_limit<Heartbeat>(&Heartbeat::samples_per_second, most, bad);
+    const double max = static_cast<double>(kMaxSamples);
+    for (const double bad : {kNan, kInfinity, -1.0, std::nextafter(max, kInfinity)}) {
+        check_limit<Heartbeat>(&Heartbeat::samples_per_second, max, bad);
     }
     check_limit<Heartbeat>(&Heartbeat::pause_count, kMaxPauseCount, kMaxPauseCount + 1);
     check_bandwidths<Heartbeat>();
@@ -259,7 +259,7 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
                       static_cast<std::uint8_t>(kMaxHalfExponent + 1));
     REQUIRE(accepts<Join>([](Join& m) { m.exponent = 0; }));
 
-    check_limit<Chunk>(&Chunk::phase, Phase::kGather, static_cast<Phase>(2));
+    check_limit<Chunk>(&Chunk::kind, ChunkKind::kGather, static_cast<ChunkKind>(2));
     const auto chunks = static_cast<std::uint32_t>(kMaxChunks);
     check_limit<Chunk>(&Chunk::chunk, chunks - 1, chunks);
     const auto elements = static_cast<std::uint32_t>(kChunkElements);
@@ -357,12 +357,12 @@ TEST_CASE("a plan divides the vector into chunks and ranges without gaps", "[wir
     REQUIRE_FALSE(plan_of(20, 10, {}));
     REQUIRE_FALSE(plan_of(0, 10, {}));
     REQUIRE_FALSE(plan_of(10, 0, {at(0, 1)}));
-    const auto most = static_cast<std::uint32_t>(kChunkElements);
-    REQUIRE(plan_of(10, most, {at(0, 1)}));
-    REQUIRE_FALSE(plan_of(10, most + 1, {at(0, 1)}));
+    const auto max = static_cast<std::uint32_t>(kChunkElements);
+    REQUIRE(plan_of(10, max, {at(0, 1)}));
+    REQUIRE_FALSE(plan_of(10, max + 1, {at(0, 1)}));
     const auto all = static_cast<std::uint32_t>(kMaxElements / kChunkElements);
-    REQUIRE(plan_of(kMaxElements, most, {at(0, all)}));
-    REQUIRE_FALSE(plan_of(kMaxElements + 1, most, {at(0, all + 1)}));
+    REQUIRE(plan_of(kMaxElements, max, {at(0, all)}));
+    REQUIRE_FALSE(plan_of(kMaxElements + 1, max, {at(0, all + 1)}));
     const auto chunks = static_cast<std::uint32_t>(kMaxChunks);
     REQUIRE(plan_of(kMaxChunks, 1, {at(0, chunks)}));
     REQUIRE_FALSE(plan_of(kMaxChunks + 1, 1, {at(0, chunks + 1)}));
@@ -423,13 +423,13 @@ TEST_CASE("every bound of the project's orders is kept", "[wire]") {
 
 TEST_CASE("every bound of an assignment is kept", "[wire]") {
     constexpr auto kFastest = static_cast<double>(kMaxSamplesPerSecond);
-    check_limit<Assignment>(&Assignment::attendance, Attendance::kRest, static_cast<Attendance>(5));
-    check_limit<Assignment>(&Assignment::every, kMaxStaleSteps, kMaxStaleSteps + 1);
-    check_limit<Assignment>(&Assignment::every, 1u, 0u);
-    for (const auto speed : {&Assignment::speed_with, &Assignment::speed_now}) {
-        check_limit<Assignment>(speed, kFastest, 2 * kFastest);
-        check_limit<Assignment>(speed, 0.0, -1.0);
-        check_limit<Assignment>(speed, 0.0, std::nan(""));
+    check_limit<TurnChange>(&TurnChange::kind, TurnKind::kRest, static_cast<TurnKind>(5));
+    check_limit<TurnChange>(&TurnChange::every, kMaxStaleSteps, kMaxStaleSteps + 1);
+    check_limit<TurnChange>(&TurnChange::every, 1u, 0u);
+    for (const auto speed : {&TurnChange::speed_with, &TurnChange::speed_now}) {
+        check_limit<TurnChange>(speed, kFastest, 2 * kFastest);
+        check_limit<TurnChange>(speed, 0.0, -1.0);
+        check_limit<TurnChange>(speed, 0.0, std::nan(""));
     }
 }
 

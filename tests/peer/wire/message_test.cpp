@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::size_t kBodies = std::variant_size_v<BodyKinds>;
 
-Message message_with(std::uint64_t seed, std::size_t body, std::size_t most = 12) {
+Message message_with(std::uint64_t seed, std::size_t body, std::size_t max = 12) {
     WireSamples samples{seed};
-    return samples.message(samples.body(body, most), test_key());
+    return samples.message(samples.body(body, max), test_key());
 }
 
 constexpr auto kKinds = {LinkKind::kUnproven, LinkKind::kProven};

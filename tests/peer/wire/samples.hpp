@@ -28,7 +28,7 @@ inline formats::Ticket test_ticket(std::uint8_t n) {
     const formats::UtcSeconds issued{std::chrono::seconds{1'000'000}};
     return {.run = {},
             .peer = test_key(n).public_key(),
-            .seat = {.user = 100U + n, .host = 200U + n, .result = 300U + n},
+            .job = {.user = 100U + n, .host = 200U + n, .result = 300U + n},
             .max_samples_per_second = 400U + n,
             .issued = issued,
             .expires = issued + std::chrono::hours{1}};
@@ -38,9 +38,9 @@ class WireSamples {
   public:
     explicit WireSamples(std::uint64_t seed) : random_(seed) {}
 
-    /// The body with this index in wire::Body; lists have up to `most` elements.
-    wire::Body body(std::size_t index, std::size_t most = 12) {
-        max_ = most;
+    /// The body with this index in wire::Body; lists have up to `max` elements.
+    wire::Body body(std::size_t index, std::size_t max = 12) {
+        max_ = max;
         return body_at(index, std::make_index_sequence<std::variant_size_v<wire::BodyKinds>>{});
     }
     wire::Message message(wire::Body body, const KeyPair& key) {
@@ -176,7 +176,7 @@ class WireSamples {
     }
     void make(wire::Cancel& m) { m.term = term(); }
     void make(wire::Chunk& m) {
-        m.phase = static_cast<wire::Phase>(random_.below(2));
+        m.kind = static_cast<wire::ChunkKind>(random_.below(2));
         m.sum_id = random_.next();
         m.chunk = static_cast<std::uint32_t>(random_.below(wire::kMaxChunks));
         FloatVector elements(some());
@@ -255,9 +255,9 @@ class WireSamples {
         for (std::byte& byte : m.list) byte = static_cast<std::byte>(random_.below(256));
     }
 
-    void make(wire::Assignment& m) {
+    void make(wire::TurnChange& m) {
         m = {.term = term(),
-             .attendance = static_cast<Attendance>(random_.below(5)),
+             .kind = static_cast<TurnKind>(random_.below(5)),
              .every = static_cast<std::uint32_t>(1 + random_.below(wire::kMaxStaleSteps)),
              .speed_with = 1'000 * random_.uniform(),
              .speed_now = 1'000 * random_.uniform()};

@@ -130,14 +130,14 @@ TEST_CASE("a flood of threads leaves turns to another network", "[server][timing
     HashTurns turns;
     std::atomic<bool> is_over = false;
     std::atomic<int> computing = 0;
-    std::atomic<int> most = 0;
+    std::atomic<int> max = 0;
     std::vector<std::thread> flood;
     for (std::size_t i = 0; i < 60; ++i) {
         flood.emplace_back([&, i] {
             while (!is_over) {
                 try {
                     const HashTurns::Turn turn{turns, attacker(i, 1)};
-                    most = std::max<int>(most, ++computing);
+                    max = std::max<int>(max, ++computing);
                     std::this_thread::sleep_for(20ms);
                     --computing;
                 } catch (const TooBusyError&) {
@@ -153,7 +153,7 @@ TEST_CASE("a flood of threads leaves turns to another network", "[server][timing
     CHECK(turns.waiting() > 0);
     is_over = true;
     for (std::thread& one : flood) one.join();
-    CHECK(most <= 3);
+    CHECK(max <= 3);
     CHECK(turns.waiting() == 0);
 }
 

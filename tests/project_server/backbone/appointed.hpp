@@ -25,7 +25,7 @@ class Appointer {
         const formats::UtcSeconds now{std::chrono::seconds{1'800'000'000}};
         const formats::Ticket ticket{.run = formats::run_id(run),
                                      .peer = key.public_key(),
-                                     .seat = {},
+                                     .job = {},
                                      .issued = now,
                                      .expires = now + std::chrono::hours{24 * 400}};
         return {.run = run,

@@ -128,7 +128,7 @@ inline net::TransportOptions member_transport(const formats::RunFile& run, const
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const formats::Ticket ticket{.run = formats::run_id(run),
                                  .peer = key.public_key(),
-                                 .seat = {.user = computer, .host = computer, .result = computer},
+                                 .job = {.user = computer, .host = computer, .result = computer},
                                  .issued = now,
                                  .expires = now + 24h};
     options.session = net::SessionOptions{.project = run.project_key,

@@ -15,7 +15,7 @@ namespace dedloc::backbone {
 inline ledger::Ledger proven_ledger(const std::filesystem::path& path, const ledger::Trust& trust) {
     ByteWriter entries;
     entries.append(ledger::Ledger(trust).encode());
-    ledger::Codec codec{trust.run, trust.backbone};
+    ledger::EntryCodec codec{trust.run, trust.backbone};
     LedgerReader reader{path, {trust.run, trust.backbone}};
     while (const auto record = reader.next()) {
         bool is_encoded = true;

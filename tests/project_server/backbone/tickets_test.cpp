@@ -66,7 +66,7 @@ class TicketWorld {
                                               .ticket = {}};
         options.session->ticket = formats::sign({.run = formats::run_id(run_),
                                                  .peer = key.public_key(),
-                                                 .seat = {.user = 1, .host = host, .result = 3},
+                                                 .job = {.user = 1, .host = host, .result = 3},
                                                  .issued = now(),
                                                  .expires = now() + 1h},
                                                 ticket_key_);

@@ -26,7 +26,7 @@ struct Voter {
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
         const formats::Ticket ticket{.run = formats::run_id(world.run()),
                                      .peer = key.public_key(),
-                                     .seat = {},
+                                     .job = {},
                                      .issued = now,
                                      .expires = now + 24h};
         const Appointment appointment{.run = world.run(),

@@ -41,7 +41,7 @@ formats::Shard shard_of(const std::vector<std::vector<std::size_t>>& documents) 
 
 /// The cost of a sample with so many tokens of text.
 double cost(std::uint64_t tokens) {
-    return formats::albert_least_flops(small_run().model, std::min<std::uint64_t>(tokens + 3, 64));
+    return formats::albert_min_flops(small_run().model, std::min<std::uint64_t>(tokens + 3, 64));
 }
 
 }  // namespace
@@ -67,16 +67,16 @@ TEST_CASE("a run's least cost is that of the shard with the shortest samples", "
                               .bytes = shard.file.size(),
                               .is_held_out = is_held_out});
     };
-    CHECK(least_sample_flops(folder.path(), run) == 0);
+    CHECK(min_sample_flops(folder.path(), run) == 0);
     add("single", shard_of({{9}, {9}}), false);
-    CHECK(least_sample_flops(folder.path(), run) == 0);
+    CHECK(min_sample_flops(folder.path(), run) == 0);
     add("long", shard_of({{100, 100}}), false);
-    CHECK(least_sample_flops(folder.path(), run) == Approx(cost(61)));
+    CHECK(min_sample_flops(folder.path(), run) == Approx(cost(61)));
     add("short", shard_of({{5, 5}}), false);
     add("held_out", shard_of({{1, 1}}), true);
-    CHECK(least_sample_flops(folder.path(), run) == Approx(cost(10)));
+    CHECK(min_sample_flops(folder.path(), run) == Approx(cost(10)));
     platform::replace_file(folder.path() / "long", std::string{"no shard"});
-    CHECK_THROWS_WITH(least_sample_flops(folder.path(), run),
+    CHECK_THROWS_WITH(min_sample_flops(folder.path(), run),
                       Catch::Contains("long cannot be used: "));
 }
 

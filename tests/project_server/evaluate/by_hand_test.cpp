@@ -89,7 +89,7 @@ TEST_CASE("a report has the figures, and JSON the same", "[server]") {
     const auto state = *world.load();
     HandReport report{.run = world.run,
                       .state = state,
-                      .standing = {.is_proven = true, .clause = "proven by the ledger"},
+                      .proof = {.is_proven = true, .clause = "proven by the ledger"},
                       .figures = {.loss = {.value = 4.25, .error = 0.125},
                                   .masked_loss = {.value = 3.5, .error = 0.0625},
                                   .order_loss = {.value = 0.75, .error = 0.5},

@@ -27,8 +27,8 @@ const formats::ModelSpec kLarge{.architecture = "albert",
                                 .positions = 512};
 /// The cost of ALBERT-large with a text in which all samples have 512 tokens.
 const SampleCost kCost{.full = formats::albert_flops_per_sample(kLarge, 512),
-                       .least = formats::albert_least_flops(kLarge, 512)};
-constexpr SampleCost kRound{.full = 1e12, .least = 1e12};
+                       .min = formats::albert_min_flops(kLarge, 512)};
+constexpr SampleCost kRound{.full = 1e12, .min = 1e12};
 
 std::uint64_t bound(const ComputerReport& computer, const SampleCost& cost = kCost) {
     return max_samples_per_second(computer, {}, cost);

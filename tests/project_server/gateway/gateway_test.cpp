@@ -95,9 +95,9 @@ TEST_CASE("a peer with a job in progress gets a ticket for a day, and is dialled
     const formats::Ticket& ticket = reply->ticket.ticket;
     CHECK(ticket.peer == gateway.peer().public_key());
     CHECK(ticket.run == gateway.run());
-    CHECK(ticket.seat == formats::Seat{static_cast<std::uint64_t>(gateway.user()),
-                                       static_cast<std::uint64_t>(gateway.host()),
-                                       static_cast<std::uint64_t>(gateway.result())});
+    CHECK(ticket.job == formats::Job{static_cast<std::uint64_t>(gateway.user()),
+                                     static_cast<std::uint64_t>(gateway.host()),
+                                     static_cast<std::uint64_t>(gateway.result())});
     CHECK(ticket.expires - ticket.issued == 24h);
     CHECK(reply->address == "127.0.0.1");
     CHECK(reply->is_reachable);

@@ -18,14 +18,14 @@ using Duration = LinkWindow::Duration;
 
 constexpr std::size_t kFrame = std::size_t{256} << 10;
 constexpr std::size_t kWindow = 3 * kFrame;  ///< the driver's window in bytes
-constexpr std::size_t kMost = std::size_t{8} << 20;
+constexpr std::size_t kMax = std::size_t{8} << 20;
 
 /// A driver that keeps its window full, a link, and a path: one queue with a given rate, then half
 /// of the round trip to the receiver and half of it back.
 class Path {
   public:
     Path(double bytes_per_second, Duration round_trip)
-        : rate_(bytes_per_second), round_trip_(round_trip), window_(kMost, round_trip) {}
+        : rate_(bytes_per_second), round_trip_(round_trip), window_(kMax, round_trip) {}
 
     void set_rate(double bytes_per_second) { rate_ = bytes_per_second; }
     void run(Duration time) {
@@ -99,8 +99,8 @@ TEST_CASE("the bytes in flight are bounded, however much a path could hold", "[n
     const std::uint64_t before = path.confirmed();
     path.run(5s);
     const double a_round_trip = static_cast<double>(path.confirmed() - before) / 20;
-    CHECK(a_round_trip >= 0.9 * (kMost + kWindow));
-    CHECK(a_round_trip <= kMost + kWindow + 2 * kFrame);
+    CHECK(a_round_trip >= 0.9 * (kMax + kWindow));
+    CHECK(a_round_trip <= kMax + kWindow + 2 * kFrame);
 }
 
 TEST_CASE("fewer bytes are in flight on a path that gets slower or was idle", "[net]") {
@@ -169,7 +169,7 @@ class Flows {
     const double loss_;
     Time now_{1h};
     std::vector<Time> free_at_;
-    LinkWindow window_{kMost, kRoundTrip};
+    LinkWindow window_{kMax, kRoundTrip};
     Random random_{1};
     Time last_{};
     std::deque<Time> receipts_;
@@ -190,7 +190,7 @@ TEST_CASE("several flows are kept busy, also where frames wait for lost ones", "
 
 TEST_CASE("small frames are written when they are taken, in send order", "[net]") {
     Time now{1h};
-    LinkWindow window(kMost);
+    LinkWindow window(kMax);
     window.queue(now, 10);
     CHECK(window.count_written() == 0);
     window.take(now, 1);
@@ -208,7 +208,7 @@ TEST_CASE("small frames are written when they are taken, in send order", "[net]"
 TEST_CASE("a receipt may come before its frame is reported as taken, but not before it is queued",
           "[net]") {
     const Time now{1h};
-    LinkWindow window(kMost);
+    LinkWindow window(kMax);
     CHECK_FALSE(window.confirm(now, 1));
     window.queue(now, kFrame);
     window.queue(now, kFrame);

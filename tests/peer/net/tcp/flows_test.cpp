@@ -291,9 +291,9 @@ TEST_CASE("what flies over all connections of a link is bounded", "[net]") {
     std::uint32_t confirmed = 0;
     while (received < kFrames) {
         // Two frames fly, whichever connections they take.
-        const std::uint32_t most = std::min(kFrames, confirmed + 2);
+        const std::uint32_t max = std::min(kFrames, confirmed + 2);
         const auto deadline = Clock::now() + kTimeout;
-        while (received < most && Clock::now() < deadline) {
+        while (received < max && Clock::now() < deadline) {
             for (const Flow* flow : flows) {
                 const auto frame = flow->next(5);
                 if (!frame || frame->first.kind != FrameKind::kData) continue;
@@ -303,7 +303,7 @@ TEST_CASE("what flies over all connections of a link is bounded", "[net]") {
                 ++received;
             }
         }
-        REQUIRE(received == most);
+        REQUIRE(received == max);
         for (const Flow* flow : flows) CHECK_FALSE(flow->next(20));
         linked.member.first().send({kFrameMagic, FrameKind::kReceipt, 0, 1});
         ++confirmed;

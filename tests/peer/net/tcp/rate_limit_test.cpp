@@ -50,7 +50,7 @@ SharedBytes frame() {
 }
 
 /// Least time that a cap allows for this traffic.
-std::chrono::duration<double> least_time(std::size_t bytes) {
+std::chrono::duration<double> min_time(std::size_t bytes) {
     return std::chrono::duration<double>{static_cast<double>(bytes - RateLimit::kBurst) /
                                          static_cast<double>(kCap.value())};
 }
@@ -72,7 +72,7 @@ TEST_CASE("a cap on the upload holds for all links together, and they take turns
         }
     }
     const std::size_t bytes = 4 * kSentFrames * kFrame;
-    CHECK(Clock::now() - begin >= least_time(bytes));
+    CHECK(Clock::now() - begin >= min_time(bytes));
     // The receiver may have a frame before the sender has counted it.
     while (star.here.sent().value() < bytes && Clock::now() - begin < std::chrono::seconds{60}) {
         std::this_thread::yield();
@@ -97,7 +97,7 @@ TEST_CASE("a cap on the download slows the senders down, and loses no link", "[n
     }
     const std::size_t bytes = 4 * kSentFrames * kFrame;
     // The reads that were waiting when the cap came had none.
-    CHECK(Clock::now() - begin >= least_time(bytes) / 2);
+    CHECK(Clock::now() - begin >= min_time(bytes) / 2);
     CHECK(star.here.received().value() >= bytes);
     CHECK(star.inbox.waiting<event::LinkClosed>() == 0);
 }

@@ -152,7 +152,7 @@ TEST_CASE("a revoked peer cannot renew its link", "[net]") {
     listener.transport.revoke({.users = {}, .hosts = {999}, .peers = {}});
     formats::Ticket ticket = ticket_of_today(2);
     ticket.expires += 1h;
-    ticket.seat.host = 999;
+    ticket.job.host = 999;
     insider.show(formats::encode(formats::sign(ticket, test_key(kProject))));
     CHECK(insider.farewell() == LinkRefusal::kRevoked);
 }

@@ -112,7 +112,7 @@ TEST_CASE("one frame goes to eight sealed links at once", "[net]") {
 TEST_CASE("an opened link has the user and the training speed of its other end's ticket", "[net]") {
     TransportOptions own = options_of(3, false);
     formats::Ticket ticket = ticket_of_today(3);
-    ticket.seat = {};  // like the project's own peers
+    ticket.job = {};  // like the project's own peers
     ticket.max_samples_per_second = 0;
     own.session->ticket = formats::sign(ticket, tests::test_key(kProject));
     End listener(options_of(1, true));
@@ -123,12 +123,12 @@ TEST_CASE("an opened link has the user and the training speed of its other end's
         const auto at_listener = listener.inbox.next<event::LinkOpened>();
         REQUIRE(at_dialler);
         REQUIRE(at_listener);
-        CHECK(at_dialler->user == tests::test_ticket(1).seat.user);
+        CHECK(at_dialler->user == tests::test_ticket(1).job.user);
         CHECK(at_dialler->max_samples_per_second == tests::test_ticket(1).max_samples_per_second);
         return *at_listener;
     };
     const event::LinkOpened volunteer = seen(options_of(2, false));
-    CHECK(volunteer.user == tests::test_ticket(2).seat.user);
+    CHECK(volunteer.user == tests::test_ticket(2).job.user);
     CHECK(volunteer.max_samples_per_second == tests::test_ticket(2).max_samples_per_second);
     const event::LinkOpened project = seen(own);
     CHECK(project.proven == ticket.peer);
