@@ -39,7 +39,11 @@ void SeatEvents::journal(Change change) {
     }
 }
 
-void SeatEvents::committed(const action::Committed& commit) {
+void SeatEvents::perform(const HostAction& action) {
+    std::visit([this](const auto& what) { on(what); }, action);
+}
+
+void SeatEvents::on(const action::Committed& commit) {
     const CommitRecord& record = commit.record;
     const SeenRound round = [&] {
         const std::lock_guard lock(mutex_);
@@ -63,7 +67,7 @@ void SeatEvents::committed(const action::Committed& commit) {
     news_.has_joined = true;
 }
 
-void SeatEvents::generation_begun(const action::GenerationBegun& begun) {
+void SeatEvents::on(const action::GenerationBegun& begun) {
     const GenerationRecord& record = begun.generation.record;
     journal([&] { journal_.rewind(record.step); });
     tell(fmt::format("generation {} begins at step {}", record.generation, record.step.value()));
@@ -93,7 +97,7 @@ std::optional<StatePlace> SeatEvents::place_of(StepIndex step) const {
     return std::nullopt;
 }
 
-void SeatEvents::finished(const action::Finished& finished) {
+void SeatEvents::on(const action::Finished& finished) {
     tell(fmt::format("the run is finished: step {}, digest {}", finished.step.value(),
                      finished.digest.hex()));
     const std::lock_guard lock(mutex_);
@@ -102,17 +106,17 @@ void SeatEvents::finished(const action::Finished& finished) {
     changed_.notify_all();
 }
 
-void SeatEvents::refused(const action::Refused& refused) {
+void SeatEvents::on(const action::Refused& refused) {
     const std::lock_guard lock(mutex_);
     news_.refusal = refused.reason;
     changed_.notify_all();
 }
 
-void SeatEvents::left(const action::Left&) {
+void SeatEvents::on(const action::Left&) {
     tell("left the swarm");
 }
 
-void SeatEvents::note(const action::Note& note) {
+void SeatEvents::on(const action::Note& note) {
     tell(note.line);
 }
 
@@ -122,12 +126,12 @@ void SeatEvents::tell(const std::string& line) {
     history_.add(line, std::chrono::system_clock::now());
 }
 
-void SeatEvents::pause_changed(const action::PauseChanged& changed) {
+void SeatEvents::on(const action::PauseChanged& changed) {
     const std::lock_guard lock(mutex_);
     news_.is_paused = changed.pause.count % 2 == 1;
 }
 
-void SeatEvents::turn_changed(const action::TurnChanged& changed) {
+void SeatEvents::on(const action::TurnChanged& changed) {
     const std::lock_guard lock(mutex_);
     news_.turn = changed.attendance == Attendance::kEveryRound ? std::string{} : changed.why;
 }

@@ -39,9 +39,6 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::Dial& a) { do_dial(id, a); },
                    [&](const action::Send& a) { do_send(id, a); },
                    [&](const action::Close& a) { network_.close(a.link); },
-                   [&](const action::Work& a) { host.trainer->work(a.step); },
-                   [&](const action::Overlap& a) { host.trainer->overlap(a.step, a.most); },
-                   [&](const action::Freeze& a) { host.trainer->freeze(a.step); },
                    [&](const action::Apply& a) {
                        checkers_.applies(host.generation, a);
                        host.state_generation = host.generation;
@@ -50,16 +47,14 @@ void World::perform(Id id, const Action& action) {
                            note(id, "a bit of its parameters flips");
                            host.trainer->flip_a_bit();
                        }
-                       host.trainer->apply(a.step, a.average, a.scalars);
+                       host.trainer->perform(a);
                    },
-                   [&](const action::TakeSnapshot&) { host.trainer->snapshot(); },
                    [&](const action::Load& a) {
                        checkers_.loads(host.generation, a);
                        ++host.loads;
                        host.state_generation = host.generation;
-                       host.trainer->load(a.step, a.digest, a.bytes);
+                       host.trainer->perform(a);
                    },
-                   [&](const action::Pause&) { host.trainer->pause(); },
                    [](const action::Voted&) {},
                    [&](const action::Committed& a) { checkers_.committed(a, now(), jumps_); },
                    [&](const action::GenerationBegun& a) {
@@ -82,6 +77,7 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::Note& a) {
                        if (a.suspect && !is_hostile(id)) ++accusations_[*a.suspect];
                    },
+                   [&](const auto& a) { host.trainer->perform(a); },
                },
                action);
 }
