@@ -208,33 +208,43 @@ struct Close {
     LinkId link;  ///< an open link
 };
 
-// --- for the trainer: each is the call of the same name in peer/trainer.hpp --
+// --- for the trainer (peer/trainer.hpp) --------------------------------------
 
-/// Compute micro-batches on this state: event::Progressed follows after each.
+/// Compute micro-batches on this state and add them to the sum, with event::Progressed after each,
+/// until Freeze, Pause, Apply or Load. Starts a new sum, or goes on with the one that Apply has
+/// kept. Repeated for the same step it changes nothing. A trainer whose state is another one
+/// ignores it.
 struct Work {
     StepIndex step;  ///< the state to work on
 };
-/// Compute for the next round while the round of this state is on its way: event::Progressed
-/// follows after each micro-batch.
+/// Comes after the Freeze of this step, while its round is on its way: start the sum of the next
+/// round on the same state and compute micro-batches as for Work. None of its samples may be in a
+/// sum that was handed over before. If there is a sum already, this only limits it. A trainer whose
+/// state is another one ignores it; one that cannot compute ahead may ignore it always, and waits
+/// for the next state.
 struct Overlap {
     StepIndex step;  ///< the state to work on
     /// Stop once the sum has so many samples, until the next action::Work. 0: after the
     /// micro-batch.
     Samples max;
 };
-/// Finish the current micro-batch and stop: event::ContributionFrozen follows.
+/// Finish the current micro-batch and stop: event::ContributionFrozen follows. The contribution has
+/// 0 samples if nothing was computed or if the trainer's state is another one.
 struct Freeze {
     StepIndex step;  ///< the state that the contribution is computed on
 };
-/// Update state `step` to `step + 1`: event::StateReached follows.
+/// Update state `step`, which the trainer holds, to `step + 1`: event::StateReached follows. A
+/// micro-batch that is being computed ends on the old state and counts, or is dropped. The sum is
+/// kept, and the next Work goes on with it on the new state.
 struct Apply {
     StepIndex step;         ///< the state that the update starts from
     SharedFloats average;   ///< the round's averaged gradient, N elements
     UpdateScalars scalars;  ///< the optimizer's scalars for this update, from the record
 };
-/// Share the state (Trainer::snapshot): event::SnapshotTaken follows.
+/// Share the whole state, as it is now: event::SnapshotTaken follows.
 struct TakeSnapshot {};
-/// Replace the state: event::StateReached or event::StateRefused follows.
+/// Drop the sum and replace the state: event::StateReached follows, or event::StateRefused if the
+/// bytes do not have this digest.
 struct Load {
     StepIndex step;     ///< updates that the new state has seen
     Digest digest;      ///< what the bytes must hash to
@@ -243,7 +253,7 @@ struct Load {
 /// Stop computing after the current micro-batch and drop the sum. No event follows.
 struct Pause {};
 
-// --- for the host of the peer: ledger, receipt, progress, pages --------------
+// --- for the host of the peer (net::Host): ledger, receipt, progress, pages --
 
 /// This voter's memory has changed. Only from a peer that was given one (PeerConfig::voter). Comes
 /// before the frames that depend on it: the host makes it durable before it continues.
@@ -271,7 +281,7 @@ struct GenerationWanted {
 struct PauseChanged {
     SignedPause pause;  ///< its signature is verified; its count is higher than before
 };
-/// The coordinator has decided anew in which rounds this trainer takes part.
+/// The coordinator has decided anew in which rounds this trainer takes part. A note says it too.
 struct TurnChanged {
     TurnKind kind = TurnKind::kEveryRound;  ///< the new turn
     std::string why;  ///< one sentence for the volunteer: what it does now, and why
@@ -329,7 +339,7 @@ struct Note {
 
 }  // namespace action
 
-/// The kinds of actions.
+/// The kinds of actions. A new one comes last: the hashes of the simulator number them.
 using ActionKinds =
     std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
                  action::Apply, action::TakeSnapshot, action::Load, action::Pause, action::Voted,
@@ -350,5 +360,15 @@ struct Action : ActionKinds {
 };
 /// Actions in the order in which the driver carries them out.
 using Actions = std::vector<Action>;
+
+/// The actions that a Trainer performs (peer/trainer.hpp), each also one of ActionKinds.
+using TrainerAction = std::variant<action::Work, action::Overlap, action::Freeze, action::Apply,
+                                   action::TakeSnapshot, action::Load, action::Pause>;
+/// The actions that the program around the peer performs (net::Host), likewise.
+using HostAction =
+    std::variant<action::Voted, action::Committed, action::GenerationBegun,
+                 action::GenerationWanted, action::PauseChanged, action::TurnChanged,
+                 action::RevocationsHeard, action::ReadHistory, action::Settled, action::SwarmSeen,
+                 action::Finished, action::Refused, action::Left, action::Note>;
 
 }  // namespace dedloc

@@ -1,12 +1,18 @@
 // A small HTTP server: one thread runs an io_context that owns the listener and all connections.
+// Beast parses the requests, from memory: to compile its reading and writing of sockets takes as
+// long as all the rest of this file.
 #include "boinc_app/page/status_page.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -17,7 +23,6 @@ namespace dedloc::page {
 namespace {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
@@ -28,21 +33,22 @@ constexpr auto kLimit = 2s;                ///< a connection ends after this tim
 constexpr auto kAfterFailedAccept = 1s;    ///< pause after a failed accept
 constexpr std::uint32_t kMaxHead = 8'192;  ///< bytes of a request's head
 
-using Answer = http::response<http::string_body>;
+/// A whole answer. `status`: code and reason.
+std::string answer(std::string_view status, std::string_view type, std::string_view text) {
+    return fmt::format(
+        "HTTP/1.1 {}\r\n"
+        "Content-Type: {}; charset=utf-8\r\n"
+        "Cache-Control: no-store\r\n"
+        "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; "
+        "frame-ancestors 'none'\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        "Connection: close\r\n"
+        "Content-Length: {}\r\n\r\n{}",
+        status, type, text.size(), text);
+}
 
-Answer answer(http::status status, std::string text) {
-    Answer out{status, 11};
-    const bool is_page = status == http::status::ok;
-    out.set(http::field::content_type,
-            is_page ? "text/html; charset=utf-8" : "text/plain; charset=utf-8");
-    out.set(http::field::cache_control, "no-store");
-    out.set("Content-Security-Policy",
-            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
-    out.set("X-Content-Type-Options", "nosniff");
-    out.keep_alive(false);
-    out.body() = std::move(text);
-    out.prepare_payload();
-    return out;
+std::string refusal(std::string_view status, std::string_view why) {
+    return answer(status, "text/plain", why);
 }
 
 /// One connection: a request, an answer, the end. It lives as long as an operation of it.
@@ -50,51 +56,78 @@ class Connection : public std::enable_shared_from_this<Connection> {
   public:
     Connection(tcp::socket socket, std::string host, const std::function<Picture()>& picture,
                int& open)
-        : stream_(std::move(socket)), host_(std::move(host)), picture_(picture), open_(open) {
+        : socket_(std::move(socket)),
+          limit_(socket_.get_executor()),
+          host_(std::move(host)),
+          picture_(picture),
+          open_(open) {
         ++open_;
         parser_.header_limit(kMaxHead);
         parser_.body_limit(0);
+        parser_.eager(true);  // a call parses as much as has arrived
     }
     ~Connection() { --open_; }
 
     void begin() {
-        stream_.expires_after(kLimit);
-        http::async_read(stream_, buffer_, parser_,
-                         [self = shared_from_this()](error_code error, std::size_t) {
-                             if (error) return;
-                             self->reply();
-                         });
+        limit_.expires_after(kLimit);
+        limit_.async_wait([self = weak_from_this()](error_code stopped) {
+            const auto connection = self.lock();
+            if (stopped || !connection) return;
+            error_code ignored;
+            connection->socket_.close(ignored);
+        });
+        read();
     }
 
   private:
-    Answer answer_of(const http::request<http::empty_body>& request) const {
+    void read() {
+        const asio::mutable_buffer rest = asio::buffer(bytes_) + size_;
+        socket_.async_read_some(rest,
+                                [self = shared_from_this()](error_code error, std::size_t count) {
+                                    if (!error) self->parse(count);
+                                });
+    }
+    /// The parser wants what it has not used again, followed by more.
+    void parse(std::size_t count) {
+        size_ += count;
+        error_code error;
+        const std::size_t used = parser_.put(asio::buffer(bytes_, size_), error);
+        std::copy(bytes_.begin() + static_cast<std::ptrdiff_t>(used),
+                  bytes_.begin() + static_cast<std::ptrdiff_t>(size_), bytes_.begin());
+        size_ -= used;
+        if (error && error != http::error::need_more) return;
+        if (parser_.is_done()) return reply();
+        if (size_ < bytes_.size()) read();
+    }
+    std::string answer_of(const http::request<http::empty_body>& request) const {
         const auto host = request[http::field::host];
         if (std::string_view{host.data(), host.size()} != host_) {
-            return answer(http::status::misdirected_request, "This page is at " + host_ + ".\n");
+            return refusal("421 Misdirected Request", "This page is at " + host_ + ".\n");
         }
         if (request.method() != http::verb::get) {
-            return answer(http::status::method_not_allowed, "Only GET is answered.\n");
+            return refusal("405 Method Not Allowed", "Only GET is answered.\n");
         }
-        if (request.target() != "/") {
-            return answer(http::status::not_found, "The only page is /.\n");
-        }
-        return answer(http::status::ok, status_html(picture_()));
+        if (request.target() != "/") return refusal("404 Not Found", "The only page is /.\n");
+        return answer("200 OK", "text/html", status_html(picture_()));
     }
     void reply() {
         answer_ = answer_of(parser_.get());
-        http::async_write(stream_, answer_, [self = shared_from_this()](error_code, std::size_t) {
-            error_code ignored;
-            self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-        });
+        asio::async_write(socket_, asio::buffer(answer_),
+                          [self = shared_from_this()](error_code, std::size_t) {
+                              error_code ignored;
+                              self->socket_.shutdown(tcp::socket::shutdown_send, ignored);
+                          });
     }
 
-    beast::tcp_stream stream_;
+    tcp::socket socket_;
+    asio::steady_timer limit_;
     const std::string host_;
     const std::function<Picture()>& picture_;
     int& open_;
-    beast::flat_buffer buffer_{2 * kMaxHead};
+    std::array<char, 2 * kMaxHead> bytes_{};  ///< the first size_ have arrived and are not parsed
+    std::size_t size_ = 0;
     http::request_parser<http::empty_body> parser_;
-    Answer answer_;
+    std::string answer_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <variant>
 
 #include "peer/base/check.hpp"
 
@@ -24,20 +25,11 @@ void AveragingWorker::copy_state(TakeState) {
     DEDLOC_CHECK(false, "an aggregator has no state to save");
 }
 
-void AveragingWorker::NoTrainer::work(StepIndex step) {
-    DEDLOC_CHECK(false, "an aggregator computes no gradients", step.value());
-}
-void AveragingWorker::NoTrainer::freeze(StepIndex step) {
-    DEDLOC_CHECK(false, "an aggregator has no contribution", step.value());
-}
-void AveragingWorker::NoTrainer::apply(StepIndex step, SharedFloats, const UpdateScalars&) {
-    DEDLOC_CHECK(false, "an aggregator has no state to update", step.value());
-}
-void AveragingWorker::NoTrainer::snapshot() {
-    DEDLOC_CHECK(false, "an aggregator has no state to copy");
-}
-void AveragingWorker::NoTrainer::load(StepIndex step, const Digest&, SharedBytes) {
-    DEDLOC_CHECK(false, "an aggregator loads no state", step.value());
+void AveragingWorker::NoTrainer::perform(TrainerAction action) {
+    // An aggregator never computes, so there is nothing to end or to limit.
+    if (std::holds_alternative<action::Pause>(action)) return;
+    if (std::holds_alternative<action::Overlap>(action)) return;
+    DEDLOC_CHECK(false, "an aggregator computes no gradients and has no state", action.index());
 }
 
 MakeWorker averaging_worker(const formats::RunFile& run) {

@@ -28,12 +28,7 @@ class AveragingWorker final : public Worker {
     /// The peer of an aggregator asks for no gradient and applies no update (PeerConfig::receives).
     class NoTrainer final : public Trainer {
       public:
-        void work(StepIndex step) override;
-        void freeze(StepIndex step) override;
-        void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
-        void snapshot() override;
-        void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
-        void pause() override {}
+        void perform(TrainerAction action) override;
     };
 
     const formats::RunFile& run_;  ///< for the log

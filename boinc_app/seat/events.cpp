@@ -39,7 +39,11 @@ void Events::journal(Change change) {
     }
 }
 
-void Events::committed(const action::Committed& commit) {
+void Events::perform(const HostAction& action) {
+    std::visit([this](const auto& what) { on(what); }, action);
+}
+
+void Events::on(const action::Committed& commit) {
     const CommitRecord& record = commit.record;
     const page::SeenRound round = [&] {
         const std::lock_guard lock(mutex_);
@@ -63,7 +67,7 @@ void Events::committed(const action::Committed& commit) {
     news_.has_joined = true;
 }
 
-void Events::generation_begun(const action::GenerationBegun& begun) {
+void Events::on(const action::GenerationBegun& begun) {
     const GenerationRecord& record = begun.generation.record;
     journal([&] { journal_.rewind(record.step); });
     tell(fmt::format("generation {} begins at step {}", record.generation, record.step.value()));
@@ -93,7 +97,7 @@ std::optional<StatePlace> Events::place_of(StepIndex step) const {
     return std::nullopt;
 }
 
-void Events::finished(const action::Finished& finished) {
+void Events::on(const action::Finished& finished) {
     tell(fmt::format("the run is finished: step {}, digest {}", finished.step.value(),
                      finished.digest.hex()));
     const std::lock_guard lock(mutex_);
@@ -102,17 +106,17 @@ void Events::finished(const action::Finished& finished) {
     changed_.notify_all();
 }
 
-void Events::refused(const action::Refused& refused) {
+void Events::on(const action::Refused& refused) {
     const std::lock_guard lock(mutex_);
     news_.refusal = refused.reason;
     changed_.notify_all();
 }
 
-void Events::left(const action::Left&) {
+void Events::on(const action::Left&) {
     tell("left the swarm");
 }
 
-void Events::note(const action::Note& note) {
+void Events::on(const action::Note& note) {
     tell(note.line);
 }
 
@@ -122,12 +126,12 @@ void Events::tell(const std::string& line) {
     history_.add(line, std::chrono::system_clock::now());
 }
 
-void Events::pause_changed(const action::PauseChanged& changed) {
+void Events::on(const action::PauseChanged& changed) {
     const std::lock_guard lock(mutex_);
     news_.is_paused = changed.pause.count % 2 == 1;
 }
 
-void Events::turn_changed(const action::TurnChanged& changed) {
+void Events::on(const action::TurnChanged& changed) {
     const std::lock_guard lock(mutex_);
     news_.turn = changed.kind == TurnKind::kEveryRound ? std::string{} : changed.why;
 }

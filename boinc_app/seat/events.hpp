@@ -42,34 +42,15 @@ struct News {
     std::chrono::steady_clock::time_point last_heard;  ///< when the last frame of a peer arrived
 };
 
-/// The peer's host. Thread: any; the network thread calls the functions of net::Host.
+/// The peer's host. Thread: any; the network thread calls perform().
 class Events final : public net::Host {
   public:
     /// `codec` is the run's. `journal` must outlive it and is used only here.
     Events(const PeerKey& peer, Codec codec, ReceiptJournal& journal);
 
-    /// Does nothing: a restarted seat waits for a new generation before it votes, so it need not
-    /// remember votes.
-    void voted(const action::Voted&) override {}
-    /// Appends our line to the journal. The line is on disk before this returns, and so before the
-    /// update is applied. Errors: IoError.
-    void committed(const action::Committed& commit) override;
-    /// Deletes the lines of void steps from the journal. Errors: IoError.
-    void generation_begun(const action::GenerationBegun& begun) override;
-    // Only backbones handle these.
-    void generation_wanted(const action::GenerationWanted&) override {}
-    void read_history(const action::ReadHistory&) override {}
-    void settled(const action::Settled&) override {}
-    /// A note says it too.
-    void pause_changed(const action::PauseChanged& changed) override;
-    void turn_changed(const action::TurnChanged& changed) override;
-    void revocations_heard(const action::RevocationsHeard&) override {}  // only voters hear them
-    void swarm_seen(const action::SwarmSeen&) override {}
-    // finished, refused and failed set a field of News and wake wait(); the others only log.
-    void finished(const action::Finished& finished) override;
-    void refused(const action::Refused& refused) override;
-    void left(const action::Left& left) override;
-    void note(const action::Note& note) override;
+    /// The lines of the journal are on disk when this returns.
+    void perform(const HostAction& action) override;
+    /// Sets News::failure, unless it is set, and wakes wait().
     void failed(const std::string& sentence) override;
     /// A frame of a peer has arrived.
     void heard();
@@ -93,6 +74,20 @@ class Events final : public net::Host {
     News wait(std::chrono::milliseconds limit) const;
 
   private:
+    /// Appends our line to the journal, before the update is applied.
+    void on(const action::Committed& commit);
+    /// Deletes the lines of void steps from the journal.
+    void on(const action::GenerationBegun& begun);
+    void on(const action::PauseChanged& changed);
+    void on(const action::TurnChanged& changed);
+    // Finished and Refused set a field of News and wake wait().
+    void on(const action::Finished& finished);
+    void on(const action::Refused& refused);
+    void on(const action::Left&);
+    void on(const action::Note& note);
+    /// The others concern backbones and voters. A restarted seat waits for a new generation before
+    /// it votes, so it need not remember votes.
+    void on(const auto&) {}
     /// Changes the journal. A disk that is full now is one line in the log: the project counts the
     /// samples by its own ledger.
     template <class Change>

@@ -314,7 +314,9 @@ void Seat::take_saved_state(PeerConfig& config) {
         config.last_decision = saved.place.decision;
         events_.resumed(saved.place);
         saver_->has(saved.place);
-        worker_->trainer().load(saved.state.head.step, saved.state.head.digest, saved.state.bytes);
+        worker_->trainer().perform(action::Load{.step = saved.state.head.step,
+                                                .digest = saved.state.head.digest,
+                                                .bytes = saved.state.bytes});
     } catch (const Error& unusable) {
         log_warning("{}: deleted, other peers send the state", unusable.what());
         std::filesystem::remove(options_.state, error);

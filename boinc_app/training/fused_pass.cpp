@@ -5,6 +5,11 @@
 // The kernels read contiguous matrices of rows; workspaces and results are libtorch tensors too.
 #include "boinc_app/training/fused_pass.hpp"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 

@@ -3,7 +3,7 @@
 // products in fp32, so that a layer that is used 24 times adds up its gradients in fp32.
 #pragma once
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <array>
 #include <utility>

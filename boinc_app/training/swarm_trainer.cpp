@@ -34,6 +34,12 @@ TimePoint now() {
     return TimePoint{std::chrono::steady_clock::now().time_since_epoch()};
 }
 
+/// Whether the action is of one of these kinds.
+template <class... Kinds>
+bool is_any(const TrainerAction& action) {
+    return (std::holds_alternative<Kinds>(action) || ...);
+}
+
 }  // namespace
 
 /// Everything the training thread owns.
@@ -53,18 +59,24 @@ class SwarmTrainer::Worker {
     bool has_samples() const { return samples_ > 0; }
     void attach() { replica_.attach(); }
 
-    void operator()(const Work& command) {
-        begin(command.step, std::numeric_limits<std::uint64_t>::max());
+    void operator()(const TrainerAction& action) {
+        std::visit([this](const auto& wanted) { on(wanted); }, action);
+    }
+    void operator()(const Copy& copy) { copy.take(snapshot()); }
+    void operator()(const Stop&) {}
+
+    void on(const action::Work& work) {
+        begin(work.step, std::numeric_limits<std::uint64_t>::max());
     }
 
-    void operator()(const Overlap& command) {
+    void on(const action::Overlap& overlap) {
         // The contribution frozen last may count: its samples are in no other one.
         if (!has_sum_) first_sample_ = next_sample_;
-        begin(command.step, command.max.value());
+        begin(overlap.step, overlap.max.value());
     }
 
-    void operator()(const Freeze& command) {
-        const bool is_ours = has_state_ && command.step == replica_.step() && samples_ > 0;
+    void on(const action::Freeze& freeze) {
+        const bool is_ours = has_state_ && freeze.step == replica_.step() && samples_ > 0;
         Contribution contribution;
         if (is_ours) {
             GradientSum sum = replica_.take_sum();
@@ -74,27 +86,25 @@ class SwarmTrainer::Worker {
                             .sum = std::make_shared<const FloatVector>(std::move(sum.values))};
         }
         drop_sum();
-        sink_(event::ContributionFrozen{command.step, std::move(contribution)});
+        sink_(event::ContributionFrozen{freeze.step, std::move(contribution)});
     }
 
-    void operator()(const Apply& command) {
-        DEDLOC_CHECK(has_state_ && command.step == replica_.step(),
-                     "an update must apply to the current state", command.step.value(),
+    void on(const action::Apply& apply) {
+        DEDLOC_CHECK(has_state_ && apply.step == replica_.step(),
+                     "an update must apply to the current state", apply.step.value(),
                      replica_.step().value());
-        replica_.apply(*command.average, command.scalars);
+        replica_.apply(*apply.average, apply.scalars);
         is_working_ = false;
         enter_state();
     }
 
-    void operator()(const Snapshot&) {
+    void on(const action::TakeSnapshot&) {
         if (auto copy = snapshot()) sink_(std::move(*copy));
     }
 
-    void operator()(const Copy& command) { command.take(snapshot()); }
-
-    void operator()(const Load& command) {
-        if (!replica_.load(command.step, *command.bytes, command.digest)) {
-            sink_(event::StateRefused{command.step});
+    void on(const action::Load& load) {
+        if (!replica_.load(load.step, *load.bytes, load.digest)) {
+            sink_(event::StateRefused{load.step});
             return;
         }
         has_state_ = true;
@@ -102,12 +112,10 @@ class SwarmTrainer::Worker {
         enter_state();
     }
 
-    void operator()(const Pause&) {
+    void on(const action::Pause&) {
         drop_sum();
         replica_.release();
     }
-
-    void operator()(const Stop&) {}
 
     /// Adds a micro-batch to the sum, unless it is interrupted.
     void compute_micro_batch(const IsInterrupted& is_interrupted) {
@@ -199,13 +207,12 @@ void SwarmTrainer::give(Command command) {
 }
 
 void SwarmTrainer::interrupt(const Command& command) {
-    if (std::holds_alternative<Work>(command) || std::holds_alternative<Overlap>(command) ||
-        std::holds_alternative<Snapshot>(command) || std::holds_alternative<Copy>(command)) {
+    if (std::holds_alternative<Copy>(command)) return;
+    const auto* const action = std::get_if<TrainerAction>(&command);
+    if (action != nullptr && is_any<action::Work, action::Overlap, action::TakeSnapshot>(*action)) {
         return;
     }
-    const bool waits =
-        std::holds_alternative<Freeze>(command) || std::holds_alternative<Apply>(command);
-    if (!waits) {
+    if (action == nullptr || !is_any<action::Freeze, action::Apply>(*action)) {
         must_stop_ = true;
     } else if (freeze_by_.load() == kNever) {
         freeze_by_ = now() + kFreezeGrace;
@@ -266,29 +273,12 @@ void SwarmTrainer::rest() {
     worked_until_ = now();
 }
 
-void SwarmTrainer::work(StepIndex step) {
-    give(Work{step});
+void SwarmTrainer::perform(TrainerAction action) {
+    give(std::move(action));
 }
-void SwarmTrainer::overlap(StepIndex step, Samples max) {
-    give(Overlap{step, max});
-}
-void SwarmTrainer::freeze(StepIndex step) {
-    give(Freeze{step});
-}
-void SwarmTrainer::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
-    give(Apply{step, std::move(average), scalars});
-}
-void SwarmTrainer::snapshot() {
-    give(Snapshot{});
-}
+
 void SwarmTrainer::copy(TakeCopy take) {
     give(Copy{std::move(take)});
-}
-void SwarmTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
-    give(Load{step, digest, std::move(bytes)});
-}
-void SwarmTrainer::pause() {
-    give(Pause{});
 }
 
 }  // namespace dedloc::training

@@ -32,7 +32,7 @@ struct SwarmTrainerOptions {
     std::function<void(const std::string& sentence)> failed;
 };
 
-/// The Trainer of the training app. It starts without a state and waits for load().
+/// The Trainer of the training app. It starts without a state and waits for action::Load.
 ///
 /// The contribution to step k is the sum of the gradients of samples 0, 1, 2 … n − 1, added in
 /// whole micro-batches in that order from zero. step_random(seed, peer, k) determines the samples.
@@ -64,31 +64,18 @@ class SwarmTrainer final : public Trainer {
 
     /// Takes a copy of the state, or nothing if there is none. Thread: the training thread.
     using TakeCopy = std::function<void(std::optional<event::SnapshotTaken>)>;
-    /// As snapshot(), but the copy goes to `take` and not to the sink. Thread: any.
+    /// As action::TakeSnapshot, but the copy goes to `take` and not to the sink. Thread: any.
     void copy(TakeCopy take);
 
-    // The functions of Trainer (peer/trainer.hpp): each queues a command for the training thread.
-    void work(StepIndex step) override;
-    void overlap(StepIndex step, Samples max) override;
-    void freeze(StepIndex step) override;
-    void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
-    void snapshot() override;
-    void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
-    void pause() override;
+    /// Queues the action for the training thread.
+    void perform(TrainerAction action) override;
 
   private:
-    using Work = action::Work;
-    using Overlap = action::Overlap;
-    using Freeze = action::Freeze;
-    using Apply = action::Apply;
-    using Snapshot = action::TakeSnapshot;
-    using Load = action::Load;
-    using Pause = action::Pause;
     struct Copy {
         TakeCopy take;
     };
     struct Stop {};
-    using Command = std::variant<Work, Overlap, Freeze, Apply, Snapshot, Copy, Load, Pause, Stop>;
+    using Command = std::variant<TrainerAction, Copy, Stop>;
     class Worker;
 
     void give(Command command);

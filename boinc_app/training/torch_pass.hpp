@@ -3,9 +3,11 @@
 // with torch's types.
 #pragma once
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <ATen/autocast_mode.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include <exception>
@@ -16,6 +18,17 @@
 #include "boinc_app/training/computation.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/dropout.hpp"
+
+// The functions of ATen/autocast_mode.h that Autocast calls. That header includes all operators of
+// libtorch, which take longer to compile than the model.
+namespace at::autocast {
+TORCH_API at::ScalarType get_autocast_dtype(at::DeviceType device_type);
+TORCH_API void set_autocast_dtype(at::DeviceType device_type, at::ScalarType dtype);
+TORCH_API void set_autocast_enabled(at::DeviceType device_type, bool enabled);
+TORCH_API void set_autocast_cache_enabled(bool enabled);
+TORCH_API int increment_nesting();
+TORCH_API int decrement_nesting();
+}  // namespace at::autocast
 
 namespace dedloc::training {
 

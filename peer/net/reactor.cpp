@@ -68,32 +68,11 @@ class Reactor::Impl {
     void act(const action::Dial& dial) { transport_.dial(dial.remote); }
     void act(const action::Send& send) { transport_.send(send.link, send.frame); }
     void act(const action::Close& close) { transport_.close(close.link); }
-    void act(const action::Work& work) { trainer_.work(work.step); }
-    void act(const action::Overlap& work) { trainer_.overlap(work.step, work.max); }
-    void act(const action::Freeze& freeze) { trainer_.freeze(freeze.step); }
-    void act(const action::Apply& apply) {
-        trainer_.apply(apply.step, apply.average, apply.scalars);
+    void act(TrainerAction action) { trainer_.perform(std::move(action)); }
+    void act(HostAction action) {
+        if (std::holds_alternative<action::Left>(action)) has_left_ = true;
+        host_.perform(action);
     }
-    void act(const action::TakeSnapshot&) { trainer_.snapshot(); }
-    void act(const action::Load& load) { trainer_.load(load.step, load.digest, load.bytes); }
-    void act(const action::Pause&) { trainer_.pause(); }
-    void act(const action::Voted& voted) { host_.voted(voted); }
-    void act(const action::Committed& committed) { host_.committed(committed); }
-    void act(const action::GenerationBegun& begun) { host_.generation_begun(begun); }
-    void act(const action::GenerationWanted& wanted) { host_.generation_wanted(wanted); }
-    void act(const action::PauseChanged& changed) { host_.pause_changed(changed); }
-    void act(const action::TurnChanged& changed) { host_.turn_changed(changed); }
-    void act(const action::RevocationsHeard& heard) { host_.revocations_heard(heard); }
-    void act(const action::ReadHistory& wanted) { host_.read_history(wanted); }
-    void act(const action::Settled& settled) { host_.settled(settled); }
-    void act(const action::SwarmSeen& swarm) { host_.swarm_seen(swarm); }
-    void act(const action::Finished& finished) { host_.finished(finished); }
-    void act(const action::Refused& refused) { host_.refused(refused); }
-    void act(const action::Left& left) {
-        has_left_ = true;
-        host_.left(left);
-    }
-    void act(const action::Note& note) { host_.note(note); }
 
     EventQueue& queue_;
     Transport& transport_;
@@ -178,8 +157,8 @@ void Reactor::Impl::take_in(const Event& event) {
 
 void Reactor::Impl::handle(const Event& event) {
     peer_.handle(now(), event, actions_);
-    for (const Action& action : actions_) {
-        std::visit([this](const auto& what) { act(what); }, action);
+    for (Action& action : actions_) {
+        std::visit([this](auto& what) { act(std::move(what)); }, action);
     }
     actions_.clear();
     if (!is_stopping_) return;

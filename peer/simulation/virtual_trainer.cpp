@@ -44,16 +44,20 @@ Checkpoint VirtualTrainer::checkpoint() const {
             .bytes = std::make_shared<Buffer>(bytes.begin(), bytes.end())};
 }
 
-void VirtualTrainer::work(StepIndex step) {
-    if (has_state_ && step == state_.step()) begin(std::numeric_limits<std::uint64_t>::max());
+void VirtualTrainer::perform(TrainerAction action) {
+    std::visit([this](const auto& wanted) { on(wanted); }, action);
 }
-void VirtualTrainer::overlap(StepIndex step, Samples max) {
-    if (has_state_ && step == state_.step()) begin(max.value());
+
+void VirtualTrainer::on(const action::Work& work) {
+    begin(work.step, std::numeric_limits<std::uint64_t>::max());
+}
+void VirtualTrainer::on(const action::Overlap& overlap) {
+    begin(overlap.step, overlap.max.value());
 }
 
 /// Begins a sum, or goes on with the present one, until it has `max` samples.
-void VirtualTrainer::begin(std::uint64_t max) {
-    if (settings_.micro_batch == 0) return;
+void VirtualTrainer::begin(StepIndex step, std::uint64_t max) {
+    if (!has_state_ || step != state_.step() || settings_.micro_batch == 0) return;
     max_ = max;
     if (!std::exchange(wants_work_, true)) {
         samples_ = Samples{0};
@@ -98,8 +102,8 @@ void VirtualTrainer::call_waiting() {
     for (const auto& call : std::exchange(waiting_, {})) call();
 }
 
-void VirtualTrainer::freeze(StepIndex step) {
-    freeze_ = step;
+void VirtualTrainer::on(const action::Freeze& freeze) {
+    freeze_ = freeze.step;
     if (!is_working_) hand_over();
 }
 
@@ -123,12 +127,11 @@ void VirtualTrainer::hand_over() {
     answer(event::ContributionFrozen{.step = step, .contribution = contribution});
 }
 
-void VirtualTrainer::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
-    DEDLOC_CHECK(has_state_ && step == state_.step(), "an update is for the trainer's state",
-                 step.value());
-    if (!is_working_) return update(*average, scalars);
-    waiting_.emplace_back(
-        [this, average = std::move(average), scalars] { update(*average, scalars); });
+void VirtualTrainer::on(const action::Apply& apply) {
+    DEDLOC_CHECK(has_state_ && apply.step == state_.step(), "an update is for the trainer's state",
+                 apply.step.value());
+    if (!is_working_) return update(*apply.average, apply.scalars);
+    waiting_.emplace_back([this, apply] { update(*apply.average, apply.scalars); });
 }
 
 void VirtualTrainer::update(const FloatVector& average, const UpdateScalars& scalars) {
@@ -147,10 +150,10 @@ void VirtualTrainer::update(const FloatVector& average, const UpdateScalars& sca
     report_state();
 }
 
-void VirtualTrainer::snapshot() {
+void VirtualTrainer::on(const action::TakeSnapshot& wanted) {
     DEDLOC_CHECK(has_state_, "a snapshot requires a state");
     if (!waiting_.empty()) {
-        waiting_.emplace_back([this] { snapshot(); });
+        waiting_.emplace_back([this, wanted] { on(wanted); });
         return;
     }
     const auto bytes = state_.bytes();
@@ -161,17 +164,17 @@ void VirtualTrainer::snapshot() {
         .leaves = state_.leaf_digests()});
 }
 
-void VirtualTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
-    pause();
-    if (state_.restore(step, *bytes, digest)) {
+void VirtualTrainer::on(const action::Load& load) {
+    on(action::Pause{});
+    if (state_.restore(load.step, *load.bytes, load.digest)) {
         is_tainted_ = false;
         report_state();
     } else {
-        answer(event::StateRefused{.step = step});
+        answer(event::StateRefused{.step = load.step});
     }
 }
 
-void VirtualTrainer::pause() {
+void VirtualTrainer::on(const action::Pause&) {
     stop_work();
     if (freeze_) hand_over();
     call_waiting();

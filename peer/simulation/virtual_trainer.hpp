@@ -65,14 +65,7 @@ class VirtualTrainer final : public Trainer {
     /// Takes the state of a checkpoint and reports it. Requires an intact one (DEDLOC_CHECK).
     void start_from(const Checkpoint& checkpoint);
 
-    // The Trainer interface.
-    void work(StepIndex step) override;
-    void overlap(StepIndex step, Samples max) override;
-    void freeze(StepIndex step) override;
-    void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
-    void snapshot() override;
-    void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
-    void pause() override;
+    void perform(TrainerAction action) override;
 
     /// Whether it holds a state.
     bool has_state() const { return has_state_; }
@@ -95,7 +88,14 @@ class VirtualTrainer final : public Trainer {
     bool is_tainted(const Digest& state) const { return tainted_.contains(state); }
 
   private:
-    void begin(std::uint64_t max);
+    void on(const action::Work& work);
+    void on(const action::Overlap& overlap);
+    void on(const action::Freeze& freeze);
+    void on(const action::Apply& apply);
+    void on(const action::TakeSnapshot&);
+    void on(const action::Load& load);
+    void on(const action::Pause&);
+    void begin(StepIndex step, std::uint64_t max);
     void next_batch();
     void batch_done();
     void call_waiting();
@@ -115,7 +115,7 @@ class VirtualTrainer final : public Trainer {
     bool has_state_ = false;
     bool is_working_ = false;          ///< a micro-batch is being computed
     bool wants_work_ = false;          ///< sum_ is being accumulated
-    std::optional<StepIndex> freeze_;  ///< freeze() waits for the end of the micro-batch
+    std::optional<StepIndex> freeze_;  ///< a freeze waits for the end of the micro-batch
     std::uint64_t epoch_ = 0;          ///< callbacks of an older epoch are void
     bool is_poisoned_ = false;
     bool flips_ = false;

@@ -33,19 +33,14 @@ void World::perform(Id id, const Action& action) {
                        if (!hooks_->takes_frame(id, a)) put_on_link(a.link, a.frame);
                    },
                    [&](const action::Close& a) { network_.close(a.link); },
-                   [&](const action::Work& a) { host.trainer->work(a.step); },
-                   [&](const action::Overlap& a) { host.trainer->overlap(a.step, a.max); },
-                   [&](const action::Freeze& a) { host.trainer->freeze(a.step); },
                    [&](const action::Apply& a) {
                        host.state_generation = host.generation;
-                       host.trainer->apply(a.step, a.average, a.scalars);
+                       host.trainer->perform(a);
                    },
-                   [&](const action::TakeSnapshot&) { host.trainer->snapshot(); },
                    [&](const action::Load& a) {
                        host.state_generation = host.generation;
-                       host.trainer->load(a.step, a.digest, a.bytes);
+                       host.trainer->perform(a);
                    },
-                   [&](const action::Pause&) { host.trainer->pause(); },
                    [](const action::Voted&) {},
                    [](const action::Committed&) {},
                    [&](const action::GenerationBegun& a) {
@@ -63,6 +58,7 @@ void World::perform(Id id, const Action& action) {
                    [](const action::Refused&) {},
                    [](const action::Left&) {},
                    [](const action::Note&) {},
+                   [&](const auto& a) { host.trainer->perform(a); },
                },
                action);
 }

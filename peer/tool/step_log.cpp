@@ -1,7 +1,7 @@
 // A lock guards the state, since the network, trainer and main threads all report here. The last
 // few decisions are kept to add their fields to a state's line, to check averages, and to answer
-// read_history(), as this backbone has no ledger. Durable data is written before the lock is taken.
-// A line is built from literal JSON; its fields are part of the interface for tests.
+// action::ReadHistory, as this backbone has no ledger. Durable data is written before the lock is
+// taken. A line is built from literal JSON; its fields are part of the interface for tests.
 #include "peer/tool/step_log.hpp"
 
 #include <fmt/format.h>
@@ -32,11 +32,15 @@ StepLog::StepLog(RoundWatch& watch, StepLogOptions options)
       options_(std::move(options)),
       average_check_(options_.codec, options_.elements) {}
 
-void StepLog::voted(const action::Voted& vote) {
+void StepLog::perform(const HostAction& action) {
+    std::visit([this](const auto& what) { on(what); }, action);
+}
+
+void StepLog::on(const action::Voted& vote) {
     if (options_.memory != nullptr) options_.memory->keep(vote.state);
 }
 
-void StepLog::committed(const action::Committed& commit) {
+void StepLog::on(const action::Committed& commit) {
     const Decision decision{.record = commit.record, .certificate = commit.certificate};
     if (options_.memory != nullptr) options_.memory->keep(decision);
     watch_.committed(commit.record.step);
@@ -45,7 +49,7 @@ void StepLog::committed(const action::Committed& commit) {
     if (decided_.size() > kKeptDecisions) decided_.erase(decided_.begin());
 }
 
-void StepLog::generation_begun(const action::GenerationBegun& begun) {
+void StepLog::on(const action::GenerationBegun& begun) {
     const GenerationRecord& record = begun.generation.record;
     if (options_.memory != nullptr) options_.memory->keep(begun.generation);
     log_info("generation {} begins at step {}", record.generation, record.step.value());
@@ -54,7 +58,7 @@ void StepLog::generation_begun(const action::GenerationBegun& begun) {
     decided_.erase(decided_.lower_bound(record.step), decided_.end());
 }
 
-void StepLog::generation_wanted(const action::GenerationWanted& wanted) {
+void StepLog::on(const action::GenerationWanted& wanted) {
     if (!options_.project) return;
     const Digest digest = digest_of(options_.run, wanted.record);
     options_.events(
@@ -63,7 +67,7 @@ void StepLog::generation_wanted(const action::GenerationWanted& wanted) {
 }
 
 /// Answers from the kept decisions; entries may be missing.
-void StepLog::read_history(const action::ReadHistory& wanted) {
+void StepLog::on(const action::ReadHistory& wanted) {
     event::HistoryRead answer{.to = wanted.to, .entries = {}};
     {
         const std::lock_guard lock(mutex_);
@@ -77,18 +81,18 @@ void StepLog::read_history(const action::ReadHistory& wanted) {
     options_.events(std::move(answer));
 }
 
-void StepLog::finished(const action::Finished&) {
+void StepLog::on(const action::Finished&) {
     const std::lock_guard lock(mutex_);
     end_.is_finished = true;
 }
-void StepLog::refused(const action::Refused& refused) {
+void StepLog::on(const action::Refused& refused) {
     failed("the swarm refuses us: " + refused.reason);
 }
-void StepLog::settled(const action::Settled& settled) {
+void StepLog::on(const action::Settled& settled) {
     if (options_.project) options_.publish(settled);
 }
 
-void StepLog::note(const action::Note& note) {
+void StepLog::on(const action::Note& note) {
     log_info("{}", note.line);
 }
 void StepLog::failed(const std::string& sentence) {

@@ -45,26 +45,13 @@ class StepLog final : public net::Host {
     /// `watch` must outlive it.
     StepLog(RoundWatch& watch, StepLogOptions options);
 
-    void voted(const action::Voted& vote) override;
-    void committed(const action::Committed& commit) override;
-    void generation_begun(const action::GenerationBegun& begun) override;
-    void generation_wanted(const action::GenerationWanted& wanted) override;
-    void read_history(const action::ReadHistory& wanted) override;
-    void settled(const action::Settled& settled) override;
-    void swarm_seen(const action::SwarmSeen&) override {}
-    void finished(const action::Finished& finished) override;
-    void refused(const action::Refused& refused) override;
-    void left(const action::Left&) override {}
-    void pause_changed(const action::PauseChanged&) override {}
-    void turn_changed(const action::TurnChanged&) override {}
-    void revocations_heard(const action::RevocationsHeard&) override {}
-    void note(const action::Note& note) override;
+    void perform(const HostAction& action) override;
     void failed(const std::string& sentence) override;
 
     /// The trainer has reached this state: prints its line.
     void reached(const event::StateReached& reached);
     /// Verifies an average with AverageCheck; if it is wrong, the stay fails. Call it after
-    /// committed(), from the trainer's thread only.
+    /// action::Committed, from the trainer's thread only.
     void check(StepIndex step, const FloatVector& average);
     /// Prints the first line.
     void print_start(const PeerKey& peer, std::uint16_t port);
@@ -75,6 +62,16 @@ class StepLog final : public net::Host {
     StayEnd end() const;
 
   private:
+    void on(const action::Voted& vote);
+    void on(const action::Committed& commit);
+    void on(const action::GenerationBegun& begun);
+    void on(const action::GenerationWanted& wanted);
+    void on(const action::ReadHistory& wanted);
+    void on(const action::Settled& settled);
+    void on(const action::Finished&);
+    void on(const action::Refused& refused);
+    void on(const action::Note& note);
+    void on(const auto&) {}  ///< the others change no line
     void print(const std::string& line);
     std::string line_of(const event::StateReached& reached) const;
 

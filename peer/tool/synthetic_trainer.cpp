@@ -1,4 +1,4 @@
-// The public functions queue closures; the worker runs them and counts a micro-batch whenever its
+// perform() queues closures; the worker runs them and counts a micro-batch whenever its
 // time has passed, so a long update delays micro-batches. A contribution is the step's gradient
 // times the samples counted. An update waits for the end of the micro-batch. Loading stops
 // computing first, which answers a pending freeze with an empty contribution. The state is kept
@@ -49,43 +49,10 @@ SyntheticTrainer::~SyntheticTrainer() {
     worker_.join();
 }
 
-void SyntheticTrainer::work(StepIndex step) {
-    if (options_.samples_per_second <= 0) return;
-    post([this, step] { begin(step, Samples{std::numeric_limits<std::uint64_t>::max()}); });
-}
-void SyntheticTrainer::overlap(StepIndex step, Samples max) {
-    if (options_.samples_per_second <= 0) return;
-    post([this, step, max] { begin(step, max); });
-}
-void SyntheticTrainer::freeze(StepIndex step) {
-    post([this, step] {
-        freeze_ = step;
-        if (!is_computing_) hand_over();
+void SyntheticTrainer::perform(TrainerAction action) {
+    post([this, action = std::move(action)] {
+        std::visit([this](const auto& wanted) { on(wanted); }, action);
     });
-}
-void SyntheticTrainer::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
-    post([this, step, average = std::move(average), scalars] { update(step, *average, scalars); });
-}
-void SyntheticTrainer::snapshot() {
-    post([this] {
-        const auto leaves = state_.leaf_digests(options_.workers);
-        sink_(event::SnapshotTaken{
-            .step = state_.step(),
-            .digest = state::state_digest(state_.step(), leaves, state_.byte_count()),
-            .bytes = shares_.share(),
-            .leaves = leaves});
-    });
-}
-void SyntheticTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
-    post([this, step, digest, bytes = std::move(bytes)] {
-        stop_computing();
-        shares_.before_write();
-        if (state_.restore(step, *bytes, digest, options_.workers)) return report_state();
-        sink_(event::StateRefused{step});
-    });
-}
-void SyntheticTrainer::pause() {
-    post([this] { stop_computing(); });
 }
 
 void SyntheticTrainer::post(std::function<void()> call) {
@@ -133,9 +100,54 @@ void SyntheticTrainer::run() {
     }
 }
 
+void SyntheticTrainer::on(const action::Work& work) {
+    begin(work.step, Samples{std::numeric_limits<std::uint64_t>::max()});
+}
+
+void SyntheticTrainer::on(const action::Overlap& overlap) {
+    begin(overlap.step, overlap.max);
+}
+
+void SyntheticTrainer::on(const action::Freeze& freeze) {
+    freeze_ = freeze.step;
+    if (!is_computing_) hand_over();
+}
+
+void SyntheticTrainer::on(const action::Apply& apply) {
+    DEDLOC_CHECK(apply.step == state_.step(), "the update is for another step than the state's",
+                 apply.step.value());
+    await_micro_batch();
+    if (options_.checks) options_.checks(apply.step, *apply.average);
+    shares_.before_write();
+    state_.apply(*apply.average, apply.scalars, options_.workers);
+    report_state();
+}
+
+void SyntheticTrainer::on(const action::TakeSnapshot&) {
+    const auto leaves = state_.leaf_digests(options_.workers);
+    sink_(event::SnapshotTaken{
+        .step = state_.step(),
+        .digest = state::state_digest(state_.step(), leaves, state_.byte_count()),
+        .bytes = shares_.share(),
+        .leaves = leaves});
+}
+
+void SyntheticTrainer::on(const action::Load& load) {
+    stop_computing();
+    shares_.before_write();
+    if (state_.restore(load.step, *load.bytes, load.digest, options_.workers)) {
+        return report_state();
+    }
+    sink_(event::StateRefused{load.step});
+}
+
+void SyntheticTrainer::on(const action::Pause&) {
+    stop_computing();
+}
+
 /// Begins a sum, or goes on with the present one, until it has `max` samples.
 void SyntheticTrainer::begin(StepIndex step, Samples max) {
-    if (step != state_.step()) return;
+    if (options_.samples_per_second <= 0 || step != state_.step()) return;
     max_ = max;
     if (!std::exchange(has_sum_, true)) samples_ = Samples{0};
     if (began_at_ == 0) began_at_ = Clock::now().time_since_epoch().count();
@@ -201,17 +213,6 @@ void SyntheticTrainer::hand_over() {
 void SyntheticTrainer::stop_computing() {
     is_computing_ = has_sum_ = false;
     if (freeze_) hand_over();
-}
-
-void SyntheticTrainer::update(StepIndex step, const FloatVector& average,
-                              const UpdateScalars& scalars) {
-    DEDLOC_CHECK(step == state_.step(), "the update is for another step than the state's",
-                 step.value());
-    await_micro_batch();
-    if (options_.checks) options_.checks(step, average);
-    shares_.before_write();
-    state_.apply(average, scalars, options_.workers);
-    report_state();
 }
 
 bool SyntheticTrainer::begins_with_state(const formats::RunFile& run) {

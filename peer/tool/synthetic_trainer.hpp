@@ -44,7 +44,7 @@ struct ComputingTime {
     double share() const { return of > 0 ? seconds / of : 0; }
 };
 
-/// Runs all calls one after the other on its worker.
+/// Performs its actions one after the other on its worker.
 class SyntheticTrainer final : public Trainer {
   public:
     /// Starts the worker, which reports event::StateReached of the kept state or, if there is none,
@@ -54,15 +54,9 @@ class SyntheticTrainer final : public Trainer {
     /// Waits for the current call and ends the worker.
     ~SyntheticTrainer() override;
 
-    // A micro-batch is one sample and takes 1 ÷ rate; freeze waits for the end of the current one.
-    // While kMaxCalls calls are queued, further calls block.
-    void work(StepIndex step) override;
-    void overlap(StepIndex step, Samples max) override;
-    void freeze(StepIndex step) override;
-    void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
-    void snapshot() override;
-    void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
-    void pause() override;
+    /// A micro-batch is one sample and takes 1 ÷ rate; a freeze waits for the end of the current
+    /// one. While kMaxCalls of them are queued, further calls block.
+    void perform(TrainerAction action) override;
 
     /// Any thread.
     ComputingTime computing_time() const;
@@ -74,6 +68,13 @@ class SyntheticTrainer final : public Trainer {
     /// The next call; an empty function at the end of the micro-batch; nothing at shutdown.
     std::optional<std::function<void()>> next();
     void run();
+    void on(const action::Work& work);
+    void on(const action::Overlap& overlap);
+    void on(const action::Freeze& freeze);
+    void on(const action::Apply& apply);
+    void on(const action::TakeSnapshot&);
+    void on(const action::Load& load);
+    void on(const action::Pause&);
     void begin(StepIndex step, Samples max);
     void next_micro_batch();
     void count_micro_batch();
@@ -82,7 +83,6 @@ class SyntheticTrainer final : public Trainer {
     void prepare_gradient(StepIndex step);
     void hand_over();
     void stop_computing();
-    void update(StepIndex step, const FloatVector& average, const UpdateScalars& scalars);
     bool begins_with_state(const formats::RunFile& run);
     bool recall();
     void report_state();

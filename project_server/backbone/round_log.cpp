@@ -48,11 +48,15 @@ RoundLog::RoundLog(LedgerWriter& ledger, HistoryReader& reader, const Checkpoint
       recorder_(recorder),
       options_(std::move(options)) {}
 
-void RoundLog::voted(const action::Voted& vote) {
+void RoundLog::perform(const HostAction& action) {
+    std::visit([this](const auto& what) { on(what); }, action);
+}
+
+void RoundLog::on(const action::Voted& vote) {
     write_voter_memory(options_.voter, vote.state);
 }
 
-void RoundLog::committed(const action::Committed& commit) {
+void RoundLog::on(const action::Committed& commit) {
     const auto now = Clock::now();
     const auto took = std::chrono::round<std::chrono::milliseconds>(now - last_commit_);
     last_commit_ = now;
@@ -65,7 +69,7 @@ void RoundLog::committed(const action::Committed& commit) {
     if (recorder_ != nullptr) recorder_->ledger_has_grown();
 }
 
-void RoundLog::generation_begun(const action::GenerationBegun& begun) {
+void RoundLog::on(const action::GenerationBegun& begun) {
     const GenerationRecord& record = begun.generation.record;
     if (record.generation <= ledger_.head().generation) return;
     ledger_.append(begun.generation);
@@ -79,7 +83,7 @@ void RoundLog::generation_begun(const action::GenerationBegun& begun) {
     recorder_->checkpoints_have_changed();
 }
 
-void RoundLog::generation_wanted(const action::GenerationWanted& wanted) {
+void RoundLog::on(const action::GenerationWanted& wanted) {
     if (!options_.project_key) {
         log_error("the project's key is not here: generation {} is not signed",
                   wanted.record.generation);
@@ -93,22 +97,22 @@ void RoundLog::generation_wanted(const action::GenerationWanted& wanted) {
                        .signature = options_.project_key->sign(digest.bytes)}});
 }
 
-void RoundLog::pause_changed(const action::PauseChanged& changed) {
+void RoundLog::on(const action::PauseChanged& changed) {
     write_pause(options_.pause, changed.pause);
     skipped_ = 0;
     if (recorder_ != nullptr) recorder_->pause_changed(is_paused(changed.pause));
     if (options_.live != nullptr) options_.live->pause_changed(changed);
 }
 
-void RoundLog::revocations_heard(const action::RevocationsHeard& heard) {
+void RoundLog::on(const action::RevocationsHeard& heard) {
     options_.revocations_heard(heard.list);
 }
 
-void RoundLog::read_history(const action::ReadHistory& wanted) {
+void RoundLog::on(const action::ReadHistory& wanted) {
     reader_.ask(wanted, std::ranges::binary_search(ledger_.head().voters, wanted.to));
 }
 
-void RoundLog::settled(const action::Settled& settled) {
+void RoundLog::on(const action::Settled& settled) {
     LedgerSettled record{
         .step = settled.step, .reported = settled.reported, .equal = settled.equal, .digest = {}};
     if (settled.step == options_.last_step) record.digest = settled.digest;
@@ -146,7 +150,7 @@ void RoundLog::look_for_skipped(const action::Settled& settled) {
     if (pauses) options_.pause_run();
 }
 
-void RoundLog::swarm_seen(const action::SwarmSeen& swarm) {
+void RoundLog::on(const action::SwarmSeen& swarm) {
     other_voters_.clear();
     for (const SeatView& seat : swarm.seats) {
         // Only voters' addresses are published: other members could claim any address.
@@ -158,7 +162,7 @@ void RoundLog::swarm_seen(const action::SwarmSeen& swarm) {
     if (options_.live != nullptr) options_.live->swarm_seen(swarm);
 }
 
-void RoundLog::finished(const action::Finished& finished) {
+void RoundLog::on(const action::Finished& finished) {
     log_info("the run is finished: step {}, digest {}", finished.step.value(),
              finished.digest.hex());
     const Head& head = ledger_.head();
@@ -173,15 +177,15 @@ void RoundLog::finished(const action::Finished& finished) {
     if (options_.live != nullptr) options_.live->finished();
 }
 
-void RoundLog::refused(const action::Refused& refused) {
+void RoundLog::on(const action::Refused& refused) {
     options_.on_failure("The swarm refuses this backbone: " + refused.reason);
 }
 
-void RoundLog::left(const action::Left&) {
+void RoundLog::on(const action::Left&) {
     log_info("left the swarm");
 }
 
-void RoundLog::note(const action::Note& note) {
+void RoundLog::on(const action::Note& note) {
     log_info("{}", note.line);
     if (!note.suspect) return;
     tell({.key = *note.suspect,

@@ -47,33 +47,8 @@ class RoundLog final : public net::Host {
     RoundLog(LedgerWriter& ledger, HistoryReader& reader, const CheckpointStore& store,
              RunRecorder* recorder, RoundLogOptions options);
 
-    /// Writes the voter's memory. Throws IoError.
-    void voted(const action::Voted& vote) override;
-    /// Appends the decision to the ledger. Throws IoError.
-    void committed(const action::Committed& commit) override;
-    /// Appends the generation to the ledger, unless it is there, and removes void checkpoints.
-    /// Throws IoError.
-    void generation_begun(const action::GenerationBegun& begun) override;
-    /// Signs the generation with the project's key and answers with event::GenerationSigned.
-    void generation_wanted(const action::GenerationWanted& wanted) override;
-    /// Writes the pause. Throws IoError.
-    void pause_changed(const action::PauseChanged& changed) override;
-    void turn_changed(const action::TurnChanged&) override {}  // a backbone is no trainer
-    void revocations_heard(const action::RevocationsHeard& heard) override;
-    /// Queues the query; the reader answers.
-    void read_history(const action::ReadHistory& wanted) override;
-    /// Appends the digest reports to the ledger and publishes the run's head. The third update in a
-    /// row that has changed nothing pauses the run, which would burn its steps. Throws IoError.
-    void settled(const action::Settled& settled) override;
-    /// Remembers the addresses of the other voters; the recorder gets all seats.
-    void swarm_seen(const action::SwarmSeen& swarm) override;
-    /// Logs the end; the recorder marks the run as finished.
-    void finished(const action::Finished& finished) override;
-    /// A failure of the backbone, as failed().
-    void refused(const action::Refused& refused) override;
-    void left(const action::Left& left) override;  ///< logs it
-    /// Logs the line; the recorder gets it if it accuses a peer.
-    void note(const action::Note& note) override;
+    /// Throws IoError if something durable cannot be written.
+    void perform(const HostAction& action) override;
     /// Calls on_failure.
     void failed(const std::string& sentence) override;
 
@@ -85,6 +60,32 @@ class RoundLog final : public net::Host {
         std::string line;
     };
 
+    /// Writes the voter's memory.
+    void on(const action::Voted& vote);
+    /// Appends the decision to the ledger.
+    void on(const action::Committed& commit);
+    /// Appends the generation to the ledger, unless it is there, and removes void checkpoints.
+    void on(const action::GenerationBegun& begun);
+    /// Signs the generation with the project's key and answers with event::GenerationSigned.
+    void on(const action::GenerationWanted& wanted);
+    /// Writes the pause.
+    void on(const action::PauseChanged& changed);
+    void on(const action::TurnChanged&) {}  ///< a backbone is no trainer
+    void on(const action::RevocationsHeard& heard);
+    /// Queues the query; the reader answers.
+    void on(const action::ReadHistory& wanted);
+    /// Appends the digest reports to the ledger and publishes the run's head. The third update in a
+    /// row that has changed nothing pauses the run, which would burn its steps.
+    void on(const action::Settled& settled);
+    /// Remembers the addresses of the other voters; the recorder gets all seats.
+    void on(const action::SwarmSeen& swarm);
+    /// Logs the end; the recorder marks the run as finished.
+    void on(const action::Finished& finished);
+    /// A failure of the backbone, as failed().
+    void on(const action::Refused& refused);
+    void on(const action::Left&);  ///< logs it
+    /// Logs the line; the recorder gets it if it accuses a peer.
+    void on(const action::Note& note);
     void look_for_skipped(const action::Settled& settled);
     void tell(const control::Suspicion& suspicion);
 
@@ -97,7 +98,7 @@ class RoundLog final : public net::Host {
     std::optional<Pending> pending_;
     std::optional<action::Settled> last_settled_;
     int skipped_ = 0;                     ///< last updates in a row that have changed nothing
-    std::vector<Endpoint> other_voters_;  ///< as of the last swarm_seen()
+    std::vector<Endpoint> other_voters_;  ///< as of the last action::SwarmSeen
 };
 
 }  // namespace dedloc::backbone

@@ -1,8 +1,8 @@
-// Calls become commands in a queue; a caller blocks while it is full. The worker owns the state and
-// needs no lock for it: a snapshot shares the state's memory, and is copied before a write if it is
-// still held. The event of an update goes out before the checkpoint is written, so that the swarm
-// does not wait for the disk. stop() lets queued commands finish and writes a last checkpoint. An
-// error empties the queue; a caller that waits for a checkpoint then gets nothing.
+// Actions become commands in a queue; a caller blocks while it is full. The worker owns the state
+// and needs no lock for it: a snapshot shares the state's memory, and is copied before a write if
+// it is still held. The event of an update goes out before the checkpoint is written, so that the
+// swarm does not wait for the disk. stop() lets queued commands finish and writes a last
+// checkpoint. An error empties the queue; a caller that waits for a checkpoint then gets nothing.
 #include "project_server/backbone/state_keeper.hpp"
 
 #include <utility>
@@ -35,19 +35,8 @@ StateKeeper::~StateKeeper() {
     stop();
 }
 
-void StateKeeper::work(StepIndex) {}
-void StateKeeper::pause() {}
-void StateKeeper::freeze(StepIndex step) {
-    push(Freeze{step});
-}
-void StateKeeper::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
-    push(Apply{step, std::move(average), scalars});
-}
-void StateKeeper::snapshot() {
-    push(Snapshot{});
-}
-void StateKeeper::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
-    push(Load{step, digest, std::move(bytes)});
+void StateKeeper::perform(TrainerAction action) {
+    std::visit([this](auto& wanted) { take(std::move(wanted)); }, action);
 }
 
 void StateKeeper::stop() {
@@ -117,20 +106,20 @@ void StateKeeper::run_commands() {
     if (holds_state_ && checkpointed_ != state_->step()) write_checkpoint(state_->digest(workers_));
 }
 
-void StateKeeper::execute(const Freeze& command) {
+void StateKeeper::execute(const action::Freeze& freeze) {
     options_.events(event::ContributionFrozen{
-        .step = command.step, .contribution = Contribution{.samples = Samples{0}, .sum = nullptr}});
+        .step = freeze.step, .contribution = Contribution{.samples = Samples{0}, .sum = nullptr}});
 }
 
-void StateKeeper::execute(const Apply& command) {
-    DEDLOC_CHECK(command.step == state_->step(), "an update must apply to the current state",
-                 command.step.value(), state_->step().value());
+void StateKeeper::execute(const action::Apply& apply) {
+    DEDLOC_CHECK(apply.step == state_->step(), "an update must apply to the current state",
+                 apply.step.value(), state_->step().value());
     shares_.before_write();
-    state_->apply(*command.average, command.scalars, workers_);
+    state_->apply(*apply.average, apply.scalars, workers_);
     reached(state_->digest(workers_));
 }
 
-void StateKeeper::execute(const Snapshot&) {
+void StateKeeper::execute(const action::TakeSnapshot&) {
     const auto leaves = state_->leaf_digests(workers_);
     options_.events(event::SnapshotTaken{
         .step = state_->step(),
@@ -139,18 +128,18 @@ void StateKeeper::execute(const Snapshot&) {
         .leaves = leaves});
 }
 
-void StateKeeper::execute(const Load& command) {
+void StateKeeper::execute(const action::Load& load) {
     shares_.before_write();
-    if (state_->restore(command.step, *command.bytes, command.digest, workers_)) {
-        reached(command.digest);
+    if (state_->restore(load.step, *load.bytes, load.digest, workers_)) {
+        reached(load.digest);
     } else {
-        options_.events(event::StateRefused{.step = command.step});
+        options_.events(event::StateRefused{.step = load.step});
     }
 }
 
-void StateKeeper::execute(const Checkpoint& command) {
+void StateKeeper::execute(const Checkpoint& wanted) {
     if (holds_state_ && checkpointed_ != state_->step()) write_checkpoint(state_->digest(workers_));
-    command.written->set_value(holds_state_ ? std::optional{state_->step()} : std::nullopt);
+    wanted.written->set_value(holds_state_ ? std::optional{state_->step()} : std::nullopt);
 }
 
 void StateKeeper::reached(const Digest& digest) {

@@ -28,7 +28,7 @@ namespace dedloc::backbone {
 struct KeeperOptions {
     std::uint64_t checkpoint_every = 1;   ///< updates between two checkpoints, ≥ 1
     StepIndex last_step;                  ///< the run's last state always gets a checkpoint
-    bool holds_state = true;              ///< false: it has none before the first load()
+    bool holds_state = true;              ///< false: it has none before the first action::Load
     EventSink events;                     ///< takes the answers of Trainer
     std::function<void()> on_checkpoint;  ///< called after each checkpoint
     /// Called with one sentence when an error of the environment (disk full, …) has stopped the
@@ -36,7 +36,7 @@ struct KeeperOptions {
     std::function<void(const std::string&)> on_failure;
 };
 
-/// Holds the run's state. The functions of Trainer block only while the queue is full.
+/// Holds the run's state.
 class StateKeeper final : public Trainer {
   public:
     /// Starts the worker, which first reports event::StateReached for the given state, unless
@@ -47,14 +47,9 @@ class StateKeeper final : public Trainer {
     /// Calls stop().
     ~StateKeeper() override;
 
-    /// Ignored: backbones compute no gradients.
-    void work(StepIndex step) override;
-    /// Answers with an empty contribution.
-    void freeze(StepIndex step) override;
-    void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
-    void snapshot() override;
-    void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
-    void pause() override;
+    /// A backbone computes no gradients: a freeze is answered with an empty contribution, and
+    /// actions that only begin or end computing are ignored. Blocks only while the queue is full.
+    void perform(TrainerAction action) override;
 
     /// Writes a checkpoint of the present state, unless there is one. Returns the state's step when
     /// it is on the disk; nothing if there is no state yet, after `limit`, or after stop(). Thread:
@@ -65,24 +60,25 @@ class StateKeeper final : public Trainer {
     void stop();
 
   private:
-    using Freeze = action::Freeze;
-    using Apply = action::Apply;
-    using Snapshot = action::TakeSnapshot;
-    using Load = action::Load;
     struct Checkpoint {
         std::shared_ptr<std::promise<std::optional<StepIndex>>> written;
     };
-    using Command = std::variant<Freeze, Apply, Snapshot, Load, Checkpoint>;
+    using Command =
+        std::variant<action::Freeze, action::Apply, action::TakeSnapshot, action::Load, Checkpoint>;
 
     void push(Command command);
     std::optional<Command> pop();
     void run();
     void run_commands();
-    void execute(const Freeze& command);
-    void execute(const Apply& command);
-    void execute(const Snapshot& command);
-    void execute(const Load& command);
-    void execute(const Checkpoint& command);
+    void take(const action::Work&) {}
+    void take(const action::Overlap&) {}
+    void take(const action::Pause&) {}
+    void take(Command command) { push(std::move(command)); }
+    void execute(const action::Freeze& freeze);
+    void execute(const action::Apply& apply);
+    void execute(const action::TakeSnapshot&);
+    void execute(const action::Load& load);
+    void execute(const Checkpoint& wanted);
     void reached(const Digest& digest);
     void write_checkpoint(const Digest& digest);
 

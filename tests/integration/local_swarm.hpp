@@ -35,31 +35,9 @@ inline constexpr std::uint64_t kMicroBatch = 4;
 /// The backbone's host, which records its actions. Thread: any.
 class Witness final : public net::Host {
   public:
-    void voted(const action::Voted&) override {}
-    void committed(const action::Committed& commit) override {
-        change([&] { commits_.push_back(commit.record); });
+    void perform(const HostAction& action) override {
+        change([&] { std::visit([this](const auto& what) { on(what); }, action); });
     }
-    void generation_begun(const action::GenerationBegun&) override {}
-    void generation_wanted(const action::GenerationWanted&) override {}
-    void read_history(const action::ReadHistory&) override {}
-    void settled(const action::Settled& settled) override {
-        change([&] { settled_[settled.step] = settled; });
-    }
-    void swarm_seen(const action::SwarmSeen& swarm) override {
-        change([&] {
-            seats_ = swarm.seats.size();
-            views_ = swarm.seats;
-        });
-    }
-    void finished(const action::Finished& finished) override {
-        change([&] { finished_ = finished; });
-    }
-    void refused(const action::Refused& refused) override { failed(refused.reason); }
-    void left(const action::Left&) override {}
-    void note(const action::Note&) override {}
-    void pause_changed(const action::PauseChanged&) override {}
-    void turn_changed(const action::TurnChanged&) override {}
-    void revocations_heard(const action::RevocationsHeard&) override {}
     void failed(const std::string& sentence) override {
         change([&] { failure_ = sentence; });
     }
@@ -90,6 +68,15 @@ class Witness final : public net::Host {
     const std::vector<SeatView>& views() const { return views_; }
 
   private:
+    void on(const action::Committed& commit) { commits_.push_back(commit.record); }
+    void on(const action::Settled& settled) { settled_[settled.step] = settled; }
+    void on(const action::SwarmSeen& swarm) {
+        seats_ = swarm.seats.size();
+        views_ = swarm.seats;
+    }
+    void on(const action::Finished& finished) { finished_ = finished; }
+    void on(const action::Refused& refused) { failure_ = refused.reason; }
+    void on(const auto&) {}
     template <class Change>
     void change(Change what) {
         const std::lock_guard lock(mutex_);

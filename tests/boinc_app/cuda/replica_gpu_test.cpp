@@ -237,13 +237,14 @@ TEST_CASE("the training thread computes a contribution on the GPU", "[gpu]") {
     };
     HostReplica host{world.run, world.workers};
     host.initialise(world.parameters());
-    trainer.load(StepIndex{0}, host.digest(), std::make_shared<const Buffer>(host.copy().bytes));
+    trainer.perform(action::Load{StepIndex{0}, host.digest(),
+                                 std::make_shared<const Buffer>(host.copy().bytes)});
     CHECK(std::get<event::StateReached>(next()).digest == host.digest());
-    trainer.work(StepIndex{0});
+    trainer.perform(action::Work{StepIndex{0}});
     CHECK(std::get<event::Progressed>(next()).samples == Samples{4});
-    trainer.pause();
-    trainer.work(StepIndex{0});
-    trainer.freeze(StepIndex{0});
+    trainer.perform(action::Pause{});
+    trainer.perform(action::Work{StepIndex{0}});
+    trainer.perform(action::Freeze{StepIndex{0}});
     for (;;) {
         const Event event = next();
         const auto* const frozen = std::get_if<event::ContributionFrozen>(&event);

@@ -178,6 +178,22 @@ TEST_CASE("the status page is served on loopback, at its own address only") {
     CHECK(get(page, "/" + std::string(100'000, 'a'), host).find("200 OK") == std::string::npos);
 }
 
+TEST_CASE("the status page answers a request that arrives in pieces, and ends an endless one") {
+    const StatusPage page{some_picture};
+    const auto in_pieces = [&](const std::string& request) {
+        Stream stream("127.0.0.1", port_of(page));
+        stream.expires_after(20s);
+        stream.socket().set_option(boost::asio::ip::tcp::no_delay{true});
+        for (const char byte : request) stream << byte << std::flush;
+        std::ostringstream answer;
+        answer << stream.rdbuf();
+        return answer.str();
+    };
+    const std::string head = "GET / HTTP/1.1\r\nHost: 127.0.0.1:" + port_of(page) + "\r\n";
+    CHECK(in_pieces(head + "\r\n").starts_with("HTTP/1.1 200"));
+    CHECK(in_pieces(head + "Cookie: " + std::string(10'000, 'a')).empty());
+}
+
 TEST_CASE("silent connections to the status page end, and others are answered again") {
     const StatusPage page{some_picture};
     std::vector<Stream> silent(20);

@@ -75,7 +75,7 @@ TEST_CASE("on a full disk a seat counts its work, and writes the journal when th
         action::Committed committed;
         committed.record.step = StepIndex{step};
         committed.record.members = {{peer, Samples{100 + step}, 500.0}};
-        events.committed(committed);
+        events.perform(committed);
     };
     commit(0);
     {
@@ -84,7 +84,7 @@ TEST_CASE("on a full disk a seat counts its work, and writes the journal when th
         commit(2);
         action::GenerationBegun begun;
         begun.generation.record.step = StepIndex{2};
-        events.generation_begun(begun);
+        events.perform(begun);
         commit(2);
         CHECK(events.news().work.samples == Samples{303});
         CHECK_FALSE(events.news().failure);
@@ -101,7 +101,7 @@ TEST_CASE("a receipt journal of another run or key is refused", "[boinc]") {
     CHECK_THROWS_AS(ReceiptJournal(folder.path() / "journal", RunId{}, PeerKey{}), InputError);
 }
 
-TEST_CASE("a commit that counts our samples is on disk when committed() returns", "[boinc]") {
+TEST_CASE("a commit that counts our samples is on disk when perform() returns", "[boinc]") {
     const TemporaryDirectory folder;
     const PeerKey peer = KeyPair::generate().public_key();
     ReceiptJournal journal{folder.path() / "journal", RunId{}, peer};
@@ -109,10 +109,10 @@ TEST_CASE("a commit that counts our samples is on disk when committed() returns"
     action::Committed commit;
     commit.record.step = StepIndex{4};
     commit.record.members = {{peer, Samples{16}, 80.0}, {PeerKey{}, Samples{8}, 40.0}};
-    events.committed(commit);
+    events.perform(commit);
     commit.record.step = StepIndex{5};
     commit.record.members = {{PeerKey{}, Samples{8}, 40.0}};
-    events.committed(commit);
+    events.perform(commit);
     const ReceiptJournal again{folder.path() / "journal", RunId{}, peer};
     CHECK(again.lines() == std::vector<formats::ReceiptLine>{{StepIndex{4}, Samples{16}}});
     CHECK(events.news().step == StepIndex{6});
@@ -129,8 +129,8 @@ TEST_CASE("a new generation deletes the lines of void steps from the journal", "
     action::GenerationBegun begun;
     begun.generation.record.generation = 1;
     begun.generation.record.step = StepIndex{7};
-    events.generation_begun(begun);
-    events.generation_begun(begun);
+    events.perform(begun);
+    events.perform(begun);
     CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(7));
     CHECK(events.news().step == StepIndex{7});
     journal.append(StepIndex{7}, Samples{107});

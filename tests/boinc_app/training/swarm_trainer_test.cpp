@@ -74,7 +74,7 @@ struct SwarmFixture {
         snapshot = std::make_shared<const Buffer>(bytes.begin(), bytes.end());
     }
     void load() {
-        trainer.load(state.step(), state.digest(), snapshot);
+        trainer.perform(action::Load{state.step(), state.digest(), snapshot});
         CHECK(inbox.next<event::StateReached>().digest == state.digest());
     }
 
@@ -84,9 +84,9 @@ struct SwarmFixture {
     }
     /// Works until there is a micro-batch, and freezes.
     Contribution contribute(StepIndex step) {
-        trainer.work(step);
+        trainer.perform(action::Work{step});
         inbox.next<event::Progressed>();
-        trainer.freeze(step);
+        trainer.perform(action::Freeze{step});
         return inbox.next<event::ContributionFrozen>().contribution;
     }
 
@@ -108,10 +108,10 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
     SwarmFixture world;
     world.load();
     for (int round = 0; round < 2; ++round) {  // the first round is cancelled
-        world.trainer.work(StepIndex{0});
+        world.trainer.perform(action::Work{StepIndex{0}});
         world.inbox.next<event::Progressed>();
         world.inbox.next<event::Progressed>();
-        world.trainer.freeze(StepIndex{0});
+        world.trainer.perform(action::Freeze{StepIndex{0}});
         const auto frozen = world.inbox.next<event::ContributionFrozen>().contribution;
         REQUIRE(frozen.samples.value() >= 2 * kSwarmMicroBatch);
         REQUIRE(frozen.samples.value() % kSwarmMicroBatch == 0);
@@ -135,9 +135,9 @@ TEST_CASE("with overlap a contribution begins with samples of the state before",
     SwarmFixture world;
     world.load();
     const Contribution first = world.contribute(StepIndex{0});
-    world.trainer.overlap(StepIndex{0}, Samples{1'000'000});
+    world.trainer.perform(action::Overlap{StepIndex{0}, Samples{1'000'000}});
     world.inbox.next<event::Progressed>();
-    world.trainer.apply(StepIndex{0}, first.sum, world.scalars());
+    world.trainer.perform(action::Apply{StepIndex{0}, first.sum, world.scalars()});
     world.inbox.next<event::StateReached>();
     const std::uint64_t delayed = world.inbox.last_samples();
     REQUIRE(delayed >= kSwarmMicroBatch);
@@ -164,32 +164,32 @@ TEST_CASE("with overlap a sum stops at its limit and goes on with the next state
     SwarmFixture world;
     world.load();
     const Contribution first = world.contribute(StepIndex{0});
-    world.trainer.overlap(StepIndex{0}, Samples{1});
+    world.trainer.perform(action::Overlap{StepIndex{0}, Samples{1}});
     CHECK(world.inbox.next<event::Progressed>().samples == Samples{kSwarmMicroBatch});
-    world.trainer.snapshot();
+    world.trainer.perform(action::TakeSnapshot{});
     world.inbox.next<event::SnapshotTaken>();
-    world.trainer.snapshot();
+    world.trainer.perform(action::TakeSnapshot{});
     world.inbox.next<event::SnapshotTaken>();
     CHECK(world.inbox.is_empty());
-    world.trainer.apply(StepIndex{0}, first.sum, world.scalars());
+    world.trainer.perform(action::Apply{StepIndex{0}, first.sum, world.scalars()});
     world.inbox.next<event::StateReached>();
-    world.trainer.work(StepIndex{1});
+    world.trainer.perform(action::Work{StepIndex{1}});
     CHECK(world.inbox.next<event::Progressed>().samples == Samples{2 * kSwarmMicroBatch});
 }
 
 TEST_CASE("a paused trainer computes nothing until it gets the next work command", "[training]") {
     SwarmFixture world;
     world.load();
-    world.trainer.work(StepIndex{0});
+    world.trainer.perform(action::Work{StepIndex{0}});
     world.inbox.next<event::Progressed>();
-    world.trainer.pause();
+    world.trainer.perform(action::Pause{});
     // Answers come in order: after the snapshot no event from before the pause can follow.
-    world.trainer.snapshot();
+    world.trainer.perform(action::TakeSnapshot{});
     world.inbox.next<event::SnapshotTaken>();
-    world.trainer.snapshot();
+    world.trainer.perform(action::TakeSnapshot{});
     world.inbox.next<event::SnapshotTaken>();
     CHECK(world.inbox.is_empty());
-    world.trainer.freeze(StepIndex{0});
+    world.trainer.perform(action::Freeze{StepIndex{0}});
     CHECK(world.inbox.next<event::ContributionFrozen>().contribution.samples == Samples{0});
 }
 
@@ -208,21 +208,21 @@ TEST_CASE("a pause ends a micro-batch of many seconds at once", "[training]") {
                          replica,
                          {.peer = {}, .threads = 1, .micro_batch = 4, .failed = {}},
                          inbox.sink()};
-    trainer.load(state.step(), state.digest(), bytes);
+    trainer.perform(action::Load{state.step(), state.digest(), bytes});
     inbox.next<event::StateReached>();
     for (int i = 0; i < 5; ++i) {
-        trainer.work(StepIndex{0});
+        trainer.perform(action::Work{StepIndex{0}});
         // The delay decides where the micro-batch is interrupted, not whether the test passes.
         const auto begin = std::chrono::steady_clock::now();
         while (std::chrono::steady_clock::now() - begin < i * std::chrono::milliseconds{40}) {
             std::this_thread::yield();
         }
-        trainer.pause();
-        trainer.snapshot();
+        trainer.perform(action::Pause{});
+        trainer.perform(action::TakeSnapshot{});
         // Without event::Progressed before it.
         CHECK(std::holds_alternative<event::SnapshotTaken>(inbox.next_event()));
     }
-    trainer.work(StepIndex{0});  // and the destructor
+    trainer.perform(action::Work{StepIndex{0}});  // and the destructor
 }
 
 /// Processor time of this process.
@@ -236,7 +236,7 @@ TEST_CASE("a trainer that may compute a fifth of the time rests in the other", "
     SwarmFixture world;
     world.load();
     world.trainer.limit(0.2);
-    world.trainer.work(StepIndex{0});
+    world.trainer.perform(action::Work{StepIndex{0}});
     world.inbox.next<event::Progressed>();
     const auto begin = std::chrono::steady_clock::now();
     const auto processor_begin = processor_time();
@@ -253,9 +253,9 @@ TEST_CASE("a trainer at rest answers a freeze and a pause at once", "[training]"
     world.load();
     world.trainer.limit(0.0001);  // a rest takes 1,000 s, longer than the inbox waits
     CHECK(world.contribute(StepIndex{0}).samples.value() > 0);
-    world.trainer.work(StepIndex{0});
+    world.trainer.perform(action::Work{StepIndex{0}});
     world.inbox.next<event::Progressed>();
-    world.trainer.pause();
+    world.trainer.perform(action::Pause{});
     world.load();
     world.trainer.limit(1);
     CHECK(world.contribute(StepIndex{0}).samples.value() > 0);
@@ -263,12 +263,12 @@ TEST_CASE("a trainer at rest answers a freeze and a pause at once", "[training]"
 
 TEST_CASE("a trainer with another state than the requested one contributes nothing", "[training]") {
     SwarmFixture world;
-    world.trainer.work(StepIndex{0});
-    world.trainer.freeze(StepIndex{0});
+    world.trainer.perform(action::Work{StepIndex{0}});
+    world.trainer.perform(action::Freeze{StepIndex{0}});
     CHECK(world.inbox.next<event::ContributionFrozen>().contribution.samples == Samples{0});
     world.load();
-    world.trainer.work(StepIndex{7});
-    world.trainer.freeze(StepIndex{7});
+    world.trainer.perform(action::Work{StepIndex{7}});
+    world.trainer.perform(action::Freeze{StepIndex{7}});
     const auto frozen = world.inbox.next<event::ContributionFrozen>();
     CHECK(frozen.contribution.samples == Samples{0});
     CHECK(frozen.contribution.sum == nullptr);
@@ -278,19 +278,19 @@ TEST_CASE("a state with another digest than promised is refused and the old one 
           "[training]") {
     SwarmFixture world;
     world.load();
-    world.trainer.load(StepIndex{3}, Digest{}, world.snapshot);
+    world.trainer.perform(action::Load{StepIndex{3}, Digest{}, world.snapshot});
     CHECK(world.inbox.next<event::StateRefused>().step == StepIndex{3});
-    world.trainer.snapshot();
+    world.trainer.perform(action::TakeSnapshot{});
     CHECK(world.inbox.next<event::SnapshotTaken>().digest == world.state.digest());
 }
 
 TEST_CASE("a snapshot stays the state of its step after an update", "[training]") {
     SwarmFixture world;
     world.load();
-    world.trainer.snapshot();
+    world.trainer.perform(action::TakeSnapshot{});
     const auto snapshot = world.inbox.next<event::SnapshotTaken>();
     const auto average = std::make_shared<const FloatVector>(world.state.element_count(), 0.001f);
-    world.trainer.apply(StepIndex{0}, average, world.scalars());
+    world.trainer.perform(action::Apply{StepIndex{0}, average, world.scalars()});
     CHECK(world.inbox.next<event::StateReached>().digest != snapshot.digest);
     CHECK(state::state_digest(snapshot.step, *copy_of(*snapshot.bytes)) == snapshot.digest);
 }
@@ -300,7 +300,7 @@ TEST_CASE("an update gives the same bits as ModelState", "[training]") {
     world.load();
     const auto average = std::make_shared<const FloatVector>(world.state.element_count(), 0.001f);
     const auto scalars = state::update_scalars(state::optimizer_settings(world.run), StepIndex{0});
-    world.trainer.apply(StepIndex{0}, average, scalars);
+    world.trainer.perform(action::Apply{StepIndex{0}, average, scalars});
     world.state.apply(*average, scalars);
     const auto reached = world.inbox.next<event::StateReached>();
     CHECK(reached.step == StepIndex{1});

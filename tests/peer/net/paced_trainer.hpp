@@ -37,41 +37,49 @@ class PacedTrainer final : public Trainer {
         thread_.join();
     }
 
-    void work(StepIndex step) override {
-        post([this, step] { begin(step); });
-    }
-    void freeze(StepIndex step) override {
-        post([this, step] { answer_freeze(step); });
-    }
-    void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override {
-        post([this, step, average = std::move(average), scalars] {
-            DEDLOC_CHECK(step == state_.step(), "the update is for another state", step.value());
-            sum_.reset();
-            state_.apply(*average, scalars);
-            reached();
+    void perform(TrainerAction action) override {
+        post([this, action = std::move(action)] {
+            std::visit([this](const auto& wanted) { on(wanted); }, action);
         });
-    }
-    void snapshot() override {
-        post([this] {
-            const auto bytes = state_.bytes();
-            sink_(event::SnapshotTaken{
-                state_.step(), state_.digest(),
-                stable_bytes(std::make_shared<const Buffer>(bytes.begin(), bytes.end())),
-                state_.leaf_digests()});
-        });
-    }
-    void load(StepIndex step, const Digest& digest, SharedBytes bytes) override {
-        post([this, step, digest, bytes = std::move(bytes)] {
-            sum_.reset();
-            if (state_.restore(step, *bytes, digest)) return reached();
-            sink_(event::StateRefused{step});
-        });
-    }
-    void pause() override {
-        post([this] { sum_.reset(); });
     }
 
   private:
+    void on(const action::Work& work) {
+        if (work.step != state_.step() || sum_) return;
+        sum_ = FloatVector(state_.element_count(), 0.0F);
+        samples_ = Samples{};
+        loss_sum_ = 0;
+    }
+    void on(const action::Overlap&) {}  // waits for the next state
+    void on(const action::Freeze& freeze) {
+        Contribution contribution;
+        if (sum_ && freeze.step == state_.step() && samples_.value() > 0) {
+            contribution = {samples_, loss_sum_, true,
+                            std::make_shared<const FloatVector>(std::move(*sum_))};
+        }
+        sum_.reset();
+        sink_(event::ContributionFrozen{freeze.step, std::move(contribution)});
+    }
+    void on(const action::Apply& apply) {
+        DEDLOC_CHECK(apply.step == state_.step(), "the update is for another state",
+                     apply.step.value());
+        sum_.reset();
+        state_.apply(*apply.average, apply.scalars);
+        reached();
+    }
+    void on(const action::TakeSnapshot&) {
+        const auto bytes = state_.bytes();
+        sink_(event::SnapshotTaken{
+            state_.step(), state_.digest(),
+            stable_bytes(std::make_shared<const Buffer>(bytes.begin(), bytes.end())),
+            state_.leaf_digests()});
+    }
+    void on(const action::Load& load) {
+        sum_.reset();
+        if (state_.restore(load.step, *load.bytes, load.digest)) return reached();
+        sink_(event::StateRefused{load.step});
+    }
+    void on(const action::Pause&) { sum_.reset(); }
     void post(std::function<void()> task) {
         {
             const std::lock_guard lock(mutex_);
@@ -100,12 +108,6 @@ class PacedTrainer final : public Trainer {
         }
     }
     void reached() { sink_(event::StateReached{state_.step(), state_.digest()}); }
-    void begin(StepIndex step) {
-        if (step != state_.step() || sum_) return;
-        sum_ = FloatVector(state_.element_count(), 0.0F);
-        samples_ = Samples{};
-        loss_sum_ = 0;
-    }
     void add_micro_batch() {
         if (!sum_) return;
         const auto parameters = state_.parameters();
@@ -116,15 +118,6 @@ class PacedTrainer final : public Trainer {
         samples_ += micro_batch_;
         loss_sum_ += static_cast<double>(weight);
         sink_(event::Progressed{state_.step(), samples_, 1000.0});
-    }
-    void answer_freeze(StepIndex step) {
-        Contribution contribution;
-        if (sum_ && step == state_.step() && samples_.value() > 0) {
-            contribution = {samples_, loss_sum_, true,
-                            std::make_shared<const FloatVector>(std::move(*sum_))};
-        }
-        sum_.reset();
-        sink_(event::ContributionFrozen{step, std::move(contribution)});
     }
 
     const float target_;

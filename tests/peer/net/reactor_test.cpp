@@ -33,38 +33,11 @@ state::OptimizerSettings settings() {
 
 class WatchingHost final : public Host {
   public:
-    void voted(const action::Voted&) override {
-        set([&] { ++votes_; });
-    }
-    void committed(const action::Committed& commit) override {
-        set([&] { commits_.push_back(commit.record); });
-        if (throws_at_commit) throw IoError("the ledger cannot be written");
-    }
-    void generation_begun(const action::GenerationBegun&) override {}
-    void generation_wanted(const action::GenerationWanted&) override {}
-    void read_history(const action::ReadHistory&) override {}
-    void settled(const action::Settled& settled) override {
-        set([&] {
-            if (settled.equal != settled.reported) ++unequal_;
-        });
-    }
-    void swarm_seen(const action::SwarmSeen& swarm) override {
-        set([&] { seats_ = swarm.seats.size(); });
-    }
-    void finished(const action::Finished& finished) override {
-        set([&] { finished_ = finished; });
-    }
-    void refused(const action::Refused& refused) override {
-        set([&] { failure_ = refused.reason; });
-    }
-    void left(const action::Left&) override {
-        set([&] { ++departures_; });
-    }
-    void pause_changed(const action::PauseChanged&) override {}
-    void turn_changed(const action::TurnChanged&) override {}
-    void revocations_heard(const action::RevocationsHeard&) override {}
-    void note(const action::Note& note) override {
-        set([&] { notes_ += note.line + "\n"; });
+    void perform(const HostAction& action) override {
+        set([&] { std::visit([this](const auto& what) { on(what); }, action); });
+        if (throws_at_commit && std::holds_alternative<action::Committed>(action)) {
+            throw IoError("the ledger cannot be written");
+        }
     }
     void failed(const std::string& sentence) override {
         set([&] { failure_ = sentence; });
@@ -111,6 +84,17 @@ class WatchingHost final : public Host {
     bool throws_at_commit = false;
 
   private:
+    void on(const action::Voted&) { ++votes_; }
+    void on(const action::Committed& commit) { commits_.push_back(commit.record); }
+    void on(const action::Settled& settled) {
+        if (settled.equal != settled.reported) ++unequal_;
+    }
+    void on(const action::SwarmSeen& swarm) { seats_ = swarm.seats.size(); }
+    void on(const action::Finished& finished) { finished_ = finished; }
+    void on(const action::Refused& refused) { failure_ = refused.reason; }
+    void on(const action::Left&) { ++departures_; }
+    void on(const action::Note& note) { notes_ += note.line + "\n"; }
+    void on(const auto&) {}
     template <class Change>
     void set(const Change& change) {
         {

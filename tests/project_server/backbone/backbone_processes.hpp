@@ -57,24 +57,13 @@ inline formats::RunFile run_file(const PeerKey& project, const PeerKey& backbone
 
 class NotingHost final : public net::Host {
   public:
-    void voted(const action::Voted&) override {}
-    void committed(const action::Committed& commit) override {
-        set([&] { updates_ = commit.record.step.next().value(); });
+    void perform(const HostAction& action) override {
+        if (const auto* commit = std::get_if<action::Committed>(&action)) {
+            set([&] { updates_ = commit->record.step.next().value(); });
+        } else if (const auto* finished = std::get_if<action::Finished>(&action)) {
+            set([&] { final_digest_ = finished->digest; });
+        }
     }
-    void generation_begun(const action::GenerationBegun&) override {}
-    void generation_wanted(const action::GenerationWanted&) override {}
-    void read_history(const action::ReadHistory&) override {}
-    void settled(const action::Settled&) override {}
-    void pause_changed(const action::PauseChanged&) override {}
-    void turn_changed(const action::TurnChanged&) override {}
-    void revocations_heard(const action::RevocationsHeard&) override {}
-    void swarm_seen(const action::SwarmSeen&) override {}
-    void finished(const action::Finished& finished) override {
-        set([&] { final_digest_ = finished.digest; });
-    }
-    void refused(const action::Refused&) override {}
-    void left(const action::Left&) override {}
-    void note(const action::Note&) override {}
     void failed(const std::string&) override {}
 
     bool await_updates(std::uint64_t count) {

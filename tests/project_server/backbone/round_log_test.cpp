@@ -80,19 +80,19 @@ TEST_CASE("the newest vote is on the disk when the host returns", "[server]") {
                      .accepted_in = {},
                      .accepted = {},
                      .state = {}};
-    world.host.voted({state});
+    world.host.perform(action::Voted{state});
     CHECK(world.vote_on_disk() == state);
     state.accepted_in = state.promised;
     state.accepted = world.history.next();
     state.step = state.accepted->step;
-    world.host.voted({state});
+    world.host.perform(action::Voted{state});
     CHECK(world.vote_on_disk() == state);
 }
 
 TEST_CASE("a wanted generation is signed, and truncates ledger and checkpoints", "[server]") {
     LogWorld world;
     for (std::uint64_t step = 0; step < 6; ++step) {
-        world.host.committed(world.commit());
+        world.host.perform(world.commit());
         world.save_checkpoint(step + 1);
     }
     CHECK(world.ledger.head() == world.history.head);
@@ -100,7 +100,7 @@ TEST_CASE("a wanted generation is signed, and truncates ledger and checkpoints",
                                   .step = StepIndex{4},
                                   .state = blake2b(bytes_of("state")),
                                   .voters = {world.history.trust().backbone}};
-    world.host.generation_wanted({wanted});
+    world.host.perform(action::GenerationWanted{wanted});
     REQUIRE(world.events.size() == 1);
     const auto* const answer = std::get_if<event::GenerationSigned>(&world.events[0]);
     REQUIRE(answer != nullptr);
@@ -109,15 +109,15 @@ TEST_CASE("a wanted generation is signed, and truncates ledger and checkpoints",
                                 answer->generation));
 
     for (int time = 0; time < 2; ++time) {
-        world.host.generation_begun({answer->generation});
+        world.host.perform(action::GenerationBegun{answer->generation});
         CHECK(world.ledger.head() == membership::head_after(world.history.run, wanted));
         CHECK(world.store.list().front().head.step == StepIndex{4});
         CHECK(world.begun == std::vector{wanted});
     }
     world.history.head = world.ledger.head();
-    world.host.committed(world.commit());
-    world.host.settled(
-        {.generation = 0, .step = StepIndex{5}, .digest = {}, .reported = 1, .equal = 1});
+    world.host.perform(world.commit());
+    world.host.perform(action::Settled{
+        .generation = 0, .step = StepIndex{5}, .digest = {}, .reported = 1, .equal = 1});
     CHECK(world.published == std::vector{StepIndex{5}});
     CHECK(world.published_voters.empty());
     const auto proven = proven_ledger(world.folder.path() / "ledger", world.history.trust());
@@ -135,11 +135,11 @@ TEST_CASE("only the addresses of voters are published", "[server]") {
     of_liar.peer = KeyPair::generate().public_key();
     of_liar.role = Role::kBackbone;
     of_liar.endpoint = {"192.0.2.2", 7};
-    world.host.swarm_seen(
-        {.step = {}, .samples = {}, .coordinator = {}, .seats = {of_liar, of_voter}});
-    world.host.committed(world.commit());
-    world.host.settled(
-        {.generation = 0, .step = StepIndex{1}, .digest = {}, .reported = 1, .equal = 1});
+    world.host.perform(action::SwarmSeen{
+        .step = {}, .samples = {}, .coordinator = {}, .seats = {of_liar, of_voter}});
+    world.host.perform(world.commit());
+    world.host.perform(action::Settled{
+        .generation = 0, .step = StepIndex{1}, .digest = {}, .reported = 1, .equal = 1});
     CHECK(world.published_voters == std::vector{voter});
 }
 
@@ -147,9 +147,9 @@ TEST_CASE("a decision that cannot follow the ledger ends the host with one sente
     LogWorld world;
     const action::Committed first = world.commit();
     const action::Committed second = world.commit();
-    CHECK_THROWS_WITH(world.host.committed(second), Catch::Contains("cannot follow"));
-    world.host.committed(first);
-    world.host.committed(second);
+    CHECK_THROWS_WITH(world.host.perform(second), Catch::Contains("cannot follow"));
+    world.host.perform(first);
+    world.host.perform(second);
     CHECK(world.ledger.head() == world.history.head);
 }
 
@@ -157,12 +157,12 @@ TEST_CASE("the third update in a row that changes nothing pauses the run", "[ser
     LogWorld world;
     std::uint64_t step = 0;
     const auto settle = [&](const char* state) {
-        world.host.committed(world.commit());
-        world.host.settled({.generation = 0,
-                            .step = StepIndex{++step},
-                            .digest = blake2b(bytes_of(state)),
-                            .reported = 1,
-                            .equal = 1});
+        world.host.perform(world.commit());
+        world.host.perform(action::Settled{.generation = 0,
+                                           .step = StepIndex{++step},
+                                           .digest = blake2b(bytes_of(state)),
+                                           .reported = 1,
+                                           .equal = 1});
         return world.pauses;
     };
     CHECK(settle("first") == 0);
@@ -174,15 +174,15 @@ TEST_CASE("the third update in a row that changes nothing pauses the run", "[ser
     CHECK(settle("second") == 1);
     CHECK(settle("second") == 2);  // an order that was under way may have hindered it
     SECTION("and again after a resumption only if it goes on") {
-        world.host.pause_changed({.pause = {.count = 2, .signature = {}}});
+        world.host.perform(action::PauseChanged{.pause = {.count = 2, .signature = {}}});
         CHECK(settle("second") == 2);
         CHECK(settle("second") == 2);
         CHECK(settle("second") == 3);
     }
     SECTION("not if a round in between was not settled here") {
-        world.host.pause_changed({.pause = {.count = 2, .signature = {}}});
+        world.host.perform(action::PauseChanged{.pause = {.count = 2, .signature = {}}});
         for (int round = 0; round < 4; ++round) {
-            world.host.committed(world.commit());
+            world.host.perform(world.commit());
             ++step;
             CHECK(settle("second") == 2);
         }

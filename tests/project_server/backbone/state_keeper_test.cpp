@@ -99,12 +99,12 @@ TEST_CASE("a keeper applies each update with the same bits as a plain ModelState
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     CHECK(world.inbox.take<event::StateReached>().digest == fresh_state()->digest());
     for (std::uint64_t step = 0; step < 5; ++step) {
-        keeper.apply(StepIndex{step}, average_of(step), scalars_at(step));
+        keeper.perform(action::Apply{StepIndex{step}, average_of(step), scalars_at(step)});
         const auto reached = world.inbox.take<event::StateReached>();
         CHECK(reached.step == StepIndex{step + 1});
         CHECK(reached.digest == expected_state(step + 1)->digest());
     }
-    keeper.snapshot();
+    keeper.perform(action::TakeSnapshot{});
     const auto snapshot = world.inbox.take<event::SnapshotTaken>();
     CHECK(snapshot.step == StepIndex{5});
     CHECK(std::ranges::equal(*copy_of(*snapshot.bytes), expected_state(5)->bytes()));
@@ -117,15 +117,16 @@ TEST_CASE("a snapshot stays the state of its step while the keeper goes on", "[s
     world.inbox.take<event::StateReached>();
     std::vector<event::SnapshotTaken> snapshots;
     for (std::uint64_t step = 0; step < 3; ++step) {
-        keeper->snapshot();
+        keeper->perform(action::TakeSnapshot{});
         snapshots.push_back(world.inbox.take<event::SnapshotTaken>());
-        keeper->apply(StepIndex{step}, average_of(step), scalars_at(step));
+        keeper->perform(action::Apply{StepIndex{step}, average_of(step), scalars_at(step)});
         world.inbox.take<event::StateReached>();
     }
     SECTION("also when another state is loaded") {
         const auto other = expected_state(7);
-        keeper->load(StepIndex{7}, other->digest(),
-                     std::make_shared<const Buffer>(other->bytes().begin(), other->bytes().end()));
+        keeper->perform(action::Load{
+            StepIndex{7}, other->digest(),
+            std::make_shared<const Buffer>(other->bytes().begin(), other->bytes().end())});
         world.inbox.take<event::StateReached>();
     }
     SECTION("also when the keeper is gone") {
@@ -142,8 +143,8 @@ TEST_CASE("a keeper contributes no samples", "[server]") {
     KeeperWorld world;
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     world.inbox.take<event::StateReached>();
-    keeper.work(StepIndex{0});
-    keeper.freeze(StepIndex{0});
+    keeper.perform(action::Work{StepIndex{0}});
+    keeper.perform(action::Freeze{StepIndex{0}});
     const auto frozen = world.inbox.take<event::ContributionFrozen>();
     CHECK(frozen.step == StepIndex{0});
     CHECK(frozen.contribution.samples == Samples{0});
@@ -156,9 +157,9 @@ TEST_CASE("a keeper takes a member's state with the promised digest and no other
     world.inbox.take<event::StateReached>();
     const auto newer = expected_state(7);
     const auto bytes = std::make_shared<const Buffer>(newer->bytes().begin(), newer->bytes().end());
-    keeper.load(StepIndex{7}, Digest{}, bytes);
+    keeper.perform(action::Load{StepIndex{7}, Digest{}, bytes});
     CHECK(world.inbox.take<event::StateRefused>().step == StepIndex{7});
-    keeper.load(StepIndex{7}, newer->digest(), bytes);
+    keeper.perform(action::Load{StepIndex{7}, newer->digest(), bytes});
     CHECK(world.inbox.take<event::StateReached>().digest == newer->digest());
 }
 
@@ -169,7 +170,7 @@ TEST_CASE(
     {
         StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(2)};
         for (std::uint64_t step = 0; step < 5; ++step) {
-            keeper.apply(StepIndex{step}, average_of(step), scalars_at(step));
+            keeper.perform(action::Apply{StepIndex{step}, average_of(step), scalars_at(step)});
         }
         keeper.stop();
     }
@@ -190,11 +191,11 @@ TEST_CASE("a keeper that cannot write a checkpoint reports the reason and stops"
     std::filesystem::create_symlink(
         "/dev/full", world.folder.path() / "checkpoints" / "step_000000001.state.tmp");
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1)};
-    keeper.apply(StepIndex{0}, average_of(0), scalars_at(0));
+    keeper.perform(action::Apply{StepIndex{0}, average_of(0), scalars_at(0)});
     auto failed = world.failure.get_future();
     REQUIRE(failed.wait_for(std::chrono::seconds{20}) == std::future_status::ready);
     CHECK_THAT(failed.get(), Catch::Contains("No space left on device"));
-    keeper.apply(StepIndex{1}, average_of(1), scalars_at(1));
+    keeper.perform(action::Apply{StepIndex{1}, average_of(1), scalars_at(1)});
     keeper.stop();
     CHECK(world.checkpointed_steps().empty());
 }
@@ -212,7 +213,7 @@ TEST_CASE("a keeper without a state reports the first one that is loaded", "[ser
     StateKeeper keeper{fresh_state(), world.store, world.workers, std::move(options)};
     const auto start = fresh_state();
     const auto bytes = std::make_shared<const Buffer>(start->bytes().begin(), start->bytes().end());
-    keeper.load(StepIndex{0}, start->digest(), bytes);
+    keeper.perform(action::Load{StepIndex{0}, start->digest(), bytes});
     CHECK(world.inbox.take<event::StateReached>().digest == start->digest());
     keeper.stop();
     CHECK(world.checkpointed_steps() == std::vector<std::uint64_t>{0});
