@@ -64,7 +64,8 @@ void ignore_slow_claims(const RoundRules& rules, const PeerKey& self, const Judg
         callee.is_slow = slower_way(callee) > max;
         if (callee.is_slow) callee.may_reduce = false;
         const bool is_doubted = judge.is_doubted(peer) && !callee.may_reduce;
-        if (callee.is_slow || is_doubted) callee.join->upload = callee.join->download = std::nullopt;
+        if (callee.is_slow || is_doubted)
+            callee.join->upload = callee.join->download = std::nullopt;
     }
 }
 

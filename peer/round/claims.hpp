@@ -26,8 +26,8 @@ inline constexpr Duration kNeverSlow = std::chrono::seconds{120};
 /// possible.
 std::optional<std::string> fault_of(const wire::Join& join, Codec codec, Samples allowance);
 
-/// The callee with the most samples if all together claim more than a record can hold; null: they do
-/// not. Requires that every callee has joined.
+/// The callee with the most samples if all together claim more than a record can hold; null: they
+/// do not. Requires that every callee has joined.
 const PeerKey* largest_overflow(const Callees& callees);
 
 /// Corrects the bandwidths that Joins claim by what was seen, and marks members whose links are too

@@ -52,14 +52,14 @@ class Hearing {
         const Member& own;               ///< its own member
         Judge& judge;                    ///< remembers
     };
-    /// The round that it is about. Members that have failed are marked as lost in `callees`; reducers
-    /// that lose their parts go to `demoted`.
+    /// The round that it is about. Members that have failed are marked as lost in `callees`;
+    /// reducers that lose their parts go to `demoted`.
     struct Case {
         TimePoint now;               ///< the time of the hearing
         const wire::Plan& plan;      ///< the present one
         Delay delay;                 ///< since it was sent
         bool is_link_known;          ///< the plan was made knowing some link
-        Callees& callees;            ///< of the round
+        Callees& callees;            ///< called to the round
         std::set<PeerKey>& demoted;  ///< reducers to relieve with the next amendment
     };
 

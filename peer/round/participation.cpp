@@ -42,7 +42,7 @@ void Participation::on_link_lost(const PeerKey& peer, bool was_called) {
 bool Participation::on_join(TimePoint now, const PeerKey& peer, StepIndex step, TimePoint called_at,
                             Samples samples) {
     return turns_.on_join(peer, step, called_at, now - called_at, samples,
-                                called_at - head_.computing_since());
+                          called_at - head_.computing_since());
 }
 
 std::optional<ProbedLink> Participation::next_probe(const Callees& callees) {
@@ -84,9 +84,9 @@ std::size_t Participation::count_outside(TimePoint now, StepIndex step,
 }
 
 /// The peers that are called if there are more than a round can have: in turns over the accounts,
-/// so that neither many keys nor many jobs of one user displace others. Peers of one account that train,
-/// and those of the last round, come first; no order of keys helps, because it is drawn anew for
-/// each step. At most kMaxReducers peers do not train.
+/// so that neither many keys nor many jobs of one user displace others. Peers of one account that
+/// train, and those of the last round, come first; no order of keys helps, because it is drawn anew
+/// for each step. At most kMaxReducers peers do not train.
 std::vector<PeerKey> Participation::select(std::vector<PeerKey> called) const {
     const std::size_t limit = wire::kMaxMembers - 1;  // without ours
     if (called.size() <= limit) return called;

@@ -26,8 +26,8 @@ Veterans veterans_of(const wire::Plan& plan);
 
 /// About how many bytes the plan has on the wire.
 double wire_bytes_of(const wire::Plan& plan);
-/// Upload bandwidth of a callee that has joined, in bytes per second; one that is not known counts as
-/// 1 MB/s.
+/// Upload bandwidth of a callee that has joined, in bytes per second; one that is not known counts
+/// as 1 MB/s.
 double upload_of(const Callee& callee);
 
 /// The last round's reducers that, as relays, bring the plan to all members soonest; none if the

@@ -146,7 +146,7 @@ TimePoint Turns::unpaid_since(const PeerKey& peer, TimePoint since) const {
 }
 
 bool Turns::on_join(const PeerKey& peer, StepIndex step, TimePoint called_at, Duration wait,
-                          Samples samples, Duration computing) {
+                    Samples samples, Duration computing) {
     Record& record = this->record(peer);
     const bool holds = record.turn.kind == TurnKind::kWhenDone;
     const bool is_paid_again = holds && record.is_paid && record.paid_at >= record.since_time;

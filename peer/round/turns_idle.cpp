@@ -9,9 +9,8 @@
 namespace dedloc::round {
 
 /// Trainers that take callees and bring nothing. Those that only reduce are in another turn.
-void Turns::send_idle_away(TimePoint now, StepIndex step,
-                                 const std::vector<FleetMember>& fleet,
-                                 std::vector<Change>& changes) {
+void Turns::send_idle_away(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
+                           std::vector<Change>& changes) {
     for (const FleetMember& one : fleet) {
         const Record* const known = find(one.peer);
         const bool is_idle = known != nullptr && known->idle >= kMaxIdle &&
@@ -27,12 +26,11 @@ void Turns::send_idle_away(TimePoint now, StepIndex step,
 
 /// What they say of their speed does not bring them back, but samples do.
 void Turns::keep_idle_away(const std::vector<FleetMember>& fleet,
-                                 const std::vector<planning::Turn>& old,
-                                 std::vector<planning::Turn>& turns) const {
+                           const std::vector<planning::Turn>& old,
+                           std::vector<planning::Turn>& turns) const {
     for (std::size_t k = 0; k < turns.size(); ++k) {
         const Record* const record = find(fleet[k].peer);
-        if (record != nullptr && record->idle >= kMaxIdle &&
-            old[k].kind != TurnKind::kEveryRound)
+        if (record != nullptr && record->idle >= kMaxIdle && old[k].kind != TurnKind::kEveryRound)
             turns[k] = old[k];
     }
 }

@@ -40,7 +40,7 @@ static_assert(kCoprocessorKinds[0].element == "coproc_cuda");
 /// A value for each resource.
 template <class Value>
 struct PerResource {
-    std::array<Value, kResources.size()> values{};  ///< by the resource's number
+    std::array<Value, kResources.size()> values{};  ///< index: the resource's number
     Value& operator[](Resource resource) { return values[static_cast<std::size_t>(resource)]; }
     const Value& operator[](Resource resource) const {
         return values[static_cast<std::size_t>(resource)];

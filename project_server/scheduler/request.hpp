@@ -41,8 +41,8 @@ struct HostReport {
     double swap_bytes = 0;             ///< swap space
     double disk_total = 0;             ///< size of the file system of the client's data
     double disk_free = 0;              ///< free on that file system
-    double disk_used_by_boinc = 0;     ///< by the client and all projects
-    double disk_used_by_project = 0;   ///< by this project
+    double disk_used_by_boinc = 0;     ///< the client and all projects
+    double disk_used_by_project = 0;   ///< this project alone
     double disk_share_of_project = 0;  ///< disk that this project may use; 0: not reported
     // Fractions of time, 0 to 1.
     double on_fraction = 0;
@@ -56,7 +56,7 @@ struct HostReport {
     std::string serial;  ///< they and the client's version, as BOINC stores it in host.serialnum
     /// The number of all coprocessors, and the sum of their peak FLOP/s, as BOINC counts GPUs.
     std::int64_t gpus = 0;
-    double gpu_flops = 0;  ///< of all of them
+    double gpu_flops = 0;  ///< the sum
 };
 
 /// The NVIDIA GPUs of a host (<coproc_cuda>). A client describes one of them, the best.

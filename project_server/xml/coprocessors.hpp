@@ -61,7 +61,7 @@ struct Coprocessor {
     std::string label;                ///< in host.serialnum
     std::string name;                 ///< the product's; may be empty
     std::int64_t count = 0;           ///< 1 to kMaxInstances
-    double memory_bytes = 0;          ///< of one
+    double memory_bytes = 0;          ///< memory of one
     std::string driver;               ///< its version; may be empty
     std::int64_t opencl_version = 0;  ///< 300 is 3.0; 0: no OpenCL
     double peak_flops = 0;            ///< FLOP/s of one

@@ -29,7 +29,7 @@ struct XmlTag {
         kEmpty,    ///< <name/>
     };
     std::string_view name;     ///< without brackets and attributes
-    Kind kind = Kind::kEmpty;  ///< of the tag
+    Kind kind = Kind::kEmpty;  ///< what the tag does
     std::size_t begin = 0;     ///< offset of its '<'
     std::size_t end = 0;       ///< offset behind its '>'
     /// Index of the tag that closes the element; 0: this tag opens none, or none closes it.

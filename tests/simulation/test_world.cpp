@@ -248,11 +248,10 @@ std::optional<TestWorld::Id> TestWorld::coordinator() const {
 }
 
 std::string TestWorld::describe() const {
-    std::string text =
-        fmt::format("seed {}, {} links, {:.6f} s, {} records of generation {}\nreplay: {}\n",
-                    seed(), proves_links() ? "proven" : "unproven",
-                    seconds_of(now().time_since_epoch()),
-                    checkers_.record_count(), checkers_.generation(), settings_.replay);
+    std::string text = fmt::format(
+        "seed {}, {} links, {:.6f} s, {} records of generation {}\nreplay: {}\n", seed(),
+        proves_links() ? "proven" : "unproven", seconds_of(now().time_since_epoch()),
+        checkers_.record_count(), checkers_.generation(), settings_.replay);
     for (Id id = 0; id < size(); ++id) {
         const Node& host = node(id);
         text += fmt::format(

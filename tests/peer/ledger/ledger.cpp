@@ -1,8 +1,8 @@
-// The encoded entries are the only store: every walk over records decodes them with a second EntryCodec,
-// while codec_ stands at their end. Totals are cached and counted again when a generation makes
-// records void. append() and begin() check proofs before anything changes: certificates with
-// membership::is_certified() against the head before the record, generations with is_signed().
-// decode() checks the same, and drops the whole ledger at the first failure.
+// The encoded entries are the only store: every walk over records decodes them with a second
+// EntryCodec, while codec_ stands at their end. Totals are cached and counted again when a
+// generation makes records void. append() and begin() check proofs before anything changes:
+// certificates with membership::is_certified() against the head before the record, generations with
+// is_signed(). decode() checks the same, and drops the whole ledger at the first failure.
 #include "tests/peer/ledger/ledger.hpp"
 
 #include <algorithm>

@@ -47,8 +47,7 @@ struct TurnsBench {
             const bool is_last = n == kLast;
             if (is_last && !is_last_in) continue;
             const Samples samples{is_last ? last_samples : 30};
-            CHECK(
-                turns.on_join(key(n), step, now, is_last ? last_waits : 100ms, samples, 3s));
+            CHECK(turns.on_join(key(n), step, now, is_last ? last_waits : 100ms, samples, 3s));
         }
         step = step.next();
         now += 1s;
@@ -282,8 +281,7 @@ TEST_CASE("a Call waits as long as the trainer's own micro-batches need, and not
     CHECK(bench.turns.on_join(peer, bench.step, bench.now, 20s, Samples{5}, 40s));
     bench.turns.on_decision(Samples{5}, 60s, false);
     CHECK(bench.turns.join_limit(peer, 1s) == 40s);
-    CHECK(bench.turns.on_join(TurnsBench::key(1), bench.step, bench.now, 100ms,
-                                    Samples{5}, 40s));
+    CHECK(bench.turns.on_join(TurnsBench::key(1), bench.step, bench.now, 100ms, Samples{5}, 40s));
     bench.turns.on_decision(Samples{5}, 60s, false);
     CHECK(bench.turns.join_limit(TurnsBench::key(1), 400s) == 10s);
 }
@@ -360,18 +358,15 @@ TEST_CASE("a trainer that brings no samples is called when it holds some", "[rou
         REQUIRE(bench.turn() == TurnKind::kWhenDone);
         CHECK(bench.changes.back().why.find("3 rounds in a row without samples") !=
               std::string::npos);
-        CHECK_FALSE(
-            bench.turns.is_called(idle, TurnsBench::heartbeat(true, 0), bench.step));
+        CHECK_FALSE(bench.turns.is_called(idle, TurnsBench::heartbeat(true, 0), bench.step));
         // It is not asked to come back, however long that takes.
         for (int k = 0; k < 200; ++k) bench.play(100ms);
         CHECK(bench.turn() == TurnKind::kWhenDone);
         SECTION("and one that brings them is in every round soon") {
             for (std::uint32_t k = 0; k <= 2 * Turns::kAsk; ++k) {
-                REQUIRE(bench.turns.is_called(idle, TurnsBench::heartbeat(true, 30),
-                                                    bench.step));
+                REQUIRE(bench.turns.is_called(idle, TurnsBench::heartbeat(true, 30), bench.step));
                 if (bench.turn() != TurnKind::kEveryRound) {
-                    CHECK(bench.turns.on_join(idle, bench.step, bench.now, 100ms, Samples{30},
-                                                    3s));
+                    CHECK(bench.turns.on_join(idle, bench.step, bench.now, 100ms, Samples{30}, 3s));
                 }
                 bench.last_samples = 30;
                 bench.play(100ms);
