@@ -47,7 +47,9 @@ void Coordinator::on_join(TimePoint now, const PeerKey& from, StepIndex step,
         return;
     }
     if (!join.is_finite) out.note(from.brief() + " joined with a gradient that is not finite");
-    if (!participation_.on_join(now, from, step, round->called_at, join.samples)) {
+    const bool is_believed =
+        participation_.on_join(now, from, step, round->called_at, join.samples);
+    if (!is_believed && !judge_.is_trusted(from)) {
         judge_.exclude(now, from, "says again and again that it holds samples, and joins without",
                        out);
         round->callees.erase(callee);

@@ -15,7 +15,8 @@ void Turns::send_idle_away(TimePoint now, StepIndex step, const std::vector<Flee
         const Record* const known = find(one.peer);
         const bool is_idle = known != nullptr && known->idle >= kMaxIdle &&
                              known->turn.kind == TurnKind::kEveryRound;
-        if (!is_idle || !one.member.contributes) continue;
+        // The coordinator sits in all rounds that it leads.
+        if (!is_idle || !one.member.contributes || one.peer == term_.coordinator) continue;
         Record& idle = record(one.peer);
         idle.speed_with = idle.speed_now = 0;
         changes.push_back(change(one.peer, idle, {TurnKind::kWhenDone, 1}, now, step));

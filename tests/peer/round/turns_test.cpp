@@ -353,6 +353,11 @@ TEST_CASE("a trainer that brings no samples is called when it holds some", "[rou
         for (int k = 0; k < 100; ++k) bench.play(100ms);
         CHECK(bench.turn() == TurnKind::kEveryRound);
     }
+    SECTION("the coordinator sits in its own rounds") {
+        bench.turns.begin(Term{.number = 2, .coordinator = idle});
+        for (int k = 0; k < 100; ++k) bench.play(100ms);
+        CHECK(bench.turn() == TurnKind::kEveryRound);
+    }
     SECTION("the last one in a row") {
         bench.play(100ms);
         REQUIRE(bench.turn() == TurnKind::kWhenDone);
