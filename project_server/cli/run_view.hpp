@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "project_server/json/value.hpp"
 #include "project_server/views/run_status.hpp"
 
 namespace dedloc::cli {
