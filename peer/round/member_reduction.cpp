@@ -69,6 +69,10 @@ void Member::on_plan(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     Reduction& reduction = begin_reduction();
     round_->arrivals.on_plan(now);
     reduction.follow(plan, held_.encoder());
+    if (HeldAverage& held = round_->average; reduction.take_dropped() && held.values) {
+        if (held.term != plan.term) round_->former = std::move(held);
+        held = {};
+    }
     for (auto& [peer, query] : reduction.take_queries()) {
         out.send(peer, step_, std::move(query));
     }

@@ -49,6 +49,7 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     for (std::uint32_t c = 0; is_same_sum && c < chunk_count(); ++c) {
         if (plan.members[owner_[c]].peer != former[c]) is_moved_[c] = true;
     }
+    if (is_same_sum) forget_received();
     if (!is_same_cut) forget_chunks();
     if (!is_same_sum) {
         has_former_sum_ = !former.empty();
@@ -134,6 +135,7 @@ void Reduction::forget_chunks() {
 /// The plan has another sum id: slices are still valid, averages are not.
 void Reduction::forget_sums() {
     has_average_.assign(owner_.size(), false);
+    is_received_.assign(owner_.size(), false);
     exponents_.assign(owner_.size(), 0);
     is_offered_.assign(owner_.size(), false);
     reduced_.clear();
@@ -145,6 +147,24 @@ void Reduction::forget_sums() {
         average_ = std::make_shared<FloatVector>(elements_);
     }
     tree_ = state::GrowingTree(elements_);
+}
+
+/// A reducer passes on only what it has computed: the former reducer of a chunk may have sent us
+/// another average than others. Contributors send the slices of such a chunk again.
+void Reduction::forget_received() {
+    bool has_any = false;
+    for (std::uint32_t c = 0; c < chunk_count(); ++c) {
+        if (!is_mine(c) || !has_average_[c] || !is_received_[c]) continue;
+        has_average_[c] = is_received_[c] = false;
+        has_any = true;
+    }
+    if (!has_any) return;
+    has_dropped_ = true;
+    if (!is_ours_alone(average_)) average_ = std::make_shared<FloatVector>(*average_);
+    tree_ = state::GrowingTree(elements_);
+    for (std::uint32_t c = 0; receives_ && c < chunk_count(); ++c) {
+        if (has_average_[c]) tree_.add(first_of(c), size_of(c));
+    }
 }
 
 void Reduction::schedule_scatter() {
@@ -331,6 +351,7 @@ Reduction::Taken Reduction::place_average(const PeerKey& from, const wire::Chunk
     if (const auto* halves = std::get_if<wire::Halves>(&chunk.elements)) {
         exponents_[chunk.chunk] = halves->exponent;
     }
+    is_received_[chunk.chunk] = true;
     has_become_known(chunk.chunk);
     return Taken::kPlaced;
 }

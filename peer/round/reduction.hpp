@@ -97,6 +97,9 @@ class Reduction {
     /// A chunk from another peer. One that fits no known plan is kept for a later plan; one of
     /// another codec is ignored.
     Taken take(const PeerKey& from, wire::Chunk chunk);
+    /// True once after a follow() that has dropped averages of the present sum, because their chunks
+    /// are reduced here now.
+    bool take_dropped() { return std::exchange(has_dropped_, false); }
     /// Queries for freed slices that the plan needs again, with the contributor of each: once after
     /// follow().
     std::vector<std::pair<PeerKey, wire::SliceQuery>> take_queries();
@@ -190,6 +193,7 @@ class Reduction {
     void count_slices();
     void forget_chunks();
     void forget_sums();
+    void forget_received();
     void forget_given(const wire::Plan& plan);
     void assign(const wire::Plan& plan);
     void note_spent();
@@ -275,6 +279,8 @@ class Reduction {
     std::set<std::pair<std::uint64_t, PeerKey>>
         held_;                                 ///< (`scattered_` that releases it, reducer)
     std::vector<bool> has_average_;            ///< whether each chunk's average is here
+    std::vector<bool> is_received_;            ///< whether it came from another member
+    bool has_dropped_ = false;                 ///< take_dropped()
     std::vector<std::uint8_t> exponents_;      ///< fp16: exponent of each averaged chunk
     std::vector<std::uint32_t> reduced_;       ///< averaged chunks for all receivers, oldest first
     std::vector<bool> is_offered_;             ///< whether each chunk is in `reduced_`
