@@ -97,8 +97,8 @@ class Reduction {
     /// A chunk from another peer. One that fits no known plan is kept for a later plan; one of
     /// another codec is ignored.
     Taken take(const PeerKey& from, wire::Chunk chunk);
-    /// True once after a follow() that has dropped averages of the present sum, because their chunks
-    /// are reduced here now.
+    /// True once after a follow() that has dropped averages of the present sum, because their
+    /// chunks are reduced here now.
     bool take_dropped() { return std::exchange(has_dropped_, false); }
     /// Queries for freed slices that the plan needs again, with the contributor of each: once after
     /// follow().

@@ -78,8 +78,8 @@ TEST_CASE("moving the chunks of a lost aggregator keeps every average that has a
             const auto before = exchange.plan();
             REQUIRE(exchange.amend({member.peer}, {}));
             REQUIRE(wire::sum_id_of(before) == wire::sum_id_of(exchange.plan()));
-            // Members that had the whole average still have it, but for chunks that they reduce now:
-            // the former reducer may have sent them another average than others.
+            // Members that had the whole average still have it, but for chunks that they reduce
+            // now: the former reducer may have sent them another average than others.
             const auto reducers_of = [](const wire::Plan& plan) {
                 std::map<std::uint32_t, PeerKey> reducers;
                 for (const wire::ChunkRange& range : plan.ranges) {
