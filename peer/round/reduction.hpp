@@ -23,7 +23,8 @@
 //           oldest beyond that are freed. After an amendment with another sum the reducer asks for
 //           them again (wire::SliceQuery). A contributor answers each reducer once for each sum
 //           that has replaced another one, so a query gains nothing without an amendment.
-// Trust     A slice counts for its sender only, an average only from the reducer of its chunk. If a
+// Trust     A slice counts for its sender only, an average only from the reducer of its chunk, and a
+//           reducer to which a chunk moves passes on no average that it has not computed. If a
 //           slice is not finite, or does not have the scale that its sender joined with, all slices
 //           of that contribution are refused and the sender is reported.
 #pragma once
