@@ -23,8 +23,8 @@
 //           oldest beyond that are freed. After an amendment with another sum the reducer asks for
 //           them again (wire::SliceQuery). A contributor answers each reducer once for each sum
 //           that has replaced another one, so a query gains nothing without an amendment.
-// Trust     A slice counts for its sender only, an average only from the reducer of its chunk, and a
-//           reducer to which a chunk moves passes on no average that it has not computed. If a
+// Trust     A slice counts for its sender only, an average only from the reducer of its chunk, and
+//           a reducer to which a chunk moves passes on no average that it has not computed. If a
 //           slice is not finite, or does not have the scale that its sender joined with, all slices
 //           of that contribution are refused and the sender is reported.
 #pragma once
@@ -165,8 +165,8 @@ class Reduction {
         std::uint64_t first = 0;     ///< its first element
         std::uint64_t elements = 0;  ///< how many there are
     };
-    /// Where all the averages of other members here come from, but those of chunks that have moved
-    /// from one reducer to another. Requires is_following().
+    /// The parts that other members reduce, without chunks that have moved from one reducer to
+    /// another. Requires is_following().
     std::vector<Part> parts_of_others() const;
     /// True if any chunk is still to be sent to another member.
     bool has_due_chunks() const;

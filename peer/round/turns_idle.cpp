@@ -8,7 +8,7 @@
 
 namespace dedloc::round {
 
-/// Trainers that take callees and bring nothing. Those that only reduce are in another turn.
+/// Trainers that take seats and bring nothing. Those that only reduce are in another turn.
 void Turns::send_idle_away(TimePoint now, StepIndex step, const std::vector<FleetMember>& fleet,
                            std::vector<Change>& changes) {
     for (const FleetMember& one : fleet) {

@@ -164,7 +164,7 @@ class World : private NetworkSink {
     struct Disk;
     struct Node;
 
-    // For worlds with faults, adversaries and checkers.
+    // Worlds with faults, adversaries and checkers use these.
     /// Calls these hooks from now on. They must outlive the last event.
     void attach(Hooks& hooks) { hooks_ = &hooks; }
     /// The record of a host.

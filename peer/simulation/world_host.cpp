@@ -148,7 +148,7 @@ std::optional<World::Id> World::find(const PeerKey& wanted) const {
     return std::nullopt;
 }
 
-/// Without proven links there are no tickets, and the run's limit applies.
+/// Tickets need proven links; if there are none, the run's limit applies.
 std::uint64_t World::max_samples_per_second(Id id) const {
     if (!proves_links_) return options_.rules.max_samples_per_second;
     const Profile& profile = node(id).profile;

@@ -90,18 +90,18 @@ Duration Faults::Chain::up_to(Duration max) {
 Faults::Faults(TestWorld& world, const FaultMix& mix, Random random)
     : world_(world), mix_(mix), usual_{random}, apart_{random.split(kApart)} {
     Chain& usual = usual_;
-    usual.add(mix.crashes, [this] { crash(somebody()); });
+    usual.add(mix.crashes, [this] { crash(any_but_first()); });
     usual.add(mix.backbone_crashes, [this] { crash(0); });
     usual.add(mix.point_kills, [this] { kill_at_point(); });
     usual.add(mix.hangs, [this] { hang(); });
     usual.add(mix.suspensions, [this] { suspend(); });
-    usual.add(mix.cuts, [this] { world_.cut(anybody(), usual_.random.next()); });
-    usual.add(mix.silent_cuts, [this] { world_.silent_cut(anybody(), usual_.random.next()); });
+    usual.add(mix.cuts, [this] { world_.cut(any_host(), usual_.random.next()); });
+    usual.add(mix.silent_cuts, [this] { world_.silent_cut(any_host(), usual_.random.next()); });
     usual.add(mix.partitions, [this] { part(); });
-    usual.add(mix.poisons, [this] { world_.poison(somebody()); });
-    usual.add(mix.bit_flips, [this] { world_.flip_a_bit(somebody()); });
+    usual.add(mix.poisons, [this] { world_.poison(any_but_first()); });
+    usual.add(mix.bit_flips, [this] { world_.flip_a_bit(any_but_first()); });
     usual.add(mix.clock_jumps,
-              [this] { world_.jump_clock(anybody(), usual_.up_to(mix_.longest_jump)); });
+              [this] { world_.jump_clock(any_host(), usual_.up_to(mix_.longest_jump)); });
     usual.add(mix.full_disks, [this] {
         world_.fill_disk(0, true);
         world_.after(usual_.up_to(mix_.longest_absence), [this] {
@@ -156,11 +156,11 @@ void Faults::calm_down() {
     for (TestWorld::Id id = 0; id < world_.size(); ++id) world_.scale_bandwidth(id, 1);
 }
 
-TestWorld::Id Faults::anybody() {
+TestWorld::Id Faults::any_host() {
     return static_cast<TestWorld::Id>(usual_.random.below(world_.size()));
 }
 
-TestWorld::Id Faults::somebody() {
+TestWorld::Id Faults::any_but_first() {
     if (world_.size() == 1) return 0;
     return static_cast<TestWorld::Id>(1 + usual_.random.below(world_.size() - 1));
 }
@@ -180,7 +180,7 @@ void Faults::bring_back(TestWorld::Id id, Chain& chain) {
 }
 
 void Faults::kill_at_point() {
-    const TestWorld::Id id = anybody();
+    const TestWorld::Id id = any_host();
     if (!world_.is_alive(id)) return;
     const Point point = all_points()[usual_.random.below(kPointCount)];
     world_.kill(id, point, world_.step(id));
@@ -192,13 +192,13 @@ void Faults::kill_at_point() {
 }
 
 void Faults::hang() {
-    const TestWorld::Id id = anybody();
+    const TestWorld::Id id = any_host();
     world_.hang(id);
     world_.after(usual_.up_to(mix_.longest_hang), [this, id] { world_.wake(id); });
 }
 
 void Faults::suspend() {
-    const TestWorld::Id id = somebody();
+    const TestWorld::Id id = any_but_first();
     world_.suspend(id);
     world_.after(usual_.up_to(mix_.longest_absence), [this, id] { world_.resume(id); });
 }

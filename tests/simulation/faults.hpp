@@ -84,8 +84,8 @@ class Faults {
     void next(Chain& chain);
     bool is_anybody_damaged() const;
     void calm_down();
-    TestWorld::Id anybody();   ///< a random host
-    TestWorld::Id somebody();  ///< a random host except host 0, unless host 0 is the only one
+    TestWorld::Id any_host();       ///< a random host
+    TestWorld::Id any_but_first();  ///< a random host except host 0, unless host 0 is the only one
     void crash(TestWorld::Id id);
     void bring_back(TestWorld::Id id, Chain& chain);
     void kill_at_point();

@@ -1,4 +1,4 @@
-// Who has sent another average than the decided one.
+// Dispute: the reducers that have sent another average than the decided one.
 #include "peer/round/dispute.hpp"
 
 #include <catch2/catch.hpp>

@@ -229,7 +229,7 @@ TEST_CASE("a pause reaches a voter on another machine, and is seen here", "[serv
     end.happen(step(1));
     REQUIRE(reaches(subscriber, end.picture()));
 
-    // With the log-in of ssh that each command needs, and back through the subscriber's own ssh.
+    // Each command logs in by ssh; the event comes back through the subscriber's own ssh.
     double slowest_there = 0;
     double slowest_back = 0;
     const auto seconds = [](Clock::duration took) {
