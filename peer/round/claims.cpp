@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "peer/planning/request.hpp"
+#include "peer/round/plan_maker.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::round {
@@ -46,7 +47,7 @@ void ignore_slow_claims(const RoundRules& rules, const PeerKey& self, const Judg
     constexpr double kTimes = 16;
     constexpr double kMin = seconds_of(kNeverSlow);
     const auto bytes =
-        static_cast<double>(planning::on_the_wire(rules.codec).bytes_of(rules.elements));
+        static_cast<double>(planning::size_of(request_for(rules, callees)).contribution_bytes);
     const auto slower_way = [&](const Callee& callee) {
         double max = 0;
         for (const auto& speed : {callee.join->upload, callee.join->download}) {

@@ -4,6 +4,10 @@
 //           is no progress.
 // Too slow  A member that sends one missing chunk after another, and the round gets too
 //           long. The coordinator itself may miss none of its chunks.
+//
+// A reducer that lacks a contribution sends no averages, so it and its receivers would complain at
+// the same time. Receivers wait half a stall_timeout longer: the coordinator hears about the sender
+// first.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -48,8 +52,11 @@ void Member::complain(TimePoint now, Reducing& reducing, Outbox& out) {
             const auto placed = arrivals.last_placed(followed.members[k].peer);
             const TimePoint since =
                 std::max(arrivals.planned_at(), placed.value_or(arrivals.planned_at()));
-            const std::uint32_t part = kind == wire::ChunkKind::kScatter ? own : k;
-            if (is_too_long || now >= since + stall_timeout_of(part)) late.push_back(k);
+            const bool is_sender = kind == wire::ChunkKind::kScatter;
+            const TimePoint limit =
+                std::min(since + stall_timeout_of(is_sender ? own : k), latest_end());
+            const Duration grace = is_sender ? Duration{} : config_.rules.stall_timeout / 2;
+            if (now >= limit + grace) late.push_back(k);
         }
         return late;
     };

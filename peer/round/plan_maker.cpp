@@ -46,6 +46,7 @@ planning::Member member_of(const Callee& callee, bool contributes, bool are_all_
             .is_reachable = can_be_dialled && callee.may_reduce};
 }
 
+/// A request without members and chunks.
 planning::PlanRequest request_for(const RoundRules& rules) {
     return {.members = {},
             .elements = rules.elements,
@@ -112,6 +113,16 @@ std::optional<std::vector<wire::ChunkRange>> ranges_with(const ProbedLink& probe
 
 }  // namespace
 
+planning::PlanRequest request_for(const RoundRules& rules, const Callees& callees) {
+    planning::PlanRequest request = request_for(rules);
+    const bool all_v6 = are_all_v6(callees);
+    for (const auto& [peer, callee] : callees) {
+        request.members.push_back(member_of(callee, callee.join->samples > Samples{0}, all_v6));
+    }
+    request.chunk_elements = planning::chunk_elements_for(request);
+    return request;
+}
+
 /// A member sends its contribution to all other reducers, and its part of the average to all other
 /// receivers; it receives its part of all other contributions, and the rest of the average.
 Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer) {
@@ -157,8 +168,6 @@ std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std:
                     .reducers = {},
                     .relays = {},
                     .expected = {}};
-    auto request = request_for(rules);
-    const bool all_v6 = are_all_v6(callees);
     for (const auto& [peer, callee] : callees) {
         plan.members.push_back({.peer = peer,
                                 .samples = callee.join->samples,
@@ -166,11 +175,11 @@ std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std:
                                 .contribution_id = callee.join->contribution_id,
                                 .receives = callee.join->receives,
                                 .exponent = callee.join->exponent});
-        request.members.push_back(member_of(callee, callee.join->samples > Samples{0}, all_v6));
     }
+    const planning::PlanRequest request = request_for(rules, callees);
     if (!has_samples(plan)) return {};
     if (std::ranges::none_of(request.members, &planning::Member::is_reachable)) return {};
-    plan.chunk_elements = request.chunk_elements = planning::chunk_elements_for(request);
+    plan.chunk_elements = request.chunk_elements;
     const auto shares = planning::plan_shares(request);
     if (!shares) return {};
     auto forecast = shares->forecast;

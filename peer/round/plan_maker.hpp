@@ -7,6 +7,7 @@
 #include <set>
 
 #include "peer/config.hpp"
+#include "peer/planning/request.hpp"
 #include "peer/round/callee.hpp"
 #include "peer/round/relays.hpp"
 #include "peer/wire/message.hpp"
@@ -34,6 +35,10 @@ struct Traffic {
 
 /// The traffic of the member `peer` of a plan that is sound; nothing for any other peer.
 Traffic traffic_of(Codec codec, const wire::Plan& plan, const PeerKey& peer);
+
+/// What the planner is asked for a round of these callees, with the size of its chunks. Requires at
+/// least one callee, and that every one has joined.
+planning::PlanRequest request_for(const RoundRules& rules, const Callees& callees);
 
 /// The first plan of a round. Nothing if no member has samples or none can be dialled. The
 /// link of `probed` is planned with that bandwidth if a faster link would shorten the round.

@@ -29,7 +29,7 @@ constexpr std::uint64_t kSteps = 10;
 constexpr std::size_t kHonest = 5;
 constexpr Duration kFaultTime = 30s;
 /// Seeds of the mix beyond those that are always tried, each of which has found a bug.
-constexpr std::uint64_t kOnceFailed[] = {22'031, 22'707, 40'753, 55'435, 70'598};
+constexpr std::uint64_t kOnceFailed[] = {22'031, 22'707, 40'753, 55'435, 70'471, 70'598, 71'238};
 
 /// Misbehaviours that the protocol stops.
 constexpr std::array kDecisive{
