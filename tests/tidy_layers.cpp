@@ -194,6 +194,17 @@ Layers app_layers() {
                  kText}),
          {"random"},
          kNoChance},
+    };
+}
+
+/// The rooms below the seat's worker: pictures, models, trainers, devices.
+Layers training_layers() {
+    return {
+        // Decodes pictures of strangers.
+        {"boinc_app/pictures/",
+         joined({Names{"boinc_app/pictures/", "peer/formats/", "peer/base/", "jpeglib.h"}, kText}),
+         {"random"},
+         kNoChance},
         {"boinc_app/device/",
          joined({Names{"boinc_app/device/", "boinc_app/training/", "peer/formats/",
                        "peer/platform/", "peer/base/", "kernels/"},
@@ -376,8 +387,8 @@ Habit only_in(const std::string& home, const std::string& pattern, const std::st
 
 const std::vector<Layer>& layers() {
     static const Layers all =
-        joined({ground_layers(), core_layers(), adapter_layers(), app_layers(), server_ground(),
-                volunteer_layers(), operator_layers()});
+        joined({ground_layers(), core_layers(), adapter_layers(), app_layers(), training_layers(),
+                server_ground(), volunteer_layers(), operator_layers()});
     return all;
 }
 
