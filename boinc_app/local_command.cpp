@@ -10,9 +10,9 @@
 #include <cstring>
 #include <optional>
 
-#include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/local_trainer.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/error.hpp"
@@ -78,17 +78,15 @@ AlignedFloats parameters_of(training::Replica& replica) {
 /// One process that trains the run.
 class LocalRun {
   public:
-    LocalRun(const formats::RunFile& run, std::span<const formats::Shard> shards,
+    LocalRun(const formats::RunFile& run, const training::Task& task,
              std::span<const formats::Shard> held_out, const LocalOptions& options)
         : options_(options),
           share_{.peer = key_of(options.peer), .samples = Samples{run.target_batch}},
           threads_(static_cast<unsigned>(kernels::threads_within_reach(options.threads))),
           workers_(threads_),
-          compute_(device::make_compute(options.device, run, workers_, threads_)),
-          micro_batch_(options.micro_batch != 0
-                           ? options.micro_batch
-                           : training::suitable_micro_batch(run, compute_.device)),
-          trainer_(run, shards, workers_, *compute_.replica, micro_batch_) {
+          compute_(device::make_compute(options.device, run, task, workers_, threads_)),
+          micro_batch_(training::micro_batch_for(run, compute_.device, options.micro_batch)),
+          trainer_(run, workers_, *compute_.replica, micro_batch_) {
         if (!held_out.empty()) {
             evaluator_.emplace(run, held_out, options.evaluate_samples,
                                static_cast<std::size_t>(micro_batch_));
@@ -137,7 +135,8 @@ class LocalRun {
         const auto figures = evaluator_->evaluate(parameters_of(replica()), is_interrupted_);
         if (!figures) return false;
         fmt::print("step {}: {}; {} samples in {:.2f} s\n", step(),
-                   training::figures_line(*figures), figures->samples, seconds_since(begin));
+                   training::albert::figures_line(*figures), figures->samples,
+                   seconds_since(begin));
         std::fflush(stdout);
         return true;
     }
@@ -151,17 +150,17 @@ class LocalRun {
     const device::Compute compute_;
     const std::uint64_t micro_batch_;
     training::LocalTrainer trainer_;
-    std::optional<training::Evaluator> evaluator_;
+    std::optional<training::albert::Evaluator> evaluator_;
     int not_finite_ = 0;  ///< steps in a row without a finite gradient
 };
 
 }  // namespace
 
-int train_locally(const formats::RunFile& run, std::span<const formats::Shard> shards,
+int train_locally(const formats::RunFile& run, const training::Task& task,
                   std::span<const formats::Shard> held_out, const LocalOptions& options) {
     training::set_compute_threads(
         static_cast<unsigned>(kernels::threads_within_reach(options.threads)));
-    LocalRun local{run, shards, held_out, options};
+    LocalRun local{run, task, held_out, options};
     const bool is_whole = local.train(options.steps != 0 ? options.steps : run.steps);
     training::Replica& replica = local.replica();
     const Digest digest = replica.digest();

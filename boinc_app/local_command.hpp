@@ -6,8 +6,9 @@
 #include <span>
 #include <string>
 
+#include "boinc_app/albert/evaluator.hpp"
 #include "boinc_app/device/gpu.hpp"
-#include "boinc_app/training/evaluator.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
@@ -24,15 +25,15 @@ struct LocalOptions {
     /// Evaluates the first and the last state, and one after every so many steps (0: no other), on
     /// so many samples of the held-out shards, if there are any.
     std::uint64_t evaluate_every = 0;
-    std::uint64_t evaluate_samples = training::kUsualSamples;  ///< samples of an evaluation
+    std::uint64_t evaluate_samples = training::albert::kUsualSamples;  ///< samples of an evaluation
 };
 
 /// Computes the run's target batch in every step, prints a line for each step, and at the end the
 /// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step, whose state is
 /// written. Call this before any thread is started. Returns the process's exit status.
-/// Errors: InputError (bad key, shards of another vocabulary, a model that diverges), IoError (disk
+/// Errors: InputError (bad key, a model that diverges), IoError (disk
 /// full, …), DeviceError.
-int train_locally(const formats::RunFile& run, std::span<const formats::Shard> shards,
+int train_locally(const formats::RunFile& run, const training::Task& task,
                   std::span<const formats::Shard> held_out, const LocalOptions& options);
 
 }  // namespace dedloc

@@ -12,6 +12,7 @@
 #include "boinc_app/local_command.hpp"
 #include "boinc_app/runtime/boinc_runtime.hpp"
 #include "boinc_app/seat/program.hpp"
+#include "boinc_app/tasks/open_task.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training_worker.hpp"
 #include "peer/base/log.hpp"
@@ -50,11 +51,11 @@ int train_alone(const Options& options) {
         const formats::RunFile run = seat::read_run_file(options.seat.run);
         const std::vector<std::filesystem::path> paths{options.shards.begin(),
                                                        options.shards.end()};
-        const std::vector<formats::Shard> shards = inputs::open_shards(paths, run);
+        const auto task = tasks::open_task(run, paths);
         std::vector<formats::Shard> held_out;
         if (!options.held_out.empty())
             held_out = inputs::open_held_out_shards(options.held_out, run);
-        return train_locally(run, shards, held_out, options.local);
+        return train_locally(run, *task, held_out, options.local);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s: %s\n", kName, error.what());
         return seat::kFailure;
@@ -97,7 +98,7 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
     command
         ->add_option("--evaluate-samples", options.local.evaluate_samples,
                      "samples of an evaluation")
-        ->check(CLI::Range(std::uint64_t{1}, training::kMaxSamples))
+        ->check(CLI::Range(std::uint64_t{1}, training::albert::kMaxSamples))
         ->capture_default_str()
         ->needs(held_out);
     return command;
@@ -120,15 +121,14 @@ int main(int argc, char** argv) {
     add_device_option(app, options);
     add_micro_batch_option(app, options.micro_batch);
     const CLI::App* const local = add_local_command(app, options);
-    std::vector<formats::Shard> shards;
     std::optional<device::Choice> device;
     const seat::Program program{
         .name = kName,
         .worker =
             [&](const formats::RunFile& run, runtime::VolunteerRuntime& runtime) {
                 if (!device) log_warning("unknown device {} is ignored", options.device);
-                shards = inputs::open_shards(shard_paths(options, run, runtime), run);
-                return training_worker(run, shards,
+                return training_worker(run,
+                                       tasks::open_task(run, shard_paths(options, run, runtime)),
                                        {.device = device.value_or(device::Choice{}),
                                         .micro_batch = options.micro_batch});
             },

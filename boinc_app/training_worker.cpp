@@ -15,13 +15,15 @@ device::Choice device_of(const TrainingOptions& options, const seat::WorkerParts
 
 }  // namespace
 
-TrainingWorker::TrainingWorker(const formats::RunFile& run, std::span<const formats::Shard> shards,
+TrainingWorker::TrainingWorker(const formats::RunFile& run,
+                               std::shared_ptr<const training::Task> task,
                                const TrainingOptions& options, const seat::WorkerParts& parts)
     : run_(run),
-      compute_(device::make_compute(device_of(options, parts), run, parts.workers, parts.cpus)),
-      micro_batch_(options.micro_batch != 0 ? options.micro_batch
-                                            : training::suitable_micro_batch(run, compute_.device)),
-      trainer_(run, shards, *compute_.replica,
+      task_(std::move(task)),
+      compute_(
+          device::make_compute(device_of(options, parts), run, *task_, parts.workers, parts.cpus)),
+      micro_batch_(training::micro_batch_for(run, compute_.device, options.micro_batch)),
+      trainer_(run, *compute_.replica,
                {.peer = parts.peer,
                 .threads = parts.cpus,
                 .micro_batch = micro_batch_,
@@ -44,10 +46,10 @@ void TrainingWorker::copy_state(seat::TakeState take) {
 }
 
 seat::MakeWorker training_worker(const formats::RunFile& run,
-                                 std::span<const formats::Shard> shards,
+                                 std::shared_ptr<const training::Task> task,
                                  const TrainingOptions& options) {
-    return [&run, shards, options](const seat::WorkerParts& parts) {
-        return std::make_unique<TrainingWorker>(run, shards, options, parts);
+    return [&run, task = std::move(task), options](const seat::WorkerParts& parts) {
+        return std::make_unique<TrainingWorker>(run, task, options, parts);
     };
 }
 

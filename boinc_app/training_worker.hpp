@@ -3,14 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 
 #include "boinc_app/device/gpu.hpp"
 #include "boinc_app/seat/worker.hpp"
 #include "boinc_app/training/swarm_trainer.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/formats/run_file.hpp"
-#include "peer/formats/shard.hpp"
 
 namespace dedloc {
 
@@ -25,9 +25,8 @@ struct TrainingOptions {
 /// Trains. Not copyable.
 class TrainingWorker final : public seat::Worker {
   public:
-    /// `run` and `shards` must outlive it. Errors: InputError (shards of another vocabulary),
-    /// DeviceError.
-    TrainingWorker(const formats::RunFile& run, std::span<const formats::Shard> shards,
+    /// `run` must outlive it. Errors: InputError, as the task's make_model(); DeviceError.
+    TrainingWorker(const formats::RunFile& run, std::shared_ptr<const training::Task> task,
                    const TrainingOptions& options, const seat::WorkerParts& parts);
     TrainingWorker(const TrainingWorker&) = delete;
     TrainingWorker& operator=(const TrainingWorker&) = delete;
@@ -41,14 +40,15 @@ class TrainingWorker final : public seat::Worker {
 
   private:
     const formats::RunFile& run_;
+    const std::shared_ptr<const training::Task> task_;
     const device::Compute compute_;  ///< its replica is used by the training thread only
     const std::uint64_t micro_batch_;
     training::SwarmTrainer trainer_;
 };
 
-/// Makes a TrainingWorker. `run` and `shards` must outlive the worker.
+/// Makes a TrainingWorker. `run` must outlive the worker.
 seat::MakeWorker training_worker(const formats::RunFile& run,
-                                 std::span<const formats::Shard> shards,
+                                 std::shared_ptr<const training::Task> task,
                                  const TrainingOptions& options);
 
 }  // namespace dedloc

@@ -161,7 +161,7 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
     CHECK(layers_object("peer/net/x.cpp", "#include <boinc_api.h>\n"));
     CHECK(layers_object("boinc_app/main.cpp", "#include <torch/torch.h>\n"));
     CHECK_FALSE(layers_object("boinc_app/training/x.cpp", "#include <torch/torch.h>\n"));
-    CHECK(layers_object("boinc_app/seat/seat.cpp", "#include \"boinc_app/training/batch.hpp\"\n"));
+    CHECK(layers_object("boinc_app/seat/seat.cpp", "#include \"boinc_app/training/task.hpp\"\n"));
     CHECK(layers_object("boinc_app/x.cpp", "#include \"project_server/settings.hpp\"\n"));
     CHECK(layers_object("project_server/x.cpp", "#include \"boinc_app/x.hpp\"\n"));
     CHECK(layers_object("project_server/x.cpp", "#include \"peer/net/transport.hpp\"\n"));

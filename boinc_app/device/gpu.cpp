@@ -83,20 +83,20 @@ void ask_driver(unsigned index, const std::string& library) {
     }
 }
 
-Compute on_processor(const formats::RunFile& run, const kernels::Workers& workers,
-                     unsigned threads) {
-    return {.replica = std::make_unique<training::HostReplica>(run, workers),
+Compute on_processor(const formats::RunFile& run, const training::Task& task,
+                     const kernels::Workers& workers, unsigned threads) {
+    return {.replica = std::make_unique<training::HostReplica>(run, task, workers),
             .device = {.threads = threads, .memory_bytes = platform::physical_memory()},
             .name = fmt::format("the processor, {} thread{}", threads, threads == 1 ? "" : "s")};
 }
 
-Compute on_gpu(unsigned index, const formats::RunFile& run, const kernels::Workers& workers,
-               unsigned threads) {
+Compute on_gpu(unsigned index, const formats::RunFile& run, const training::Task& task,
+               const kernels::Workers& workers, unsigned threads) {
     auto opened = open_gpu(index);
     training::Accelerator& gpu = *opened;
     Compute compute;
-    compute.replica = std::make_unique<training::DeviceReplica>(run, workers, std::move(opened),
-                                                                gpu.computation());
+    compute.replica = std::make_unique<training::DeviceReplica>(
+        run, task, workers, std::move(opened), gpu.computation());
     compute.device = {.threads = threads,
                       .memory_bytes = platform::physical_memory(),
                       .gpu = gpu.properties(),
@@ -143,15 +143,15 @@ std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibrari
         "dedloc_open_accelerator", kFailure)(index)};
 }
 
-Compute make_compute(const Choice& choice, const formats::RunFile& run,
+Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
                      const kernels::Workers& workers, unsigned threads) {
-    if (choice.kind == Choice::Kind::kProcessor) return on_processor(run, workers, threads);
+    if (choice.kind == Choice::Kind::kProcessor) return on_processor(run, task, workers, threads);
     try {
-        return on_gpu(choice.index, run, workers, threads);
+        return on_gpu(choice.index, run, task, workers, threads);
     } catch (const DeviceError& error) {
         if (choice.kind == Choice::Kind::kGpu) throw;
         log_info("no GPU: {}", error.what());
-        return on_processor(run, workers, threads);
+        return on_processor(run, task, workers, threads);
     }
 }
 

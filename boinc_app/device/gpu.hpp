@@ -11,6 +11,7 @@
 #include "boinc_app/training/accelerator.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/replica.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/workers.hpp"
 #include "peer/formats/run_file.hpp"
 
@@ -50,10 +51,10 @@ struct Compute {
     std::string name;                            ///< for the log
 };
 
-/// Makes the replica on the chosen device. `run` and `workers` must outlive it. When the choice is
-/// automatic and the GPU cannot be used, the log says why. Errors: DeviceError, InputError (a run
-/// of another model).
-Compute make_compute(const Choice& choice, const formats::RunFile& run,
+/// Makes the replica on the chosen device. `run`, `task` and `workers` must outlive it. When the
+/// choice is automatic and the GPU cannot be used, the log says why. Errors: DeviceError;
+/// InputError, as the task's make_model().
+Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
                      const kernels::Workers& workers, unsigned threads);
 
 }  // namespace dedloc::device

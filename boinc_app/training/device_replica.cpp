@@ -40,7 +40,7 @@ struct DeviceReplica::Held {
           state(replica.device_->allocate(vectors * count * sizeof(float))),
           sum_memory(replica.device_->allocate(count * sizeof(float))),
           average_memory(replica.device_->allocate(count * sizeof(float))),
-          model(replica.run_, vector(0), replica.computation_) {}
+          model(replica.task_.make_model(vector(0), replica.computation_)) {}
 
     /// A vector of the state; 0: the parameters.
     std::span<float> vector(std::size_t index) const {
@@ -51,12 +51,14 @@ struct DeviceReplica::Held {
 
     const std::size_t count;
     const std::unique_ptr<DeviceMemory> state, sum_memory, average_memory;
-    Albert model;
+    const std::unique_ptr<Model> model;
 };
 
-DeviceReplica::DeviceReplica(const formats::RunFile& run, const kernels::Workers& workers,
-                             std::unique_ptr<Accelerator> device, const Computation& computation)
+DeviceReplica::DeviceReplica(const formats::RunFile& run, const Task& task,
+                             const kernels::Workers& workers, std::unique_ptr<Accelerator> device,
+                             const Computation& computation)
     : run_(run),
+      task_(task),
       workers_(workers),
       settings_(state::optimizer_settings(run)),
       table_(state::segment_table(state::tensor_ranges(run), settings_.optimizer)),
@@ -138,11 +140,11 @@ bool DeviceReplica::load(StepIndex step, std::span<const std::byte> bytes, const
     return true;
 }
 
-std::optional<double> DeviceReplica::add_gradient(const MicroBatch& batch,
+std::optional<double> DeviceReplica::add_gradient(const SampleRange& samples,
                                                   const IsInterrupted& is_interrupted) {
     Held& memory = held();
     if (!std::exchange(has_sum_, true)) device_->clear(std::as_writable_bytes(memory.sum()));
-    return memory.model.add_gradient(batch, memory.sum(), is_interrupted);
+    return memory.model->add_gradient(samples, memory.sum(), is_interrupted);
 }
 
 GradientSum DeviceReplica::take_sum() {

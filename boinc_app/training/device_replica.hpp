@@ -7,23 +7,23 @@
 #include <optional>
 
 #include "boinc_app/training/accelerator.hpp"
-#include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/replica.hpp"
 #include "boinc_app/training/staged_copies.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/workers.hpp"
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::training {
 
-/// Memory   on the device 12 N bytes state (8 N with SGD), 4 N sum, 4 N average, and what Albert
+/// Memory   on the device 12 N bytes state (8 N with SGD), 4 N sum, 4 N average, and what the model
 ///          needs; on the host two staging buffers, and the state while the device's memory is
 ///          released
 class DeviceReplica final : public Replica {
   public:
-    /// Takes the device's memory. `workers` must outlive it; they digest the state. The model
-    /// computes as `computation` says, usually the device's own. Attaches the calling thread.
-    /// Errors: InputError, as Albert; DeviceError.
-    DeviceReplica(const formats::RunFile& run, const kernels::Workers& workers,
+    /// Takes the device's memory. `task` and `workers` must outlive it; the workers digest the
+    /// state. The model computes as `computation` says, usually the device's own. Attaches the
+    /// calling thread. Errors: InputError, as the task's make_model(); DeviceError.
+    DeviceReplica(const formats::RunFile& run, const Task& task, const kernels::Workers& workers,
                   std::unique_ptr<Accelerator> device, const Computation& computation);
     ~DeviceReplica() override;
 
@@ -34,7 +34,7 @@ class DeviceReplica final : public Replica {
     void initialise(std::span<const float> parameters) override;
     [[nodiscard]] bool load(StepIndex step, std::span<const std::byte> bytes,
                             const Digest& expected) override;
-    std::optional<double> add_gradient(const MicroBatch& batch,
+    std::optional<double> add_gradient(const SampleRange& samples,
                                        const IsInterrupted& is_interrupted) override;
     GradientSum take_sum() override;
     void drop_sum() override { has_sum_ = false; }
@@ -56,6 +56,7 @@ class DeviceReplica final : public Replica {
     void read_state(const TakePiece& take);
 
     const formats::RunFile run_;
+    const Task& task_;
     const kernels::Workers& workers_;
     const state::OptimizerSettings settings_;
     const kernels::SegmentTable table_;

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "peer/formats/albert_layout.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/formats/training_memory.hpp"
 
 namespace dedloc::training {
@@ -60,7 +60,7 @@ std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& 
 }
 
 std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device) {
-    const double operations = formats::albert_flops_per_sample(run.model, run.sequence_length);
+    const double operations = run.flops_per_sample;
     double in_time = kOperationsPerThread * device.threads / operations;
     std::uint64_t memory = device.memory_bytes / kMemoryShare;
     if (device.gpu) {
@@ -75,6 +75,13 @@ std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& de
                                          : kMaxMicroBatch;
     return std::clamp(std::min(static_cast<std::uint64_t>(in_time), in_memory), std::uint64_t{1},
                       max);
+}
+
+std::uint64_t micro_batch_for(const formats::RunFile& run, const Device& device,
+                              std::uint64_t wanted) {
+    const std::uint64_t unit = formats::samples_together(run);
+    const std::uint64_t samples = wanted != 0 ? wanted : suitable_micro_batch(run, device);
+    return std::max(samples / unit, std::uint64_t{1}) * unit;
 }
 
 std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,

@@ -30,6 +30,11 @@ std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& 
 /// (batch.hpp).
 std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device);
 
+/// The number of samples that a device computes at once: `wanted`, or if that is 0 a suitable one;
+/// in whole units, at least one (formats::samples_together).
+std::uint64_t micro_batch_for(const formats::RunFile& run, const Device& device,
+                              std::uint64_t wanted);
+
 /// One line on the memory that a trainer of this run holds, for the log: its vectors of N floats on
 /// the machine and on its GPU, the averages that it keeps for peers that are behind (RoundRules),
 /// and what a micro-batch needs.

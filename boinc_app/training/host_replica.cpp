@@ -7,10 +7,11 @@
 
 namespace dedloc::training {
 
-HostReplica::HostReplica(const formats::RunFile& run, const kernels::Workers& workers)
+HostReplica::HostReplica(const formats::RunFile& run, const Task& task,
+                         const kernels::Workers& workers)
     : workers_(workers),
       state_(state::tensor_ranges(run), state::optimizer_settings(run)),
-      model_(run, state_.parameters()) {}
+      model_(task.make_model(state_.parameters(), {})) {}
 
 std::size_t HostReplica::element_count() const {
     return static_cast<std::size_t>(state_.element_count());
@@ -26,10 +27,10 @@ bool HostReplica::load(StepIndex step, std::span<const std::byte> bytes, const D
     return state_.restore(step, bytes, expected, workers_);
 }
 
-std::optional<double> HostReplica::add_gradient(const MicroBatch& batch,
+std::optional<double> HostReplica::add_gradient(const SampleRange& samples,
                                                 const IsInterrupted& is_interrupted) {
     if (sum_.empty()) sum_.assign(element_count(), 0.0f);
-    return model_.add_gradient(batch, sum_, is_interrupted);
+    return model_->add_gradient(samples, sum_, is_interrupted);
 }
 
 GradientSum HostReplica::take_sum() {

@@ -1,21 +1,24 @@
 // The replica that computes on the processor, in fp32.
 #pragma once
 
-#include "boinc_app/training/albert.hpp"
+#include <memory>
+
 #include "boinc_app/training/replica.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/workers.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/platform/copy_on_write.hpp"
 
 namespace dedloc::training {
 
-/// Memory   12 N bytes state (8 N with SGD); 4 N sum, while there is one; what Albert needs;
+/// Memory   12 N bytes state (8 N with SGD); 4 N sum, while there is one; what the model needs;
 ///          another state for each one that is shared and has changed since
 class HostReplica final : public Replica {
   public:
-    /// `workers` must outlive it; they update and digest the state. The model uses the compute
-    /// threads of the calling thread (set_compute_threads). Errors: InputError, as Albert.
-    HostReplica(const formats::RunFile& run, const kernels::Workers& workers);
+    /// `task` and `workers` must outlive it; the workers update and digest the state. The model
+    /// uses the compute threads of the calling thread (set_compute_threads). Errors: InputError, as
+    /// the task's make_model().
+    HostReplica(const formats::RunFile& run, const Task& task, const kernels::Workers& workers);
 
     // The functions of Replica.
     void attach() override {}
@@ -24,7 +27,7 @@ class HostReplica final : public Replica {
     void initialise(std::span<const float> parameters) override;
     [[nodiscard]] bool load(StepIndex step, std::span<const std::byte> bytes,
                             const Digest& expected) override;
-    std::optional<double> add_gradient(const MicroBatch& batch,
+    std::optional<double> add_gradient(const SampleRange& samples,
                                        const IsInterrupted& is_interrupted) override;
     GradientSum take_sum() override;
     void drop_sum() override;
@@ -39,8 +42,8 @@ class HostReplica final : public Replica {
     const kernels::Workers& workers_;
     state::ModelState state_;
     platform::CopyOnWrite shares_{state_.bytes()};
-    Albert model_;     // reads the parameters of state_
-    FloatVector sum_;  // N elements, or none
+    std::unique_ptr<Model> model_;  // reads the parameters of state_
+    FloatVector sum_;               // N elements, or none
 };
 
 }  // namespace dedloc::training

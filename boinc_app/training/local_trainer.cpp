@@ -3,20 +3,20 @@
 
 #include <vector>
 
+#include "boinc_app/training/task.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/check.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/state/run_state.hpp"
 
 namespace dedloc::training {
 
-LocalTrainer::LocalTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                           const kernels::Workers& workers, Replica& replica,
-                           std::uint64_t micro_batch)
+LocalTrainer::LocalTrainer(const formats::RunFile& run, const kernels::Workers& workers,
+                           Replica& replica, std::uint64_t micro_batch)
     : run_(run),
       workers_(workers),
-      sampler_(run, shards),
       replica_(replica),
-      micro_batches_(sampler_, replica, micro_batch) {
+      micro_batches_(replica, micro_batch, formats::samples_together(run)) {
     replica_.attach();
     replica_.initialise(state::initial_parameters(run));
 }

@@ -6,14 +6,13 @@
 #include <optional>
 #include <span>
 
-#include "boinc_app/training/batch.hpp"
 #include "boinc_app/training/micro_batches.hpp"
 #include "boinc_app/training/replica.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/workers.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
 #include "peer/formats/run_file.hpp"
-#include "peer/formats/shard.hpp"
 
 namespace dedloc::training {
 
@@ -35,10 +34,11 @@ struct LocalStep {
 /// Memory   what the replica holds; on the host 4 N bytes for each share of a step, 4 N average.
 class LocalTrainer {
   public:
-    /// Gives the replica the run's initial state. `run`, `shards`, `workers` and `replica` must
-    /// outlive it. Requires micro_batch ≥ 1 (aborts). Errors: InputError, as Sampler; DeviceError.
-    LocalTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                 const kernels::Workers& workers, Replica& replica, std::uint64_t micro_batch);
+    /// Gives the replica the run's initial state. `run`, `workers` and `replica` must outlive it.
+    /// Requires a micro-batch of whole units (formats::samples_together) (aborts). Errors:
+    /// DeviceError.
+    LocalTrainer(const formats::RunFile& run, const kernels::Workers& workers, Replica& replica,
+                 std::uint64_t micro_batch);
 
     /// One step of the run's optimizer: sums the gradients of every share in micro-batches, takes
     /// the average of the sums in the order of the shares, and updates the state with `scalars`. In
@@ -46,7 +46,7 @@ class LocalTrainer {
     /// threads reach the same bits. Returns nothing, and changes nothing, when `is_interrupted`
     /// returns true.
     ///
-    /// Requires  at least one share; every share has samples (aborts)
+    /// Requires  at least one share; every share has samples, in whole units (aborts)
     /// Errors    DeviceError
     std::optional<LocalStep> step(std::span<const Share> shares, const UpdateScalars& scalars,
                                   const IsInterrupted& is_interrupted = {});
@@ -57,7 +57,6 @@ class LocalTrainer {
   private:
     const formats::RunFile& run_;
     const kernels::Workers& workers_;
-    const Sampler sampler_;
     Replica& replica_;
     MicroBatches micro_batches_;
 };

@@ -8,25 +8,26 @@
 
 namespace dedloc::training {
 
-MicroBatches::MicroBatches(const Sampler& sampler, Replica& replica, std::uint64_t size)
-    : sampler_(sampler), replica_(replica), size_(size) {
-    DEDLOC_CHECK(size >= 1, "a micro-batch has at least one sample");
+MicroBatches::MicroBatches(Replica& replica, std::uint64_t size, std::uint64_t unit)
+    : replica_(replica), size_(size), unit_(unit) {
+    DEDLOC_CHECK(unit >= 1, "a unit has at least one sample");
+    DEDLOC_CHECK(size >= unit && size % unit == 0, "a micro-batch has whole units", size, unit);
 }
 
 std::optional<AddedSamples> MicroBatches::add(const Random& step, std::uint64_t first,
                                               std::uint64_t limit,
                                               const IsInterrupted& is_interrupted) {
-    DEDLOC_CHECK(limit >= 1, "a micro-batch has at least one sample");
+    DEDLOC_CHECK(limit >= unit_ && limit % unit_ == 0, "a micro-batch has whole units", limit);
     for (;;) {
         const std::uint64_t count = std::min(size_, limit);
-        const MicroBatch batch = sampler_.draw(step, first, static_cast<std::size_t>(count));
         try {
-            const auto loss = replica_.add_gradient(batch, is_interrupted);
+            const auto loss = replica_.add_gradient({.step = step, .first = first, .count = count},
+                                                    is_interrupted);
             if (!loss) return std::nullopt;
             return AddedSamples{.count = count, .loss_sum = *loss};
         } catch (const DeviceError& error) {
-            if (error.failure() != DeviceFailure::kOutOfMemory || count == 1) throw;
-            size_ = count / 2;
+            if (error.failure() != DeviceFailure::kOutOfMemory || count == unit_) throw;
+            size_ = count / unit_ / 2 * unit_;
             log_warning("{}: going on with micro-batches of {}", error.what(), size_);
         }
     }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "boinc_app/training/batch.hpp"
 #include "boinc_app/training/replica.hpp"
+#include "boinc_app/training/task.hpp"
 
 namespace dedloc::training {
 
@@ -15,19 +15,20 @@ struct AddedSamples {
     double loss_sum = 0;      ///< sum of their losses, in nats
 };
 
-/// Draws samples and adds their gradients to a replica's sum. When the device has too little memory
-/// for a micro-batch, it computes the first half of those samples instead, and stays with that
-/// size: samples are drawn one by one, so the size changes nothing but the rounding of the sum.
+/// Adds the gradients of samples to a replica's sum. When the device has too little memory for a
+/// micro-batch, it computes the first half of those samples instead, and stays with that size: it
+/// changes nothing but the rounding of the sum. Micro-batches are whole units of samples.
 class MicroBatches {
   public:
-    /// `sampler` and `replica` must outlive it. Requires size ≥ 1 (aborts).
-    MicroBatches(const Sampler& sampler, Replica& replica, std::uint64_t size);
+    /// `replica` must outlive it. `unit`: formats::samples_together. Requires a size that is a
+    /// multiple of the unit, and at least one (aborts).
+    MicroBatches(Replica& replica, std::uint64_t size, std::uint64_t unit);
 
     /// Computes samples first, first + 1 … of the step, as many as a micro-batch has, but at most
     /// `limit`. Returns nothing, and leaves the sum as it was, when it is interrupted.
     ///
-    /// Requires  limit ≥ 1 (aborts)
-    /// Errors    DeviceError: kOutOfMemory if the device has too little memory for one sample
+    /// Requires  a limit that is a multiple of the unit, and at least one (aborts)
+    /// Errors    DeviceError: kOutOfMemory if the device has too little memory for one unit
     std::optional<AddedSamples> add(const Random& step, std::uint64_t first, std::uint64_t limit,
                                     const IsInterrupted& is_interrupted);
 
@@ -35,9 +36,9 @@ class MicroBatches {
     std::uint64_t size() const { return size_; }
 
   private:
-    const Sampler& sampler_;
     Replica& replica_;
     std::uint64_t size_;
+    const std::uint64_t unit_;
 };
 
 }  // namespace dedloc::training

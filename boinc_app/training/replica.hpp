@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "boinc_app/training/batch.hpp"
-#include "boinc_app/training/computation.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/stable_bytes.hpp"
@@ -61,13 +60,12 @@ class Replica {
     [[nodiscard]] virtual bool load(StepIndex step, std::span<const std::byte> bytes,
                                     const Digest& expected) = 0;
 
-    /// Adds the gradients of a micro-batch to the sum, and returns the sum of the samples' losses;
-    /// begins a sum of zeros if there is none. Returns nothing, and leaves the sum as it was, when
+    /// Adds the gradients of these samples to the sum, and returns the sum of their losses; begins
+    /// a sum of zeros if there is none. Returns nothing, and leaves the sum as it was, when
     /// `is_interrupted` returns true.
     ///
-    /// Errors  DeviceError; after kOutOfMemory the sum is as it was, and a smaller micro-batch may
-    ///         succeed
-    virtual std::optional<double> add_gradient(const MicroBatch& batch,
+    /// Errors  DeviceError; after kOutOfMemory the sum is as it was, and fewer samples may succeed
+    virtual std::optional<double> add_gradient(const SampleRange& samples,
                                                const IsInterrupted& is_interrupted) = 0;
     /// Returns the sum, zeros if there is none, and ends it.
     virtual GradientSum take_sum() = 0;

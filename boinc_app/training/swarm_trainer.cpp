@@ -10,10 +10,10 @@
 #include <optional>
 #include <utility>
 
-#include "boinc_app/training/albert.hpp"
-#include "boinc_app/training/batch.hpp"
 #include "boinc_app/training/micro_batches.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/check.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/progress/throughput.hpp"
 #include "peer/state/model_state.hpp"
 
@@ -45,14 +45,13 @@ bool is_any(const TrainerAction& action) {
 /// Everything the training thread owns.
 class SwarmTrainer::Worker {
   public:
-    Worker(const formats::RunFile& run, std::span<const formats::Shard> shards, Replica& replica,
-           SwarmTrainerOptions options, EventSink sink)
+    Worker(const formats::RunFile& run, Replica& replica, SwarmTrainerOptions options,
+           EventSink sink)
         : run_(run),
           options_(std::move(options)),
           sink_(std::move(sink)),
-          sampler_(run, shards),
           replica_(replica),
-          micro_batches_(sampler_, replica, options_.micro_batch) {}
+          micro_batches_(replica, options_.micro_batch, formats::samples_together(run)) {}
 
     const SwarmTrainerOptions& options() const { return options_; }
     bool is_working() const { return is_working_ && samples_ < max_; }
@@ -166,7 +165,6 @@ class SwarmTrainer::Worker {
     const formats::RunFile& run_;
     const SwarmTrainerOptions options_;
     const EventSink sink_;
-    const Sampler sampler_;
     Replica& replica_;
     MicroBatches micro_batches_;
     bool has_state_ = false;
@@ -180,9 +178,9 @@ class SwarmTrainer::Worker {
     progress::Throughput speed_;
 };
 
-SwarmTrainer::SwarmTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                           Replica& replica, SwarmTrainerOptions options, EventSink sink)
-    : worker_(std::make_unique<Worker>(run, shards, replica, std::move(options), std::move(sink))),
+SwarmTrainer::SwarmTrainer(const formats::RunFile& run, Replica& replica,
+                           SwarmTrainerOptions options, EventSink sink)
+    : worker_(std::make_unique<Worker>(run, replica, std::move(options), std::move(sink))),
       thread_([this] { this->run(*worker_); }) {}
 
 SwarmTrainer::~SwarmTrainer() {

@@ -10,23 +10,22 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <variant>
 
 #include "boinc_app/training/replica.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/formats/run_file.hpp"
-#include "peer/formats/shard.hpp"
 #include "peer/trainer.hpp"
 
 namespace dedloc::training {
 
 /// Settings of a SwarmTrainer.
 struct SwarmTrainerOptions {
-    PeerKey peer;                   ///< seeds the samples that this peer draws (batch.hpp)
+    PeerKey peer;                   ///< seeds the samples that this peer draws (task.hpp)
     unsigned threads = 1;           ///< compute threads of torch
-    std::uint64_t micro_batch = 1;  ///< samples computed at once, at least 1
+    std::uint64_t micro_batch = 1;  ///< samples computed at once, in whole units
     /// Called once from the training thread when it fails (out of memory, a lost device), within
     /// the handler of the exception: std::current_exception() has it.
     std::function<void(const std::string& sentence)> failed;
@@ -43,15 +42,14 @@ struct SwarmTrainerOptions {
 ///
 /// Answers  A pause and a load end the current micro-batch at once: its samples are dropped. A
 ///          freeze and an update let it end for half a second, then drop it too, unless no other
-///          micro-batch is in the sum. "At once" is between two matrix products (Albert).
+///          micro-batch is in the sum. "At once" is between two operations of the model.
 /// Memory   the replica's (footprint.hpp). A pause gives that of a GPU back.
 /// Threads  its own one, which also emits the events; calls come from one other thread.
 class SwarmTrainer final : public Trainer {
   public:
-    /// `run`, `shards` and `replica` must outlive it. The training thread alone uses `replica`.
-    /// Errors: InputError, as Sampler.
-    SwarmTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                 Replica& replica, SwarmTrainerOptions options, EventSink sink);
+    /// `run` and `replica` must outlive it. The training thread alone uses `replica`.
+    SwarmTrainer(const formats::RunFile& run, Replica& replica, SwarmTrainerOptions options,
+                 EventSink sink);
     /// Ends the current micro-batch at once.
     ~SwarmTrainer() override;
     SwarmTrainer(const SwarmTrainer&) = delete;

@@ -3,10 +3,7 @@
 // with torch's types.
 #pragma once
 
-#include <ATen/Parallel.h>
-#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
@@ -14,10 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "boinc_app/training/batch.hpp"
 #include "boinc_app/training/computation.hpp"
 #include "boinc_app/training/device_error.hpp"
-#include "boinc_app/training/dropout.hpp"
 
 // The functions of ATen/autocast_mode.h that Autocast calls. That header includes all operators of
 // libtorch, which take longer to compile than the model.
@@ -83,33 +78,6 @@ class InterruptionPoints {
     const IsInterrupted& is_interrupted_;
 };
 
-/// One forward pass.
-struct Pass {
-    const MicroBatch& batch;           ///< the samples
-    const InterruptionPoints& points;  ///< where it may be interrupted
-    bool drops;                        ///< dropout is applied
-};
-
-/// Drops elements of x [rows, lines…, width]. `first_of` maps the number of a line within its row
-/// to the index of its first element. The mask is drawn on the processor, for each device alike.
-template <class FirstOf>
-at::Tensor dropped(const at::Tensor& x, const Pass& pass, DropoutRate rate, std::uint32_t site,
-                   const FirstOf& first_of) {
-    if (!pass.drops || rate.is_zero()) return x;
-    const std::int64_t width = x.size(-1);
-    const std::int64_t lines = x.numel() / (x.size(0) * width);
-    const at::Tensor kept = at::empty(x.sizes(), at::kBool);
-    bool* const values = kept.mutable_data_ptr<bool>();
-    at::parallel_for(0, x.size(0) * lines, 64, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at) {
-            draw_kept(pass.batch.dropout_keys[static_cast<std::size_t>(at / lines)], site,
-                      static_cast<std::uint64_t>(first_of(at % lines)), rate,
-                      {values + at * width, static_cast<std::size_t>(width)});
-        }
-    });
-    return x * kept.to(x.device()) * rate.scale();
-}
-
 /// The caller's values as a tensor on `device`. On the processor it reads the caller's memory,
 /// which must stay alive and unchanged as long as the tensor.
 template <class T>
@@ -123,6 +91,7 @@ at::Tensor input(const std::vector<T>& values, at::IntArrayRef shape, at::Device
 /// used in many layers would then be added up in that precision.
 class Autocast {
   public:
+    /// Requires a type of device that the calling thread computes on.
     Autocast(at::DeviceType device, Precision precision)
         : device_(device),
           type_before_(at::autocast::get_autocast_dtype(device)),

@@ -12,6 +12,7 @@
 
 #include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/memory.hpp"
@@ -21,7 +22,7 @@ namespace dedloc::evaluate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using training::Estimate;
+using training::albert::Estimate;
 
 LoadedState load(const HandOptions& options, const formats::RunFile& run) {
     if (options.is_initial) return load_initial(run);
@@ -39,7 +40,7 @@ std::string state_text(const HandReport& report) {
 }  // namespace
 
 std::string report_text(const HandReport& report) {
-    const training::Evaluation& figures = report.figures;
+    const training::albert::Evaluation& figures = report.figures;
     const auto nats = [](const Estimate& x) {
         return fmt::format("{:.4f} ± {:.4f}", x.value, x.error);
     };
@@ -93,8 +94,8 @@ void evaluate_by_hand(const HandOptions& options) {
     const std::uint64_t micro_batch = options.micro_batch != 0
                                           ? options.micro_batch
                                           : training::suitable_micro_batch(run, device);
-    const training::Evaluator evaluator{run, shards, options.samples,
-                                        static_cast<std::size_t>(micro_batch)};
+    const training::albert::Evaluator evaluator{run, shards, options.samples,
+                                                static_cast<std::size_t>(micro_batch)};
     const auto begin = Clock::now();
     const auto figures = evaluator.evaluate(state.parameters);
     const HandReport report{.run = run,

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "boinc_app/training/evaluator.hpp"
+#include "boinc_app/albert/evaluator.hpp"
 #include "peer/formats/run_file.hpp"
 #include "project_server/evaluate/loaded_state.hpp"
 
@@ -19,7 +19,7 @@ struct HandOptions {
     std::filesystem::path numbers;     ///< a file of plain numbers; empty: none
     bool is_initial = false;           ///< the state that the run begins with
     std::filesystem::path ledger;      ///< the run's ledger, to prove the state; empty: none
-    std::uint64_t samples = training::kUsualSamples;  ///< number of samples
+    std::uint64_t samples = training::albert::kUsualSamples;  ///< number of samples
     std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
     unsigned threads = 0;           ///< compute threads; 0: all CPUs
     bool prints_json = false;       ///< a JSON object instead of text
@@ -27,12 +27,12 @@ struct HandOptions {
 
 /// One evaluation, to be printed.
 struct HandReport {
-    const formats::RunFile& run;     ///< the state's run
-    const LoadedState& state;        ///< what was evaluated
-    Proof proof;                     ///< its clause is "not checked against a ledger" without one
-    training::Evaluation figures{};  ///< what was measured
-    double seconds = 0;              ///< how long that took
-    unsigned threads = 1;            ///< compute threads
+    const formats::RunFile& run;  ///< the state's run
+    const LoadedState& state;     ///< what was evaluated
+    Proof proof;                  ///< its clause is "not checked against a ledger" without one
+    training::albert::Evaluation figures{};  ///< what was measured
+    double seconds = 0;                      ///< how long that took
+    unsigned threads = 1;                    ///< compute threads
 };
 
 /// A few lines for a person.

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "boinc_app/training/evaluator.hpp"
+#include "boinc_app/albert/evaluator.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
@@ -65,7 +65,7 @@ void add_hand_options(CLI::App& app, evaluate::HandOptions& options, CLI::Option
     app.add_option("--ledger", options.ledger, "The run's ledger: say whether it proves the state")
         ->needs(run);
     app.add_option("--samples", options.samples, "Samples to measure")
-        ->check(CLI::Range(std::uint64_t{1}, training::kMaxSamples))
+        ->check(CLI::Range(std::uint64_t{1}, training::albert::kMaxSamples))
         ->capture_default_str()
         ->needs(run);
     app.add_option("--micro-batch", options.micro_batch,

@@ -19,9 +19,10 @@
 #include <thread>
 #include <vector>
 
+#include "boinc_app/albert/evaluator.hpp"
 #include "boinc_app/inputs/shard_files.hpp"
-#include "boinc_app/training/evaluator.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/platform/files.hpp"
@@ -85,7 +86,7 @@ struct RunEvaluations::Run {
     formats::RunFile file;
     RunId id;
     std::vector<formats::Shard> shards;
-    std::optional<training::Evaluator> evaluator;  ///< absent: not opened yet
+    std::optional<training::albert::Evaluator> evaluator;  ///< absent: not opened yet
     std::set<Digest> refused;  ///< damaged checkpoints, and states without finite figures
     std::string complaint;     ///< the last one that was logged
     Clock::time_point retry{};
@@ -99,7 +100,7 @@ struct RunEvaluations::Run {
         const std::uint64_t micro_batch = training::suitable_micro_batch(
             file, {.threads = threads, .memory_bytes = platform::physical_memory()});
         evaluator.emplace(file, shards,
-                          std::clamp<std::uint64_t>(samples, 1, training::kMaxSamples),
+                          std::clamp<std::uint64_t>(samples, 1, training::albert::kMaxSamples),
                           static_cast<std::size_t>(micro_batch));
     }
     void complain(const std::string& name, const std::string& sentence) {

@@ -27,7 +27,8 @@
 #include <utility>
 #include <vector>
 
-#include "boinc_app/training/albert.hpp"
+#include "boinc_app/albert/albert.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/error.hpp"
 #include "peer/planning/request.hpp"
 #include "peer/platform/files.hpp"
@@ -182,9 +183,9 @@ class Training {
     const Options& options_;
     const formats::RunFile& run_;
     const Way way_;
-    const training::Sampler sampler_, judge_;
+    const training::albert::Sampler sampler_, judge_;
     state::ModelState state_;
-    training::Albert model_;  ///< reads the parameters of state_
+    training::albert::Albert model_;  ///< reads the parameters of state_
     std::vector<round::Feedback> feedback_;
     std::vector<Contribution> next_;  ///< what each contributor has computed ahead
 };

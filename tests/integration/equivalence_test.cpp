@@ -2,8 +2,10 @@
 // same samples by LocalTrainer. And a suspended volunteer computes nothing.
 #include <catch2/catch.hpp>
 
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/local_trainer.hpp"
+#include "boinc_app/training/task.hpp"
 #include "tests/integration/local_swarm.hpp"
 
 namespace dedloc::test {
@@ -15,8 +17,9 @@ std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
                                           const std::vector<CommitRecord>& commits) {
     training::set_compute_threads(1);
     const kernels::ThisThread workers;
-    training::HostReplica replica{run, workers};
-    training::LocalTrainer trainer{run, shards, workers, replica, kMicroBatch};
+    const training::albert::AlbertTask task{run, {shards.begin(), shards.end()}};
+    training::HostReplica replica{run, task, workers};
+    training::LocalTrainer trainer{run, workers, replica, kMicroBatch};
     std::map<StepIndex, Digest> digests;
     for (const CommitRecord& commit : commits) {
         REQUIRE(commit.step == replica.step());

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/seat/seat.hpp"
 #include "boinc_app/training_worker.hpp"
 #include "kernels/thread_workers.hpp"
@@ -214,6 +215,13 @@ struct LastingSlot {
     runtime::HostLimits limits{};  ///< the seat's
 };
 
+/// ALBERT on these shards.
+inline std::shared_ptr<const training::Task> albert_task(const formats::RunFile& run,
+                                                         std::span<const formats::Shard> shards) {
+    return std::make_shared<training::albert::AlbertTask>(
+        run, std::vector<formats::Shard>{shards.begin(), shards.end()});
+}
+
 /// A seat with a main thread of its own.
 class LocalSeat {
   public:
@@ -221,8 +229,9 @@ class LocalSeat {
     LocalSeat(const formats::RunFile& run, std::span<const formats::Shard> shards,
               const std::string& name, const std::optional<runtime::Account>& account = {},
               const runtime::HostLimits& limits = {}, std::optional<unsigned> gpu = {})
-        : LocalSeat(run, training_worker(run, shards, {.micro_batch = kMicroBatch}), name, account,
-                    limits, gpu) {}
+        : LocalSeat(run,
+                    training_worker(run, albert_task(run, shards), {.micro_batch = kMicroBatch}),
+                    name, account, limits, gpu) {}
     LocalSeat(const formats::RunFile& run, const seat::MakeWorker& make_worker,
               const std::string& name, const std::optional<runtime::Account>& account = {},
               const runtime::HostLimits& limits = {}, std::optional<unsigned> gpu = {})
@@ -233,7 +242,7 @@ class LocalSeat {
     LocalSeat(const formats::RunFile& run, std::span<const formats::Shard> shards,
               const std::string& name, const LastingSlot& slot)
         : runtime_(name, {}, slot.limits, {}),
-          seat_(run, training_worker(run, shards, {.micro_batch = kMicroBatch}),
+          seat_(run, training_worker(run, albert_task(run, shards), {.micro_batch = kMicroBatch}),
                 options_in(slot.folder), runtime_),
           main_([this] { run_main(); }) {}
     ~LocalSeat() {

@@ -85,7 +85,9 @@ TEST_CASE("a trainer is out of a round within a second, fifty times, in micro-ba
     const std::vector<formats::Shard> shards{skewed_shard(run, 1, 200)};
     Witness witness;
     const LocalBackbone backbone{run, witness};
-    LocalSeat seat{run, training_worker(run, shards, {.micro_batch = kLongMicroBatch}), "only_0"};
+    LocalSeat seat{run,
+                   training_worker(run, albert_task(run, shards), {.micro_batch = kLongMicroBatch}),
+                   "only_0"};
     REQUIRE(computes());
     const auto began = Clock::now();
     REQUIRE(witness.wait_for(std::chrono::minutes{10},

@@ -8,9 +8,10 @@
 #include <cmath>
 #include <limits>
 
+#include "boinc_app/albert/albert.hpp"
+#include "boinc_app/albert/fused_pass.hpp"
 #include "boinc_app/cuda/layers.hpp"
-#include "boinc_app/training/albert.hpp"
-#include "boinc_app/training/fused_pass.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/cuda/host_launch.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/formats/albert_layout.hpp"
@@ -173,8 +174,8 @@ struct Fixture {
     }
     FloatVector gradient(const Computation& computation, double* loss = nullptr,
                          const IsInterrupted& is_interrupted = {}) const {
-        Albert model{run, parameters, computation};
-        const Sampler sampler{run, shards};
+        albert::Albert model{run, parameters, computation};
+        const albert::Sampler sampler{run, shards};
         FloatVector sum(parameters.size());
         const auto batch = sampler.draw(step_random(run.seed, PeerKey{}, StepIndex{0}), 0, 8);
         const auto value = model.add_gradient(batch, sum, is_interrupted);

@@ -6,13 +6,14 @@
 #include <mutex>
 #include <vector>
 
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/device/gpu.hpp"
-#include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/device_replica.hpp"
 #include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/micro_batches.hpp"
 #include "boinc_app/training/swarm_trainer.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/relative_error.hpp"
@@ -32,8 +33,8 @@ struct World {
         run.optimizer.name = optimizer;
         set_compute_threads(2);
     }
-    MicroBatch batch() const {
-        return sampler.draw(step_random(run.seed, PeerKey{}, StepIndex{0}), 0, kSamples);
+    SampleRange batch() const {
+        return {.step = step_random(run.seed, PeerKey{}, StepIndex{0}), .count = kSamples};
     }
     /// Larger than the initial parameters, so that attention has an effect.
     FloatVector parameters() const {
@@ -45,7 +46,7 @@ struct World {
 
     formats::RunFile run;
     const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
-    const Sampler sampler{run, shards};
+    const albert::AlbertTask task{run, shards};
     const kernels::ThreadWorkers workers{2};
 };
 
@@ -54,7 +55,7 @@ std::unique_ptr<DeviceReplica> on_gpu(const World& world, std::optional<Computat
     auto gpu = device::open_gpu(0);
     const Computation own = gpu->computation();
     if (how && has_layers) how->layers = own.layers;
-    return std::make_unique<DeviceReplica>(world.run, world.workers, std::move(gpu),
+    return std::make_unique<DeviceReplica>(world.run, world.task, world.workers, std::move(gpu),
                                            how.value_or(own));
 }
 
@@ -68,7 +69,7 @@ TEST_CASE("updates on the GPU have the processor's bits, with every optimizer", 
     const World world{kMedium, GENERATE(Optimizer::kLamb, Optimizer::kLambNvidia, Optimizer::kSgd,
                                         Optimizer::kSgdLarc)};
     const auto gpu = on_gpu(world);
-    HostReplica host{world.run, world.workers};
+    HostReplica host{world.run, world.task, world.workers};
     gpu->initialise(world.parameters());
     host.initialise(world.parameters());
     CHECK(gpu->digest() == host.digest());
@@ -113,7 +114,7 @@ TEST_CASE("gradients on the GPU are the processor's within the rounding of their
     const auto gpu =
         on_gpu(world, Computation{.cuda = 0, .precision = precision, .fuses_attention = fuses},
                has_layers);
-    HostReplica host{world.run, world.workers};
+    HostReplica host{world.run, world.task, world.workers};
     gpu->initialise(world.parameters());
     host.initialise(world.parameters());
     const auto expected_loss = host.add_gradient(world.batch(), {}).value();
@@ -132,7 +133,7 @@ TEST_CASE("dropout on the GPU drops the elements that it drops on the processor"
     world.run.model.attention_dropout = 0.1;
     world.run.model.hidden_dropout = 0.1;
     const auto gpu = on_gpu(world, Computation{.cuda = 0, .precision = Precision::kFp32});
-    HostReplica host{world.run, world.workers};
+    HostReplica host{world.run, world.task, world.workers};
     gpu->initialise(world.parameters());
     host.initialise(world.parameters());
     CHECK(gpu->add_gradient(world.batch(), {}).value() ==
@@ -167,7 +168,7 @@ TEST_CASE("a micro-batch that does not fit into the GPU is halved, and no sample
         }
         return gpu->take_sum().values;
     };
-    MicroBatches small{world.sampler, *gpu, 16};
+    MicroBatches small{*gpu, 16, 1};
     const FloatVector expected = sum_of(small);
     CHECK(small.size() == 16);
     // Another user of the GPU leaves little of its memory.
@@ -178,7 +179,7 @@ TEST_CASE("a micro-batch that does not fit into the GPU is halved, and no sample
     REQUIRE(free > kLeft);
     const auto taken = other->allocate(free - kLeft);
     gpu->attach();
-    MicroBatches large{world.sampler, *gpu, kCount};
+    MicroBatches large{*gpu, kCount, 1};
     const FloatVector sum = sum_of(large);
     CAPTURE(large.size());
     CHECK(large.size() < kCount);
@@ -210,7 +211,6 @@ TEST_CASE("the training thread computes a contribution on the GPU", "[gpu]") {
     std::deque<Event> events;
     std::string failure;
     SwarmTrainer trainer{world.run,
-                         world.shards,
                          *gpu,
                          {.peer = {},
                           .threads = 1,
@@ -235,7 +235,7 @@ TEST_CASE("the training thread computes a contribution on the GPU", "[gpu]") {
         events.pop_front();
         return event;
     };
-    HostReplica host{world.run, world.workers};
+    HostReplica host{world.run, world.task, world.workers};
     host.initialise(world.parameters());
     trainer.perform(action::Load{StepIndex{0}, host.digest(),
                                  std::make_shared<const Buffer>(host.copy().bytes)});

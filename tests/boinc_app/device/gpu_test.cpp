@@ -1,6 +1,7 @@
 // The choice of a device, and the way to a GPU: each obstacle is one sentence with its own type.
 // The drivers here are small libraries that answer as a driver would (played_driver.c).
 #include "boinc_app/device/gpu.hpp"
+#include "boinc_app/albert/albert_task.hpp"
 
 #include <fmt/format.h>
 
@@ -104,10 +105,11 @@ TEST_CASE("missing or foreign CUDA libraries are one sentence", "[boinc]") {
 
 TEST_CASE("an automatic choice falls back to the processor, a wanted GPU does not", "[boinc]") {
     const formats::RunFile run = test::tiny_run();
+    const training::albert::AlbertTask task{run, {test::skewed_shard(run, 1)}};
     const kernels::ThisThread workers;
     std::optional<Obstacle> real;  // what the driver of this machine says
     try {
-        static_cast<void>(make_compute({Kind::kGpu, 63}, run, workers, 1));
+        static_cast<void>(make_compute({Kind::kGpu, 63}, run, task, workers, 1));
     } catch (const DeviceError& error) {
         real = {error.failure(), error.what()};
     }
@@ -117,7 +119,7 @@ TEST_CASE("an automatic choice falls back to the processor, a wanted GPU does no
                             real->failure == DeviceFailure::kNoDevice;
     CAPTURE(real->sentence);
     CHECK(has_no_gpu);
-    const Compute compute = make_compute({Kind::kAutomatic, 63}, run, workers, 3);
+    const Compute compute = make_compute({Kind::kAutomatic, 63}, run, task, workers, 3);
     CHECK(compute.replica != nullptr);
     CHECK_FALSE(compute.device.gpu);
     CHECK(compute.name == "the processor, 3 threads");

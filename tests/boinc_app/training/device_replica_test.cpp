@@ -6,9 +6,11 @@
 #include <limits>
 #include <vector>
 
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/staged_copies.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -35,8 +37,8 @@ struct DeviceFixture {
         host.initialise(state::initial_parameters(run));
         gpu.initialise(state::initial_parameters(run));
     }
-    MicroBatch batch(std::uint64_t first) const {
-        return sampler.draw(step_random(run.seed, PeerKey{}, StepIndex{0}), first, 4);
+    SampleRange batch(std::uint64_t first) const {
+        return {.step = step_random(run.seed, PeerKey{}, StepIndex{0}), .first = first, .count = 4};
     }
     /// An average of this size, different for each step.
     FloatVector average(float size) const {
@@ -63,11 +65,11 @@ struct DeviceFixture {
 
     const formats::RunFile run;
     const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
-    const Sampler sampler{run, shards};
+    const albert::AlbertTask task{run, shards};
     const kernels::ThreadWorkers workers{2};
     GpuRecord record;
-    HostReplica host{run, workers};
-    DeviceReplica gpu{run, workers, std::make_unique<HostAccelerator>(record), {}};
+    HostReplica host{run, task, workers};
+    DeviceReplica gpu{run, task, workers, std::make_unique<HostAccelerator>(record), {}};
 };
 
 TEST_CASE("updates on a GPU have the bits of the processor, with every optimizer", "[training]") {
@@ -180,13 +182,16 @@ TEST_CASE("a GPU without memory for the vectors is an error at the start", "[tra
     GpuRecord small;
     small.capacity = 1'000;
     CHECK_THROWS_AS(
-        (DeviceReplica{world.run, world.workers, std::make_unique<HostAccelerator>(small), {}}),
+        (DeviceReplica{
+            world.run, world.task, world.workers, std::make_unique<HostAccelerator>(small), {}}),
         DeviceError);
     CHECK(small.held == 0);
     formats::RunFile wrong = world.run;
     wrong.tensors.pop_back();
+    const albert::AlbertTask task{wrong, world.shards};
     CHECK_THROWS_AS(
-        (DeviceReplica{wrong, world.workers, std::make_unique<HostAccelerator>(small), {}}), Error);
+        (DeviceReplica{wrong, task, world.workers, std::make_unique<HostAccelerator>(small), {}}),
+        Error);
 }
 
 TEST_CASE("staged copies of any length arrive whole, and buffers are never used too early",

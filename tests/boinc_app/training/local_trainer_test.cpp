@@ -4,8 +4,9 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "boinc_app/training/albert.hpp"
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/training/host_replica.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -21,8 +22,9 @@ struct LocalFixture {
     const formats::RunFile run = test::tiny_run();
     const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
     const kernels::ThisThread workers;
-    HostReplica replica{run, workers};
-    LocalTrainer trainer{run, shards, workers, replica, kLocalMicroBatch};
+    const albert::AlbertTask task{run, shards};
+    HostReplica replica{run, task, workers};
+    LocalTrainer trainer{run, workers, replica, kLocalMicroBatch};
 };
 
 PeerKey sharer(unsigned char name) {
@@ -42,19 +44,16 @@ TEST_CASE("a step in one process is the average of its shares and one update", "
     const state::OptimizerSettings settings = state::optimizer_settings(tiny.run);
     state::ModelState state{state::tensor_ranges(tiny.run), settings};
     state.initialise(state::initial_parameters(tiny.run));
-    Albert model{tiny.run, state.parameters()};
-    const Sampler sampler{tiny.run, tiny.shards};
+    const auto model = tiny.task.make_model(state.parameters(), {});
     FloatVector first(state.element_count());
     FloatVector second(state.element_count());
     const Random ones = step_random(tiny.run.seed, sharer(1), StepIndex{0});
     double loss = 0;
-    for (const auto& [from, count] : {std::pair{0, 4}, std::pair{4, 4}, std::pair{8, 2}}) {
-        loss += *model.add_gradient(
-            sampler.draw(ones, static_cast<std::uint64_t>(from), static_cast<std::size_t>(count)),
-            first);
+    for (const auto& [from, count] : {std::pair{0u, 4u}, std::pair{4u, 4u}, std::pair{8u, 2u}}) {
+        loss += *model->add_gradient({ones, from, count}, first, {});
     }
     const Random twos = step_random(tiny.run.seed, sharer(2), StepIndex{0});
-    loss += *model.add_gradient(sampler.draw(twos, 0, 4), second);
+    loss += *model->add_gradient({twos, 0, 4}, second, {});
     const std::vector<std::span<const float>> parts{first, second};
     const std::vector<std::uint64_t> weights{10, 4};
     FloatVector average(state.element_count());

@@ -1,11 +1,13 @@
-// The replica on the processor does what ModelState and Albert do, with the same bits.
+// The replica on the processor does what ModelState and the model do, with the same bits.
 #include "boinc_app/training/replica.hpp"
 
 #include <catch2/catch.hpp>
 #include <limits>
 #include <vector>
 
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/training/host_replica.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -21,8 +23,8 @@ struct ReplicaFixture {
         replica.initialise(state::initial_parameters(run));
         state.initialise(state::initial_parameters(run));
     }
-    MicroBatch batch(std::uint64_t first) const {
-        return sampler.draw(step_random(run.seed, PeerKey{}, StepIndex{0}), first, 4);
+    SampleRange batch(std::uint64_t first) const {
+        return {.step = step_random(run.seed, PeerKey{}, StepIndex{0}), .first = first, .count = 4};
     }
     UpdateScalars scalars() const {
         return state::update_scalars(state::optimizer_settings(run), state.step());
@@ -30,20 +32,20 @@ struct ReplicaFixture {
 
     const formats::RunFile run = test::tiny_run();
     const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
-    const Sampler sampler{run, shards};
+    const albert::AlbertTask task{run, shards};
     const kernels::ThreadWorkers workers{2};
-    HostReplica replica{run, workers};
+    HostReplica replica{run, task, workers};
     state::ModelState state{state::tensor_ranges(run), state::optimizer_settings(run)};
 };
 
-TEST_CASE("a replica sums gradients and updates its state as Albert and ModelState do",
+TEST_CASE("a replica sums gradients and updates its state as its model and ModelState do",
           "[training]") {
     ReplicaFixture tiny;
-    Albert model{tiny.run, tiny.state.parameters()};
+    const auto model = tiny.task.make_model(tiny.state.parameters(), {});
     FloatVector sum(tiny.state.element_count());
     for (const std::uint64_t first : {0u, 4u}) {
         const auto loss = tiny.replica.add_gradient(tiny.batch(first), {});
-        CHECK(loss == model.add_gradient(tiny.batch(first), sum));
+        CHECK(loss == model->add_gradient(tiny.batch(first), sum, {}));
     }
     const GradientSum taken = tiny.replica.take_sum();
     CHECK(taken.values == sum);

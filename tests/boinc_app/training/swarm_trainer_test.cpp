@@ -10,9 +10,9 @@
 #include <mutex>
 #include <thread>
 
-#include "boinc_app/training/albert.hpp"
-#include "boinc_app/training/batch.hpp"
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/training/host_replica.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -96,9 +96,9 @@ struct SwarmFixture {
     SharedBytes snapshot;
     Inbox inbox;
     kernels::ThreadWorkers workers{2};
-    HostReplica replica{run, workers};
+    albert::AlbertTask task{run, shards};
+    HostReplica replica{run, task, workers};
     SwarmTrainer trainer{run,
-                         shards,
                          replica,
                          {.peer = {}, .threads = 1, .micro_batch = kSwarmMicroBatch, .failed = {}},
                          inbox.sink()};
@@ -118,13 +118,12 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
         CHECK(frozen.is_finite);
 
         set_compute_threads(1);
-        Albert model{world.run, world.state.parameters()};
-        const Sampler sampler{world.run, world.shards};
+        const auto model = world.task.make_model(world.state.parameters(), {});
         const Random step = step_random(world.run.seed, PeerKey{}, StepIndex{0});
         FloatVector sum(world.state.element_count());
         double loss = 0;
         for (std::uint64_t i = 0; i < frozen.samples.value(); i += kSwarmMicroBatch) {
-            loss += *model.add_gradient(sampler.draw(step, i, kSwarmMicroBatch), sum);
+            loss += *model->add_gradient({step, i, kSwarmMicroBatch}, sum, {});
         }
         CHECK(*frozen.sum == sum);
         CHECK(frozen.loss_sum == loss);
@@ -145,13 +144,12 @@ TEST_CASE("with overlap a contribution begins with samples of the state before",
     REQUIRE(second.samples.value() > delayed);
 
     set_compute_threads(1);
-    const Sampler sampler{world.run, world.shards};
-    Albert model{world.run, world.state.parameters()};
+    const auto model = world.task.make_model(world.state.parameters(), {});
     FloatVector sum(world.state.element_count());
     const auto add = [&](std::uint64_t step, std::uint64_t begin, std::uint64_t end) {
         const Random random = step_random(world.run.seed, PeerKey{}, StepIndex{step});
         for (std::uint64_t i = begin; i < end; i += kSwarmMicroBatch) {
-            (void)model.add_gradient(sampler.draw(random, i, kSwarmMicroBatch), sum);
+            (void)model->add_gradient({random, i, kSwarmMicroBatch}, sum, {});
         }
     };
     add(0, first.samples.value(), first.samples.value() + delayed);
@@ -202,12 +200,10 @@ TEST_CASE("a pause ends a micro-batch of many seconds at once", "[training]") {
     const auto bytes = std::make_shared<const Buffer>(state.bytes().begin(), state.bytes().end());
     Inbox inbox;
     const kernels::ThisThread workers;
-    HostReplica replica{run, workers};
-    SwarmTrainer trainer{run,
-                         shards,
-                         replica,
-                         {.peer = {}, .threads = 1, .micro_batch = 4, .failed = {}},
-                         inbox.sink()};
+    const albert::AlbertTask task{run, shards};
+    HostReplica replica{run, task, workers};
+    SwarmTrainer trainer{
+        run, replica, {.peer = {}, .threads = 1, .micro_batch = 4, .failed = {}}, inbox.sink()};
     trainer.perform(action::Load{state.step(), state.digest(), bytes});
     inbox.next<event::StateReached>();
     for (int i = 0; i < 5; ++i) {

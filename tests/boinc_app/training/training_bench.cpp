@@ -10,10 +10,11 @@
 #include <fstream>
 #include <iterator>
 
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/device/gpu.hpp"
-#include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/micro_batches.hpp"
+#include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/base/error.hpp"
 #include "peer/state/run_state.hpp"
@@ -85,13 +86,11 @@ class Memory {
 /// One peer that trains alone.
 class Trainer {
   public:
-    Trainer(const Options& options, const formats::RunFile& run,
-            std::span<const formats::Shard> shards, training::Replica& replica,
+    Trainer(const Options& options, const formats::RunFile& run, training::Replica& replica,
             const Memory& memory)
         : run_(run),
-          sampler_(run, shards),
           replica_(replica),
-          micro_batches_(sampler_, replica, options.micro_batch),
+          micro_batches_(replica, options.micro_batch, 1),
           memory_(memory) {
         replica_.initialise(state::initial_parameters(run));
         memory_.print("state of three vectors, model");
@@ -134,25 +133,25 @@ class Trainer {
     /// Interrupts micro-batches at equal distances and prints how long the model took to return.
     void interrupt(unsigned times) {
         const Random random = training::step_random(run_.seed, PeerKey{}, replica_.step());
-        const auto size = static_cast<std::size_t>(micro_batches_.size());
-        const training::MicroBatch batch = sampler_.draw(random, 0, size);
+        const training::SampleRange samples{.step = random, .count = micro_batches_.size()};
         const auto begin = Clock::now();
-        replica_.add_gradient(batch, {});
+        replica_.add_gradient(samples, {});
         const double whole = seconds_since(begin);
         std::vector<double> delays;
         for (unsigned i = 0; i < times; ++i) {
             const double at = whole * (i + 0.5) / times;
             const auto start = Clock::now();
             const auto is_due = [&] { return seconds_since(start) >= at; };
-            if (replica_.add_gradient(batch, is_due)) continue;
+            if (replica_.add_gradient(samples, is_due)) continue;
             delays.push_back(seconds_since(start) - at);
         }
         std::ranges::sort(delays);
         if (delays.empty()) throw Error{"no micro-batch was interrupted"};
         std::printf(
-            "a micro-batch of %zu takes %.3f s; interrupted %zu times: %.3f s (median) to "
+            "a micro-batch of %llu takes %.3f s; interrupted %zu times: %.3f s (median) to "
             "%.3f s until it returned\n",
-            size, whole, delays.size(), delays[delays.size() / 2], delays.back());
+            static_cast<unsigned long long>(samples.count), whole, delays.size(),
+            delays[delays.size() / 2], delays.back());
     }
 
   private:
@@ -162,7 +161,6 @@ class Trainer {
     }
 
     const formats::RunFile& run_;
-    const training::Sampler sampler_;
     training::Replica& replica_;
     training::MicroBatches micro_batches_;
     const Memory& memory_;
@@ -180,11 +178,12 @@ void run_bench(Options options) {
     run.optimizer.beta2 = options.beta2;
     const auto device = device::parse_choice(options.device);
     if (!device) throw InputError{"--device wants cpu, cuda, cuda:N or auto"};
-    const std::vector<formats::Shard> shards{read_shard(options.shard, run)};
+    const training::albert::AlbertTask task{run, {read_shard(options.shard, run)}};
     training::set_compute_threads(options.threads);
     const kernels::ThreadWorkers workers{kernels::threads_within_reach(options.threads)};
     const Memory memory{run};
-    const device::Compute compute = device::make_compute(*device, run, workers, options.threads);
+    const device::Compute compute =
+        device::make_compute(*device, run, task, workers, options.threads);
     if (options.micro_batch == 0) {
         options.micro_batch = training::suitable_micro_batch(run, compute.device);
     }
@@ -192,7 +191,7 @@ void run_bench(Options options) {
                 training::memory_line(run, options.micro_batch, 0, compute.device).c_str(),
                 compute.name.c_str());
     memory.print_head();
-    Trainer trainer{options, run, shards, *compute.replica, memory};
+    Trainer trainer{options, run, *compute.replica, memory};
     for (std::uint64_t step = 0; step < options.steps; ++step) {
         const double loss = trainer.step(std::max(options.target_batch, options.micro_batch));
         std::printf("step %llu loss %.4f gradient norm %.3f, update and digest %.3f s\n",

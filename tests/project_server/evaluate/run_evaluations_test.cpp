@@ -7,8 +7,9 @@
 #include <chrono>
 #include <thread>
 
-#include "boinc_app/training/evaluator.hpp"
+#include "boinc_app/albert/evaluator.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/log.hpp"
 #include "peer/platform/memory.hpp"
 #include "tests/project_server/evaluate/measured_run.hpp"
@@ -27,20 +28,20 @@ struct World {
 };
 
 /// What an evaluation of these parameters gives.
-training::Evaluation expected(const MeasuredRun& run, std::span<const float> parameters,
-                              std::uint64_t samples) {
+training::albert::Evaluation expected(const MeasuredRun& run, std::span<const float> parameters,
+                                      std::uint64_t samples) {
     training::set_compute_threads(1);
     const std::vector<formats::Shard> shards{test::skewed_shard(run.run(), 2)};
     const std::uint64_t micro_batch = training::suitable_micro_batch(
         run.run(), {.threads = 1, .memory_bytes = platform::physical_memory()});
-    const auto figures =
-        training::Evaluator{run.run(), shards, samples, static_cast<std::size_t>(micro_batch)}
-            .evaluate(parameters);
+    const auto figures = training::albert::Evaluator{run.run(), shards, samples,
+                                                     static_cast<std::size_t>(micro_batch)}
+                             .evaluate(parameters);
     REQUIRE(figures);
     return *figures;
 }
 
-void check_row(const server::EvaluationRow& row, const training::Evaluation& figures,
+void check_row(const server::EvaluationRow& row, const training::albert::Evaluation& figures,
                const state::ModelState& state) {
     CHECK(row.step == state.step().value());
     CHECK(row.digest == state.digest().hex());

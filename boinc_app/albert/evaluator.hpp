@@ -12,12 +12,13 @@
 #include <span>
 #include <string>
 
-#include "boinc_app/training/albert.hpp"
-#include "boinc_app/training/batch.hpp"
+#include "boinc_app/albert/albert.hpp"
+#include "boinc_app/albert/batch.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 
 /// A ratio of two sums over samples, and how exactly it is known.
 struct Estimate {
@@ -87,4 +88,4 @@ class Evaluator {
     const std::size_t micro_batch_;
 };
 
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

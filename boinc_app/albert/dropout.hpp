@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 
 /// A probability to drop an element, rounded to a multiple of 2⁻¹⁶.
 class DropoutRate {
@@ -35,4 +35,4 @@ class DropoutRate {
 void draw_kept(std::uint64_t key, std::uint32_t site, std::uint64_t first, DropoutRate rate,
                std::span<bool> kept);
 
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -1,5 +1,5 @@
 // Elements are drawn block by block; a range may begin and end within a block.
-#include "boinc_app/training/dropout.hpp"
+#include "boinc_app/albert/dropout.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "peer/base/random.hpp"
 #include "peer/formats/run_file.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 constexpr double kWords = 65'536;         // values of a 16-bit word
@@ -46,4 +46,4 @@ void draw_kept(std::uint64_t key, std::uint32_t site, std::uint64_t first, Dropo
     }
 }
 
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -22,13 +22,11 @@
 #include <span>
 #include <vector>
 
-#include "peer/base/digest.hpp"
 #include "peer/base/random.hpp"
-#include "peer/base/units.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 
 /// Samples, one in each row, padded to the longest. The position of a token is row × length +
 /// column. The model must predict the masked tokens, also those that the input shows unchanged.
@@ -45,9 +43,6 @@ struct MicroBatch {
     std::vector<std::uint64_t> dropout_keys;  ///< per sample: key of its dropout (dropout.hpp)
     bool operator==(const MicroBatch&) const = default;
 };
-
-/// The random number generator of a peer's samples in one step; sample i draws from split(i) of it.
-Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
 
 /// Draws micro-batches. The shards must outlive it. Thread: any, one at a time.
 class Sampler {
@@ -77,4 +72,4 @@ class Sampler {
     std::vector<std::uint64_t> mass_ends_;
 };
 
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -17,11 +17,11 @@
 #include <span>
 #include <vector>
 
-#include "boinc_app/training/batch.hpp"
+#include "boinc_app/albert/batch.hpp"
 #include "boinc_app/training/computation.hpp"
 #include "peer/formats/run_file.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 
 /// How well the model predicts one sample, without dropout.
 struct SampleFigures {
@@ -32,15 +32,7 @@ struct SampleFigures {
     bool is_order_hit = false;      ///< the logit of its order is the higher one
 };
 
-/// The model on parameters that it reads in place.
-///
-/// The same inputs, machine and number of threads give the same bits, in every process: the
-/// parameters' alignment is fixed, because MKL's rounding depends on it.
-/// Thread   one; the number of compute threads is a property of the calling thread.
-/// With a CUDA device in the Computation, parameters and sums are in that device's memory, the
-/// spans only say where, and the calling thread's current device and stream compute.
-/// Memory   the activations of one micro-batch, and at the end of its backward pass its gradient: N
-///          floats.
+/// The model on parameters that it reads in place: threads, memory and bits as Model says.
 class Albert {
   public:
     /// `parameters` must outlive the model; every call reads their values of that moment.
@@ -84,8 +76,4 @@ class Albert {
     std::unique_ptr<Model> model_;
 };
 
-/// Sets the number of torch's compute threads for models that the calling thread uses. Requires
-/// count ≥ 1 (aborts).
-void set_compute_threads(unsigned count);
-
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

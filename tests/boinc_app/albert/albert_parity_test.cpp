@@ -8,7 +8,8 @@
 #include <map>
 #include <string>
 
-#include "boinc_app/training/albert.hpp"
+#include "boinc_app/albert/albert.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/formats/albert_layout.hpp"
 #include "peer/platform/files.hpp"
@@ -16,7 +17,7 @@
 #include "project_server/huggingface/safetensors.hpp"
 #include "tests/boinc_app/relative_error.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +163,4 @@ TEST_CASE("the fixtures tell the model from models with one mistake", "[training
 }
 
 }  // namespace
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -9,13 +9,14 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "boinc_app/training/albert.hpp"
+#include "boinc_app/albert/albert.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 /// While it lives, torch's tensors on the processor are counted. Each block begins with its size.
@@ -107,4 +108,4 @@ TEST_CASE("a sample's activations take about as many bytes as estimated", "[trai
 }
 
 }  // namespace
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -4,7 +4,7 @@
 // has two forms: operations of libtorch, or the device's fused kernels, which need a short format
 // and no dropout of hidden values. fp16 scales the loss; if gradients overflow, the pass is
 // repeated with a smaller scale.
-#include "boinc_app/training/albert.hpp"
+#include "boinc_app/albert/albert.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -35,7 +35,8 @@
 #include <tuple>
 #include <vector>
 
-#include "boinc_app/training/fused_pass.hpp"
+#include "boinc_app/albert/fused_pass.hpp"
+#include "boinc_app/albert/pass.hpp"
 #include "boinc_app/training/loss_scale.hpp"
 #include "boinc_app/training/torch_pass.hpp"
 #include "peer/base/aligned_floats.hpp"
@@ -43,7 +44,7 @@
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 constexpr double kLayerNormEpsilon = 1e-12;
@@ -484,9 +485,4 @@ std::optional<std::vector<SampleFigures>> Albert::figures(const MicroBatch& batc
     }
 }
 
-void set_compute_threads(unsigned count) {
-    DEDLOC_CHECK(count >= 1, "at least one compute thread is needed");
-    at::set_num_threads(static_cast<int>(count));
-}
-
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -4,18 +4,17 @@
 // two, perhaps swapped, and shortened. The second loop lays the rows out and masks tokens with the
 // generators as they are then. The order in which numbers are drawn is part of what a sample is: a
 // change of it changes all samples.
-#include "boinc_app/training/batch.hpp"
+#include "boinc_app/albert/batch.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 using Tokens = std::vector<std::uint16_t>;
@@ -32,16 +31,6 @@ void cut_longest_first(Tokens& first, Tokens& second, std::size_t limit) {
 }
 
 }  // namespace
-
-Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step) {
-    Random random{run_seed};
-    for (std::size_t at = 0; at < peer.bytes.size(); at += sizeof(std::uint64_t)) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, peer.bytes.data() + at, sizeof(word));
-        random = random.split(word);
-    }
-    return random.split(step.value());
-}
 
 Sampler::Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards)
     : vocabulary_(run.model.vocabulary),
@@ -154,4 +143,4 @@ MicroBatch Sampler::draw(const Random& step, std::uint64_t first, std::size_t co
     return batch;
 }
 
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

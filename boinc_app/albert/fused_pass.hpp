@@ -10,7 +10,7 @@
 
 #include "boinc_app/training/fused_layers.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 
 /// A weight [out, in], and itself in the short format, without a gradient of its own.
 struct ShortWeight {
@@ -45,4 +45,4 @@ std::pair<at::Tensor, at::Tensor> add_norm(FusedLayers& layers, const at::Tensor
                                            const at::Tensor& residual, const NormVectors& vectors,
                                            double epsilon);
 
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -7,14 +7,15 @@
 #include <limits>
 #include <vector>
 
-#include "boinc_app/training/albert.hpp"
+#include "boinc_app/albert/albert.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/loss_scale.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 using test::TinyShape;
@@ -203,4 +204,4 @@ TEST_CASE("an error of the device leaves the sum as it was and has its own type"
 }
 
 }  // namespace
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -1,5 +1,5 @@
 // A micro-batch follows from public numbers, and every sample is well formed.
-#include "boinc_app/training/batch.hpp"
+#include "boinc_app/albert/batch.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,10 +7,11 @@
 #include <numeric>
 #include <set>
 
+#include "boinc_app/training/task.hpp"
 #include "peer/base/error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 using test::skewed_shard;
@@ -225,4 +226,4 @@ TEST_CASE("a shard with another vocabulary or without documents of two sentences
 }
 
 }  // namespace
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

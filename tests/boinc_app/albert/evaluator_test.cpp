@@ -1,18 +1,20 @@
 // Figures on held-out text: known values, a slow count, and that they follow from the state alone.
-#include "boinc_app/training/evaluator.hpp"
+#include "boinc_app/albert/evaluator.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/local_trainer.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 using test::skewed_shard;
@@ -143,8 +145,9 @@ TEST_CASE("a model that has learnt the frequencies of words is better on text th
     const EvaluatorFixture world;
     const std::vector<formats::Shard> shards{skewed_shard(world.run, 1)};
     const kernels::ThisThread workers;
-    HostReplica replica{world.run, workers};
-    LocalTrainer trainer{world.run, shards, workers, replica, 12};
+    const AlbertTask task{world.run, shards};
+    HostReplica replica{world.run, task, workers};
+    LocalTrainer trainer{world.run, workers, replica, 12};
     const std::vector<Share> share{{PeerKey{}, Samples{12}}};
     const auto parameters = [&] {
         const Buffer bytes = replica.copy().bytes;
@@ -221,4 +224,4 @@ TEST_CASE("an evaluation ends between two matrix products when it is interrupted
 }
 
 }  // namespace
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

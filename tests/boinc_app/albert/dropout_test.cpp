@@ -1,5 +1,5 @@
 // Dropout follows from public numbers: sample, site and element.
-#include "boinc_app/training/dropout.hpp"
+#include "boinc_app/albert/dropout.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -7,13 +7,14 @@
 #include <memory>
 #include <utility>
 
-#include "boinc_app/training/albert.hpp"
+#include "boinc_app/albert/albert.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 template <std::size_t kCount>
@@ -146,4 +147,4 @@ TEST_CASE("with dropout the gradient is the slope of the training loss", "[train
 }
 
 }  // namespace
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -3,7 +3,7 @@
 // short cast: products use the cast, but autograd gets the gradient for the fp32 weight. A result
 // that nothing depends on has an undefined gradient instead of zeros, so backward() tests for that.
 // The kernels read contiguous matrices of rows; workspaces and results are libtorch tensors too.
-#include "boinc_app/training/fused_pass.hpp"
+#include "boinc_app/albert/fused_pass.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -15,7 +15,7 @@
 
 #include "peer/base/check.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -254,4 +254,4 @@ std::pair<at::Tensor, at::Tensor> add_norm(FusedLayers& layers, const at::Tensor
     return {results[0], results[1]};
 }
 
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -1,4 +1,4 @@
-#include "boinc_app/training/evaluator.hpp"
+#include "boinc_app/albert/evaluator.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,10 @@
 #include <cmath>
 #include <vector>
 
+#include "boinc_app/training/task.hpp"
 #include "peer/base/check.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 /// `a` and `b` map the figures of a sample to its terms.
@@ -95,4 +96,4 @@ std::optional<Evaluation> Evaluator::evaluate(std::span<const float> parameters,
     return summarise(figures);
 }
 
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -1,18 +1,19 @@
 // The model: its initial loss, its gradients against numeric slopes, and that it learns.
-#include "boinc_app/training/albert.hpp"
+#include "boinc_app/albert/albert.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <utility>
 
+#include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/error.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 using test::skewed_shard;
@@ -309,4 +310,4 @@ TEST_CASE("a run file with other tensors than the model's is refused by name", "
 }
 
 }  // namespace
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

@@ -1,0 +1,72 @@
+// The seam between training and the networks. A task is what a run trains: a network, its loss and
+// its data. All that differs between one task and another is behind these two classes and, where no
+// libtorch is, in peer/formats/task.hpp; nothing else knows which task it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "boinc_app/training/computation.hpp"
+#include "boinc_app/training/task.hpp"
+#include "peer/base/digest.hpp"
+#include "peer/base/random.hpp"
+#include "peer/base/units.hpp"
+
+namespace dedloc::training {
+
+/// The random number generator of a peer's samples in one step; sample i draws from split(i) of it.
+Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
+
+/// Consecutive samples of one peer in one step. They follow from these numbers and the task's data.
+struct SampleRange {
+    Random step;              ///< step_random()
+    std::uint64_t first = 0;  ///< index of the first sample
+    std::uint64_t count = 1;  ///< number of samples, at least 1
+};
+
+/// A network on parameters that it reads in place.
+///
+/// The same inputs, machine and number of threads give the same bits, in every process: the
+/// parameters' alignment is fixed, because MKL's rounding depends on it.
+/// Thread   one; the number of compute threads is a property of the calling thread
+/// Memory   the activations of one micro-batch, and at the end of its backward pass its gradient: N
+///          floats
+class Model {
+  public:
+    virtual ~Model() = default;
+
+    /// Adds the sum of the samples' gradients to `sum`, in the parameters' layout, and returns the
+    /// sum of their losses. Elements of `sum` between tensors are not touched.
+    ///
+    /// Calls `is_interrupted` between the operations of the forward and of the backward pass. When
+    /// it returns true, the samples are dropped: returns nothing, and `sum` is as it was.
+    ///
+    /// Requires  N elements; samples in whole units (formats::samples_together) (aborts)
+    /// Errors    DeviceError, c10::Error (a std::exception); `sum` is as it was
+    virtual std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
+                                               const IsInterrupted& is_interrupted) = 0;
+};
+
+/// What a run trains. Keeps its data. Thread: any, one at a time.
+class Task {
+  public:
+    virtual ~Task() = default;
+
+    /// The network on these parameters, which must outlive it, as must the task; every call reads
+    /// their values of that moment. With a CUDA device in the Computation, parameters and sums are
+    /// in that device's memory, the spans only say where, and the calling thread's current device
+    /// and stream compute.
+    ///
+    /// Requires  N parameters in the layout of formats::tensor_offsets, at a multiple of 64 bytes
+    ///           (aborts)
+    virtual std::unique_ptr<Model> make_model(std::span<const float> parameters,
+                                              const Computation& computation) const = 0;
+};
+
+/// Sets the number of torch's compute threads for models that the calling thread uses. Requires
+/// count ≥ 1 (aborts).
+void set_compute_threads(unsigned count);
+
+}  // namespace dedloc::training
