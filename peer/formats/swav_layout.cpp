@@ -216,8 +216,8 @@ std::optional<std::string> fault_of(const SwavSpec& task) {
     check_crops(task.crops, ranges);
     check_colours(task.colours, ranges);
     ranges.real("temperature", task.temperature, 0.001, 100);
-    // Scores are cosines: e^(−2 ÷ 0.02) is the smallest that is not 0 in fp32.
-    ranges.real("epsilon", task.epsilon, 0.02, 100);
+    // Scores are cosines. With a smaller one most of exp(score ÷ epsilon) would be 0 in fp32.
+    ranges.real("epsilon", task.epsilon, 0.01, 100);
     ranges.whole("iterations", task.iterations, 1, 100);
     // Batch norm needs two values of a channel.
     ranges.whole("micro_batch", task.micro_batch, 2, 65'536);
