@@ -232,6 +232,15 @@ Layers training_layers() {
                  kText}),
          {"random"},
          kNoChance},
+        // The second network. It computes beside training/, whose trainer knows it by an interface.
+        {"boinc_app/swav/",
+         joined({Names{"boinc_app/swav/", "boinc_app/training/computation.hpp",
+                       "boinc_app/training/device_error.hpp", "boinc_app/training/loss_scale.hpp",
+                       "boinc_app/training/torch_pass.hpp", "peer/formats/", "peer/base/", "torch/",
+                       "ATen/", "c10/"},
+                 kText}),
+         {"random"},
+         kNoChance},
         // The plug-in for GPUs: all that it needs of the app are the interface and the errors.
         {"boinc_app/cuda/",
          joined({Names{"boinc_app/cuda/", "boinc_app/training/accelerator.hpp",
