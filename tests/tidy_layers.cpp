@@ -200,9 +200,11 @@ Layers app_layers() {
 /// The rooms below the seat's worker: pictures, models, trainers, devices.
 Layers training_layers() {
     return {
-        // Decodes pictures of strangers.
+        // Decodes pictures of strangers, and makes crops of them.
         {"boinc_app/pictures/",
-         joined({Names{"boinc_app/pictures/", "peer/formats/", "peer/base/", "jpeglib.h"}, kText}),
+         joined({Names{"boinc_app/pictures/", "peer/formats/", "peer/base/",
+                       "kernels/instruction_set.hpp", "jpeglib.h"},
+                 kText}),
          {"random"},
          kNoChance},
         {"boinc_app/device/",
