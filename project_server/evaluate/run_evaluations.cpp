@@ -247,19 +247,19 @@ std::unique_ptr<RunEvaluations::Figures> RunEvaluations::measure(
     const auto evaluation = run.evaluator->evaluate(state->parameters, is_interrupted);
     if (!evaluation) return nullptr;
     const std::chrono::duration<double> took = Clock::now() - begin;
-    return std::make_unique<Figures>(
-        Figures{.run = row.id,
-                .name = row.name,
-                .row = {.step = state->step->value(),
-                        .loss = evaluation->loss.value,
-                        .loss_error = evaluation->loss.error,
-                        .masked_loss = evaluation->masked_loss.value,
-                        .order_loss = evaluation->order_loss.value,
-                        .masked_accuracy = evaluation->masked_accuracy.value,
-                        .order_accuracy = evaluation->order_accuracy.value,
-                        .samples = evaluation->samples,
-                        .seconds = took.count(),
-                        .digest = state->digest->hex()}});
+    return std::make_unique<Figures>(Figures{
+        .run = row.id,
+        .name = row.name,
+        .row = {.step = state->step->value(),
+                .loss = evaluation->loss.value,
+                .loss_error = evaluation->loss.error,
+                .masked_loss = training::figure_of(*evaluation, "masked_loss").value,
+                .order_loss = training::figure_of(*evaluation, "order_loss").value,
+                .masked_accuracy = training::figure_of(*evaluation, "masked_accuracy").value,
+                .order_accuracy = training::figure_of(*evaluation, "order_accuracy").value,
+                .samples = evaluation->samples,
+                .seconds = took.count(),
+                .digest = state->digest->hex()}});
 }
 
 void RunEvaluations::evaluate(const Source& source, const RunRow& row, Run& run) {
