@@ -26,8 +26,8 @@ double flops_per_sample(const RunFile& run);
 
 /// The loss of a model that guesses.
 struct GuessingLoss {
-    const char* formula;  ///< for people: "ln V + ln 2"
-    double value;         ///< in nats
+    const char* formula = "";  ///< for people: "ln V + ln 2"
+    double value = 0;          ///< in nats
 };
 /// That of a model of the run's kind and shape.
 GuessingLoss guessing_loss(const RunFile& run);

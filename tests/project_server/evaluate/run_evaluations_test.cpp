@@ -48,14 +48,15 @@ void check_row(const server::EvaluationRow& row, const training::Evaluation& fig
     CHECK(row.samples == figures.samples);
     CHECK(row.loss == Approx(figures.loss.value).epsilon(1e-12));
     CHECK(row.loss_error == Approx(figures.loss.error).epsilon(1e-12));
-    CHECK(row.masked_loss ==
-          Approx(training::figure_of(figures, "masked_loss").value).epsilon(1e-12));
-    CHECK(row.order_loss ==
-          Approx(training::figure_of(figures, "order_loss").value).epsilon(1e-12));
-    CHECK(row.masked_accuracy ==
-          Approx(training::figure_of(figures, "masked_accuracy").value).epsilon(1e-12));
-    CHECK(row.order_accuracy ==
-          Approx(training::figure_of(figures, "order_accuracy").value).epsilon(1e-12));
+    REQUIRE(row.figures.size() == figures.figures.size());
+    for (const training::Figure& figure : figures.figures) {
+        INFO(figure.name);
+        const auto* const stored = formats::find_figure(row.figures, figure.name);
+        REQUIRE(stored != nullptr);
+        REQUIRE(stored->error);
+        CHECK(stored->value == Approx(figure.estimate.value).epsilon(1e-12));
+        CHECK(*stored->error == Approx(figure.estimate.error).epsilon(1e-12));
+    }
 }
 
 }  // namespace
@@ -143,6 +144,9 @@ TEST_CASE("only a state that the ledger proves is evaluated, and a void one is r
     const auto count = world.project.database().query_one(
         "select count(*) x from dedloc_evaluation where runid = ?", {run.row()});
     CHECK(count->integer("x") == 2);
+    const auto figures = world.project.database().query_one(
+        "select count(*) x from dedloc_figure where runid = ?", {run.row()});
+    CHECK(figures->integer("x") == 8);
     // Figures of a state that has become void meanwhile are not written.
     server::EvaluationRow late = run.rows()[1];
     late.digest = before;
@@ -238,6 +242,13 @@ TEST_CASE("figures that cannot be written are kept until the database is back",
     server::Database administrator{server::mariadb_administrator(server::test_mariadb().place())};
     administrator.execute(
         "create trigger dedloc_test.refuse before insert on dedloc_test.dedloc_evaluation "
+        "for each row signal sqlstate '45000' set message_text = 'the disk is full'");
+    CHECK_THROWS_WITH(world.pass(), Catch::Contains("the disk is full"));
+    CHECK(run.steps().empty());
+    // Nor is an evaluation written without its figures.
+    administrator.execute("drop trigger dedloc_test.refuse");
+    administrator.execute(
+        "create trigger dedloc_test.refuse before insert on dedloc_test.dedloc_figure "
         "for each row signal sqlstate '45000' set message_text = 'the disk is full'");
     CHECK_THROWS_WITH(world.pass(), Catch::Contains("the disk is full"));
     CHECK(run.steps().empty());
