@@ -1,5 +1,5 @@
-// An evaluation is a row of dedloc_evaluation with the loss, and one of dedloc_figure for each other
-// figure: a new task needs no other table, and programs of people can select any figure by its name.
+// An evaluation is a row of dedloc_evaluation with the loss, and one of dedloc_figure for each
+// other figure, so a new task needs no other table, and a query can select any figure by its name.
 // A join repeats the evaluation for each of its figures, so one statement sees both as they were at
 // one moment. Earlier versions had a column for each figure of ALBERT; what moves them is repeated
 // from the beginning after a crash, because the columns are dropped last and at once.
