@@ -381,7 +381,7 @@ Layers operator_layers() {
                      {"accounts/", "backbone/", "check/", "control/", "corpus/", "daemon.hpp",
                       "database/", "json/", "official/", "packaging/", "project/", "publishing/",
                       "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
-                     {"peer/wire/", "peer/platform/", "CLI/"}),
+                     {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/"}),
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
          joined({Names{"validators/", "project_server/backbone/uploaded_checkpoint.hpp",

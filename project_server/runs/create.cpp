@@ -198,13 +198,13 @@ void insert_run(server::Database& database, const formats::RunFile& run, const s
     database.execute(
         "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
         "flops_per_sample, least_flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, "
-        "created, evaluate_every, evaluate_samples, aggregators) values (?, ?, 'running', ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?)",
+        "created, evaluate_every, evaluate_samples, aggregators, architecture) values (?, ?, "
+        "'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
          run.flops_per_sample, min_flops, formats::credit_per_sample(run),
          options.credit_per_gigabyte, server::unix_now(),
          options.evaluate_every.value_or(std::max<std::uint64_t>(1, run.steps / kUsualEvaluations)),
-         options.evaluate_samples, options.aggregators});
+         options.evaluate_samples, options.aggregators, formats::architecture_of(run)});
 }
 
 }  // namespace
