@@ -10,7 +10,7 @@ namespace dedloc::swav {
 /// Statistics of the values that one batch norm sees, by channel.
 struct NormStatistics {
     std::uint64_t count = 0;       ///< values of each channel
-    std::vector<double> mean;      ///< of a channel
+    std::vector<double> mean;      ///< mean of a channel
     std::vector<double> variance;  ///< their mean squared distance from it; PyTorch's running_var
                                    ///< is this · count ÷ (count − 1)
 };
@@ -23,8 +23,8 @@ class NormSums {
     /// The sums of one batch norm over one batch, by channel.
     struct Layer {
         std::uint64_t count = 0;      ///< values of each channel
-        std::vector<double> sum;      ///< of the values
-        std::vector<double> squares;  ///< of their squares
+        std::vector<double> sum;      ///< Σ of the values
+        std::vector<double> squares;  ///< Σ of their squares
     };
 
     /// Adds the next batch norm of a pass. Requires as many sums as squares (aborts).

@@ -11,7 +11,7 @@ namespace dedloc::swav {
 /// equal projections.
 struct SwavFigures {
     std::uint64_t pictures = 0;       ///< M, added up
-    double loss_sum = 0;              ///< of the pictures' losses, in nats
+    double loss_sum = 0;              ///< Σ of the pictures' losses, in nats
     std::uint64_t assigned = 0;       ///< crops that were assigned
     std::vector<double> assignments;  ///< sum of their assignments, by prototype
     std::vector<std::uint64_t> hits;  ///< crops whose assignment is largest at a prototype

@@ -24,7 +24,7 @@ class TrunkPlan {
         const std::uint64_t stride = trunk.has_small_stem ? 1 : 2;
         add("conv1", "bn1", {3, trunk.width}, kernel, stride, ConvolutionRole::kStem);
         channels_ = trunk.width;
-        reduction_ = trunk.has_small_stem ? 1 : 4;  // with the max-pool
+        reduction_ = trunk.has_small_stem ? 1 : 4;  // the max-pool too
         std::uint64_t width = trunk.width;
         for (std::size_t stage = 0; stage < trunk.blocks.size(); ++stage, width *= 2) {
             for (std::uint64_t block = 0; block < trunk.blocks[stage]; ++block) {

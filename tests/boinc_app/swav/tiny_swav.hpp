@@ -43,8 +43,8 @@ inline AlignedFloats swav_start(const formats::RunFile& run) {
 /// Crops of pictures, whose values it owns.
 class PlayedCrops {
   public:
-    /// Crops of `pictures` pictures. Each has one of eight textures: the direction and the colour of
-    /// a wave. Its crops differ in phase, contrast and noise.
+    /// Crops of `pictures` pictures. Each has one of eight textures: the direction and the colour
+    /// of a wave. Its crops differ in phase, contrast and noise.
     PlayedCrops(const formats::SwavSpec& task, std::uint64_t pictures, std::uint64_t seed)
         : pictures_(pictures) {
         Random random{seed};

@@ -31,7 +31,7 @@ struct Torchvision {
         }
     }
     std::vector<std::pair<std::string, std::vector<std::uint64_t>>> tensors;
-    std::map<std::uint64_t, double> products;  ///< of a picture's convolutions, by its size
+    std::map<std::uint64_t, double> products;  ///< multiply-adds of a picture, by its size
 };
 
 SwavSpec with_resnet18() {
