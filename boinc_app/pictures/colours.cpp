@@ -72,20 +72,28 @@ struct Gray {
     }
 };
 
+/// All bits if the condition holds, else none: conditions on lanes without branches.
+DEDLOC_LOOP int mask_of(bool condition) {
+    return -static_cast<int>(condition);
+}
+
 struct TurnHue {
     /// The hue of a colour, a turn being 255. `span` is max − min, or 1 if they are equal.
     DEDLOC_LOOP int hue_of(int r, int g, int b, int max, int span) {
+        const int is_red = mask_of(r == max);
+        const int is_green = mask_of(g == max) & ~is_red;
+        const int is_blue = ~(is_red | is_green);
+        // The largest channel, and how far the other two are from it.
+        const int base = (2 & is_green) | (4 & is_blue);
+        const int next = (b & is_red) | (r & is_green) | (g & is_blue);
+        const int after = (g & is_red) | (b & is_green) | (r & is_blue);
         const auto divisor = static_cast<float>(span);
-        const float from_red = static_cast<float>(max - r) / divisor;
-        const float from_green = static_cast<float>(max - g) / divisor;
-        const float from_blue = static_cast<float>(max - b) / divisor;
-        const auto after_green = static_cast<float>(2.0 + from_red - from_blue);
-        const auto after_blue = static_cast<float>(4.0 + from_green - from_red);
-        const float sixths = r == max   ? from_blue - from_green
-                             : g == max ? after_green
-                                        : after_blue;
+        const float forwards = static_cast<float>(max - next) / divisor;
+        const float backwards = static_cast<float>(max - after) / divisor;
+        // In binary64 the sum is exact, so it is rounded once.
+        const auto sixths = static_cast<float>(static_cast<double>(base) + forwards - backwards);
         const double turns = sixths / 6.0 + 1.0;
-        const auto fraction = static_cast<float>(turns < 1 ? turns : turns - 1);
+        const auto fraction = static_cast<float>(turns - static_cast<int>(turns));
         return static_cast<int>(fraction * 255.0);
     }
 
@@ -100,9 +108,9 @@ struct TurnHue {
             const int max = more > b ? more : b;
             const int span = max - (less < b ? less : b);
             const int saturation = static_cast<int>(static_cast<float>(span) /
-                                                    static_cast<float>(max > 0 ? max : 1) * 255.0);
+                                                    static_cast<float>(max > 1 ? max : 1) * 255.0);
             // A gray has hue 0, but without saturation it does not count.
-            const int hue = (hue_of(r, g, b, max, span > 0 ? span : 1) + shift) & 255;
+            const int hue = (hue_of(r, g, b, max, span > 1 ? span : 1) + shift) & 255;
 
             // Sixth of the circle and position in it, in units of 1/255.
             const int sixth = 6 * hue / 255;
@@ -112,19 +120,18 @@ struct TurnHue {
             const int rising =
                 (2 * max * (65'025 - saturation * (255 - position)) + 65'025) / 130'050;
             // Hue 255 is in the seventh, which is the first again.
-            const bool is_first = sixth == 0 || sixth == 6;
-            red[i] = static_cast<Byte>(is_first || sixth == 5 ? max
-                                       : sixth == 1           ? falling
-                                       : sixth == 4           ? rising
-                                                              : low);
-            green[i] = static_cast<Byte>(sixth == 1 || sixth == 2 ? max
-                                         : sixth == 3             ? falling
-                                         : is_first               ? rising
-                                                                  : low);
-            blue[i] = static_cast<Byte>(sixth == 3 || sixth == 4 ? max
-                                        : sixth == 5             ? falling
-                                        : sixth == 2             ? rising
-                                                                 : low);
+            const int in_1 = mask_of(sixth == 0) | mask_of(sixth == 6);
+            const int in_2 = mask_of(sixth == 1);
+            const int in_3 = mask_of(sixth == 2);
+            const int in_4 = mask_of(sixth == 3);
+            const int in_5 = mask_of(sixth == 4);
+            const int in_6 = mask_of(sixth == 5);
+            red[i] = static_cast<Byte>((max & (in_1 | in_6)) | (falling & in_2) |
+                                       (low & (in_3 | in_4)) | (rising & in_5));
+            green[i] = static_cast<Byte>((max & (in_2 | in_3)) | (falling & in_4) |
+                                         (low & (in_5 | in_6)) | (rising & in_1));
+            blue[i] = static_cast<Byte>((max & (in_4 | in_5)) | (falling & in_6) |
+                                        (low & (in_1 | in_2)) | (rising & in_3));
         }
     }
 };
