@@ -151,8 +151,8 @@ struct Facts {
     server::RunStatus status;
     server::RunReport sums;
     double first_loss = 0;
-    formats::GuessingLoss untrained;  ///< loss of a model that guesses
-    double last_loss = 0;             ///< mean of the last kLossWindow steps
+    formats::GuessingLoss untrained{};  ///< loss of a model that guesses
+    double last_loss = 0;               ///< mean of the last kLossWindow steps
 };
 
 void print_text(const Facts& facts) {
