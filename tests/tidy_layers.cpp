@@ -202,7 +202,9 @@ Layers training_layers() {
     return {
         // Decodes pictures of strangers.
         {"boinc_app/pictures/",
-         joined({Names{"boinc_app/pictures/", "peer/formats/", "peer/base/", "jpeglib.h"}, kText}),
+         joined(
+             {Names{"boinc_app/pictures/", "peer/formats/", "peer/base/", "jerror.h", "jpeglib.h"},
+              kText}),
          {"random"},
          kNoChance},
         {"boinc_app/device/",
