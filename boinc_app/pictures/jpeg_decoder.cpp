@@ -6,9 +6,9 @@
 //
 // A file that is cut is told from one that lacks only its end marker by the warning that the
 // Huffman decoder ran out of data. The arithmetic decoder does not warn, and of a progressive file
-// whole scans may be absent, so these need their end marker. The number of scans is checked by the progress monitor, which
-// libjpeg calls for each row of blocks while it collects the scans of a progressive file. A limit
-// on libjpeg's own memory bounds the coefficients of such files.
+// whole scans may be absent, so these need their end marker. The number of scans is checked by the
+// progress monitor, which libjpeg calls for each row of blocks while it collects the scans of a
+// progressive file. A limit on libjpeg's own memory bounds the coefficients of such files.
 #include "boinc_app/pictures/jpeg_decoder.hpp"
 
 // jpeglib.h needs these two first.
@@ -39,13 +39,13 @@ namespace {
 constexpr unsigned kScales = 8;
 constexpr long kExtraMemory = 16 << 20;    // tables, rows, and blocks that fill up the last MCUs
 constexpr std::size_t kBytesPerPixel = 8;  // four components of two bytes
-constexpr int kTooManyScansCode = -1;      // beside libjpeg's codes, which are positive
+constexpr int kTooManyScansCode = -1;      // libjpeg's codes are positive
 
 /// What the callbacks of libjpeg need; `base` is first, because they get a pointer to it.
 struct ErrorState {
     jpeg_error_mgr base{};
     std::jmp_buf jump{};
-    int code = 0;                                 ///< of the error
+    int code = 0;                                 ///< the error
     std::array<char, JMSG_LENGTH_MAX> message{};  ///< libjpeg's sentence
 };
 /// The same for the progress monitor.

@@ -38,7 +38,7 @@ struct DecodeOptions {
 ///          through. std::bad_alloc when the machine has no memory.
 /// Memory   3 bytes for each pixel of the result, twice while it is turned; for a progressive file
 ///          2 bytes for each coefficient at full size, at most 8 × max_pixels + 16 MiB
-/// Cost     5,000 pictures of 32 × 32 a second and core; tests/bench/RESULTS.md
+/// Cost     a file of 2²⁶ pixels in 100 scans takes 1 s of a core; tests/bench/RESULTS.md
 /// Thread   any
 /// Source   the same pixels as Pillow's convert("RGB") after ImageOps.exif_transpose
 Result<Picture, PictureFault> decode_jpeg(std::span<const std::byte> jpeg,

@@ -22,7 +22,7 @@ inline constexpr std::uint8_t kComment = 0xFE;        ///< COM
 struct JpegSegment {
     std::uint8_t marker = 0;             ///< which
     std::span<const std::byte> payload;  ///< without marker and length
-    std::span<const std::byte> coded;    ///< of a scan: the coded data, up to the next marker
+    std::span<const std::byte> coded;    ///< a scan's data, up to the next marker
 };
 
 /// Reads the segments of a JPEG one by one. Untrusted input: never reads past its end, and reads
