@@ -265,6 +265,9 @@ Layers server_ground() {
         posix_server("corpus/", {"huggingface/", "tokenizer/"},
                      {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
                       "sentencepiece_trainer.h", "unicode/"}),
+        // Pictures to shards. A picture is accepted if the app's own decoder can decode it.
+        server("pictures/", {"corpus/"},
+               {"boinc_app/pictures/", "peer/formats/", "peer/platform/", "jpeglib.h", "png.h"}),
         // The control plane: messages and their sockets, which alone know nng.
         posix_server("control/", {"json/", "url.hpp"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "nng/"}),
@@ -356,8 +359,8 @@ Layers operator_layers() {
                {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/"}),
         posix_server("cli/",
                      {"accounts/", "backbone/", "check/", "control/", "corpus/", "daemon.hpp",
-                      "database/", "json/", "official/", "packaging/", "project/", "publishing/",
-                      "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
+                      "database/", "json/", "official/", "packaging/", "pictures/", "project/",
+                      "publishing/", "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
                      {"peer/wire/", "peer/platform/", "CLI/"}),
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
