@@ -203,7 +203,7 @@ Layers training_layers() {
         // Decodes pictures of strangers, and makes crops of them.
         {"boinc_app/pictures/",
          joined({Names{"boinc_app/pictures/", "peer/formats/", "peer/base/",
-                       "kernels/instruction_set.hpp", "jpeglib.h"},
+                       "kernels/instruction_set.hpp", "jerror.h", "jpeglib.h"},
                  kText}),
          {"random"},
          kNoChance},
@@ -222,8 +222,8 @@ Layers training_layers() {
          kNoChance},
         // Knows all kinds of networks.
         {"boinc_app/tasks/",
-         joined({Names{"boinc_app/tasks/", "boinc_app/albert/", "boinc_app/training/",
-                       "boinc_app/inputs/", "peer/formats/", "peer/base/"},
+         joined({Names{"boinc_app/tasks/", "boinc_app/albert/", "boinc_app/swav/",
+                       "boinc_app/training/", "boinc_app/inputs/", "peer/formats/", "peer/base/"},
                  kText}),
          {"random"},
          kNoChance},
@@ -236,10 +236,8 @@ Layers training_layers() {
          kNoChance},
         // The second network. It computes beside training/, whose trainer knows it by an interface.
         {"boinc_app/swav/",
-         joined({Names{"boinc_app/swav/", "boinc_app/training/computation.hpp",
-                       "boinc_app/training/device_error.hpp", "boinc_app/training/loss_scale.hpp",
-                       "boinc_app/training/torch_pass.hpp", "peer/formats/", "peer/base/", "torch/",
-                       "ATen/", "c10/"},
+         joined({Names{"boinc_app/swav/", "boinc_app/training/", "boinc_app/pictures/",
+                       "peer/formats/", "peer/base/", "torch/", "ATen/", "c10/"},
                  kText}),
          {"random"},
          kNoChance},
@@ -288,6 +286,9 @@ Layers server_ground() {
         posix_server("corpus/", {"huggingface/", "tokenizer/"},
                      {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
                       "sentencepiece_trainer.h", "unicode/"}),
+        // Pictures to shards. A picture is accepted if the app's own decoder can decode it.
+        server("pictures/", {"corpus/"},
+               {"boinc_app/pictures/", "peer/formats/", "peer/platform/", "jpeglib.h", "png.h"}),
         // The control plane: messages and their sockets, which alone know nng.
         posix_server("control/", {"json/", "url.hpp"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "nng/"}),
@@ -379,8 +380,8 @@ Layers operator_layers() {
                {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/"}),
         posix_server("cli/",
                      {"accounts/", "backbone/", "check/", "control/", "corpus/", "daemon.hpp",
-                      "database/", "json/", "official/", "packaging/", "project/", "publishing/",
-                      "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
+                      "database/", "json/", "official/", "packaging/", "pictures/", "project/",
+                      "publishing/", "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/"}),
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",

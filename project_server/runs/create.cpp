@@ -72,6 +72,10 @@ std::uint64_t shards_within(std::uint64_t limit,
 
 /// Throws InputError unless tokenizer and shards of the corpus are those of its description.
 void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
+    if (corpus.pictures) {
+        throw InputError(
+            fmt::format("{} holds pictures, and this model reads text", folder.string()));
+    }
     const auto model = folder / "tokenizer.model";
     const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
     if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
