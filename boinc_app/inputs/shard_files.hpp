@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "peer/formats/picture_shard.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
@@ -30,5 +31,13 @@ std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& fo
 /// The same for several. Errors: also InputError when there is none.
 std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,
                                         const formats::RunFile& run);
+
+/// The same for shards of pictures.
+std::vector<formats::PictureShard> open_picture_shards(std::span<const std::filesystem::path> paths,
+                                                       const formats::RunFile& run);
+
+/// As open_held_out_shards, for shards of pictures.
+std::vector<formats::PictureShard> open_held_out_picture_shards(const std::filesystem::path& folder,
+                                                                const formats::RunFile& run);
 
 }  // namespace dedloc::inputs
