@@ -251,6 +251,7 @@ TEST_CASE("a run file holds every optimizer and schedule, and only the fields th
             RunFile run = tiny_run();
             run.optimizer = usual_settings(static_cast<Optimizer>(i));
             run.optimizer.schedule = *schedule_named(schedule);
+            if (!has_final_rate(run.optimizer.schedule)) run.optimizer.final_learning_rate = 0;
             const std::string json = write_run_file(run);
             INFO(json);
             CHECK(parse_run_file(json) == run);
@@ -267,6 +268,82 @@ TEST_CASE("a run file holds every optimizer and schedule, and only the fields th
     RunFile run = tiny_run();
     run.optimizer.momentum = 0.5;  // LAMB has none, so the file would lose it
     CHECK_THROWS_AS(write_run_file(run), InputError);
+}
+
+TEST_CASE("a schedule starts and ends at 0 unless the run file says other rates", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    for (const char* absent : {"start_learning_rate", "final_learning_rate"}) {
+        CHECK(json.find(absent) == std::string::npos);
+    }
+    const auto with_fields = [&](const std::string& fields) {
+        return with(json, "\"warmup_steps\":10", "\"warmup_steps\":10," + fields);
+    };
+    CHECK(run_id(parse_run_file(with_fields(
+              "\"start_learning_rate\":0,\"final_learning_rate\":0.0"))) == run_id(tiny_run()));
+    RunFile run = tiny_run();
+    run.optimizer.start_learning_rate = 0.0003;
+    run.optimizer.final_learning_rate = 0.00176;  // the peak
+    CHECK(parse_run_file(with_fields("\"start_learning_rate\":0.0003,"
+                                     "\"final_learning_rate\":0.00176")) == run);
+    CHECK(parse_run_file(write_run_file(run)) == run);
+    CHECK(run_id(run) != run_id(tiny_run()));
+    CHECK(refusal_of(with_fields("\"start_learning_rate\":0.0018")) ==
+          "run file: field 'optimizer.start_learning_rate' must be a number from 0 to 0.00176");
+    CHECK(refusal_of(with_fields("\"final_learning_rate\":-1e-9")) ==
+          "run file: field 'optimizer.final_learning_rate' must be a number from 0 to 0.00176");
+    CHECK(refusal_of(with(json, "\"warmup_steps\":10",
+                          "\"warmup_steps\":0,\"start_learning_rate\":0.0003")) ==
+          "run file: field 'optimizer.start_learning_rate' needs 'optimizer.warmup_steps' of at "
+          "least 1");
+    for (const char* schedule : {"constant", "inverse_sqrt"}) {
+        CHECK(
+            refusal_of(with(with_fields("\"final_learning_rate\":0.0001"), "\"learning_rate\"",
+                            "\"schedule\":\"" + std::string(schedule) + "\",\"learning_rate\"")) ==
+            "run file: field 'optimizer.final_learning_rate' needs the schedule 'linear' or "
+            "'cosine'");
+    }
+}
+
+TEST_CASE("a tensor may have rows of unit length and be frozen at first", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    CHECK(json.find("unit_rows") == std::string::npos);
+    CHECK(json.find("frozen_steps") == std::string::npos);
+    const auto with_fields = [&](const std::string& fields) {
+        return with(json, "\"decay\":true", "\"decay\":true," + fields);
+    };
+    CHECK(run_id(parse_run_file(with_fields("\"unit_rows\":false,\"frozen_steps\":0"))) ==
+          run_id(tiny_run()));
+    RunFile run = tiny_run();
+    run.tensors[0].has_unit_rows = true;
+    run.tensors[0].frozen_steps = 5'005;
+    CHECK(parse_run_file(with_fields("\"frozen_steps\":5005,\"unit_rows\":true")) == run);
+    CHECK(parse_run_file(write_run_file(run)) == run);
+    std::set<RunId> ids{run_id(tiny_run()), run_id(run)};
+    run.tensors[0].has_unit_rows = false;
+    ids.insert(run_id(run));
+    run.tensors[0].frozen_steps = 0;
+    CHECK(run_id(run) == run_id(tiny_run()));
+    CHECK(ids.size() == 3);
+    const std::string field = "run file: field 'tensors[0].";
+    CHECK(refusal_of(with_fields("\"unit_rows\":1")) == field + "unit_rows' must be true or false");
+    CHECK(refusal_of(with_fields("\"frozen_steps\":-1")) ==
+          field + "frozen_steps' must be a whole number from 0 to 4294967296");
+    CHECK(refusal_of(with_fields("\"frozen_steps\":4294967297")) ==
+          field + "frozen_steps' must be a whole number from 0 to 4294967296");
+    CHECK(refusal_of(with_fields("\"unit_row\":true")).find("'tensors[0].unit_row'") !=
+          std::string::npos);
+    run.tensors = {{.name = "bias", .shape = {7}, .has_unit_rows = true}};
+    CHECK_THROWS_WITH(write_run_file(run), field +
+                                               "unit_rows' needs a shape of at least two "
+                                               "extents");
+    run.tensors = {{.name = "a", .shape = {65'535, 2}, .has_unit_rows = true},
+                   {.name = "b", .shape = {1, 2, 3}, .has_unit_rows = true},
+                   {.name = "c", .shape = {70'000, 2}}};
+    CHECK(parse_run_file(write_run_file(run)) == run);
+    run.tensors[1].shape = {2, 3};
+    CHECK_THROWS_WITH(
+        write_run_file(run),
+        "run file: field 'tensors' have more than 65536 rows of unit length together");
 }
 
 TEST_CASE("numbers of a run file are read exactly or refused", "[wire]") {
