@@ -44,6 +44,8 @@ OptimizerSettings optimizer_settings(const formats::RunFile& run) {
     settings.schedule = run.optimizer.schedule;
     settings.learning_rate = run.optimizer.learning_rate;
     settings.warmup_steps = run.optimizer.warmup_steps;
+    settings.start_learning_rate = run.optimizer.start_learning_rate;
+    settings.final_learning_rate = run.optimizer.final_learning_rate;
     settings.total_steps = run.steps;
     settings.beta1 = run.optimizer.beta1;
     settings.beta2 = run.optimizer.beta2;
