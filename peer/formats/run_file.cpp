@@ -265,9 +265,8 @@ void put(Writer& out, const char* name, double value) {
     out.Double(value);
 }
 
-/// For fields that are younger than runs, which keep their ids.
-void put_unless_zero(Writer& out, const char* name, double value) {
-    if (value > 0) put(out, name, value);
+void put_dropout(Writer& out, const char* name, double rate) {
+    if (rate > 0) put(out, name, rate);
 }
 
 void put_model(Writer& out, const ModelSpec& model) {
@@ -281,9 +280,9 @@ void put_model(Writer& out, const ModelSpec& model) {
     put(out, "heads", model.heads);
     put(out, "ffn", model.ffn);
     put(out, "positions", model.positions);
-    put_unless_zero(out, "hidden_dropout", model.hidden_dropout);
-    put_unless_zero(out, "attention_dropout", model.attention_dropout);
-    put_unless_zero(out, "classifier_dropout", model.classifier_dropout);
+    put_dropout(out, "hidden_dropout", model.hidden_dropout);
+    put_dropout(out, "attention_dropout", model.attention_dropout);
+    put_dropout(out, "classifier_dropout", model.classifier_dropout);
     out.EndObject();
 }
 
@@ -297,8 +296,13 @@ void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
     }
     put(out, "learning_rate", optimizer.learning_rate);
     put(out, "warmup_steps", optimizer.warmup_steps);
-    put_unless_zero(out, "start_learning_rate", optimizer.start_learning_rate);
-    put_unless_zero(out, "final_learning_rate", optimizer.final_learning_rate);
+    // Not written for 0, so that runs that are older than these fields keep their ids.
+    if (optimizer.start_learning_rate > 0) {
+        put(out, "start_learning_rate", optimizer.start_learning_rate);
+    }
+    if (optimizer.final_learning_rate > 0) {
+        put(out, "final_learning_rate", optimizer.final_learning_rate);
+    }
     if (is_lamb(optimizer.name)) {
         put(out, "beta1", optimizer.beta1);
         put(out, "beta2", optimizer.beta2);
