@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "peer/base/overloaded.hpp"
 #include "peer/wire/message_codec.hpp"
 
 namespace dedloc::simulation {
@@ -90,13 +91,6 @@ std::string describe(const SharedBytes& frame) {
     return text + fmt::format(", {} bytes", frame->size());
 }
 
-template <class... Handlers>
-struct TraceHandlers : Handlers... {
-    using Handlers::operator()...;
-};
-template <class... Handlers>
-TraceHandlers(Handlers...) -> TraceHandlers<Handlers...>;  // clang 14 needs it
-
 }  // namespace
 
 const char* name_of_body(std::size_t index) {
@@ -122,7 +116,7 @@ void Trace::event(TimePoint when, std::uint32_t node, const Event& event) {
     std::uint64_t size = 0;
     Line line{.when = when, .node = node, .is_sent = false, .link = {}, .frame = {}, .text = {}};
     bool is_worth_reading = true;
-    std::visit(TraceHandlers{
+    std::visit(Overloaded{
                    [&](const event::Tick&) { is_worth_reading = false; },
                    [&](const event::FrameWritten& e) {
                        size = e.link.value();
