@@ -13,9 +13,9 @@ namespace dedloc::swav {
 
 /// Features of pictures with their classes.
 struct LabelledFeatures {
-    std::size_t width = 0;              ///< F
-    FloatVector values;                 ///< [n, F]
-    std::vector<std::uint16_t> labels;  ///< n numbers of classes, from 0 on
+    std::size_t width = 0;                ///< F
+    FloatVector values{};                 ///< [n, F]
+    std::vector<std::uint16_t> labels{};  ///< n numbers of classes, from 0 on
 
     /// n, the number of pictures.
     std::size_t count() const { return labels.size(); }
