@@ -47,7 +47,7 @@ struct NeighbourOptions {
 /// Order     of equal cosines the first picture is nearer; of equal scores the first class wins;
 ///           features that are not finite are the farthest
 /// Promise   equal arguments, threads and machine give the same figure. Nothing when interrupted.
-/// Cost      2 · known · tested · F operations, and sorting      Memory  a copy of both, 256 rows of
+/// Cost      2 · known · tested · F operations, and sorting     Memory  a copy of both, 256 rows of
 ///           cosines
 /// Source    Wu et al., "Unsupervised Feature Learning via Non-Parametric Instance Discrimination"
 ///           (arXiv 1805.01978); k and temperature as in lightly's benchmarks

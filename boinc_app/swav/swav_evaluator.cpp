@@ -202,13 +202,16 @@ std::optional<training::Evaluation> SwavEvaluator::measure_loss(
         }
     }
     const double error = error_of_mean(means);
-    const double entropy = all->share(all->assignment_entropy());
+    const auto plain = [](double value) {
+        return training::Estimate{.value = value, .error = kUnknown};
+    };
     return training::Evaluation{
         .loss = {.value = all->loss(), .error = error},
         .figures = {{"below_uniform", {.value = all->gain(), .error = error}},
-                    {"assignment_entropy", {.value = entropy, .error = kUnknown}},
-                    {"prototypes_used",
-                     {.value = static_cast<double>(all->used_prototypes()), .error = kUnknown}}},
+                    {"assignment_entropy", plain(all->share(all->assignment_entropy()))},
+                    {"prediction_entropy", plain(all->share(all->prediction_entropy()))},
+                    {"prototypes_used", plain(static_cast<double>(all->used_prototypes()))},
+                    {"projection_deviation", plain(all->deviation())}},
         .samples = batches * task_.micro_batch};
 }
 

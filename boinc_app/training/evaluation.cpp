@@ -20,12 +20,6 @@ Random evaluation_random(std::uint64_t run_seed) {
     return step_random(run_seed, evaluation_peer(), StepIndex{0});
 }
 
-const Estimate& figure_of(const Evaluation& evaluation, std::string_view name) {
-    const auto found = std::ranges::find(evaluation.figures, name, &Figure::name);
-    DEDLOC_CHECK(found != evaluation.figures.end(), "no such figure was measured", name);
-    return found->estimate;
-}
-
 std::vector<formats::MeasuredFigure> measured_figures(const Evaluation& evaluation) {
     std::vector<formats::MeasuredFigure> figures;
     for (const auto& [name, estimate] : evaluation.figures) {

@@ -59,8 +59,6 @@ struct Evaluation {
     bool operator==(const Evaluation&) const = default;
 };
 
-/// The estimate of one figure. Requires that it was measured (aborts).
-const Estimate& figure_of(const Evaluation& evaluation, std::string_view name);
 /// The finite figures, for whatever stores them.
 std::vector<formats::MeasuredFigure> measured_figures(const Evaluation& evaluation);
 /// The figures in one line, for logs, with the words of the run's task.

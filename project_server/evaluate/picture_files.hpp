@@ -10,8 +10,8 @@
 
 namespace dedloc::evaluate {
 
-/// Folders of a run's pictures; the folder of a corpus may be both. Files of labels, "labels-…", are
-/// beside their shards, or absent.
+/// Folders of a run's pictures; the folder of a corpus may be both. Files of labels, "labels-…",
+/// are beside their shards, or absent.
 struct PictureFolders {
     std::filesystem::path held_out;  ///< held-out shards
     std::filesystem::path shards;    ///< shards to train on; empty: they are not used

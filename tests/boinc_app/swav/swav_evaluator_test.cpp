@@ -8,6 +8,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/formats/evaluation_crop.hpp"
+#include "tests/boinc_app/figure_of.hpp"
 #include "tests/boinc_app/pictures/made_jpeg.hpp"
 #include "tests/boinc_app/swav/tiny_swav.hpp"
 
@@ -182,14 +183,14 @@ TEST_CASE("without labels the loss and the assignments are measured", "[training
     REQUIRE_FALSE(evaluator.has_classes());
     REQUIRE(evaluator.measure_untrained(world.start));
     const auto measured = evaluator.evaluate(world.start);
-    REQUIRE(measured->figures.figures.size() == 3);
+    REQUIRE(measured->figures.figures.size() == 5);
     REQUIRE(measured->figures.figures.front().name == "below_uniform");
     REQUIRE(measured->figures.loss == world.evaluator().evaluate(world.start)->figures.loss);
     REQUIRE_FALSE(measured->norms.norms.empty());
 
     const SwavEvaluator alone{world.run, {}, world.held_out, world.options()};
     REQUIRE(alone.evaluate(world.start)->norms.norms.empty());
-    REQUIRE(alone.evaluate(world.start)->figures.figures.size() == 3);
+    REQUIRE(alone.evaluate(world.start)->figures.figures.size() == 5);
 }
 
 TEST_CASE("an evaluation of pictures ends when it is interrupted", "[training]") {
@@ -205,7 +206,7 @@ TEST_CASE("an evaluation of pictures ends when it is interrupted", "[training]")
         REQUIRE(calls == last);
     }
     REQUIRE_FALSE(evaluator.measure_untrained(world.start, [] { return true; }));
-    REQUIRE(evaluator.evaluate(world.start)->figures.figures.size() == 5);
+    REQUIRE(evaluator.evaluate(world.start)->figures.figures.size() == 7);
 }
 
 TEST_CASE("pictures that cannot measure anything are refused", "[training]") {
@@ -239,6 +240,6 @@ TEST_CASE("pictures that cannot measure anything are refused", "[training]") {
     auto broken = world.held_out;
     broken.front().pictures = std::move(builder).finish();
     broken.front().labels.reset();
-    REQUIRE(refusal(world.training, broken)
-                .starts_with("picture 0 of the shard held-out cannot be decoded: "));
+    REQUIRE(
+        refusal(world.training, broken).starts_with("picture 0 of the shards cannot be used: "));
 }

@@ -13,6 +13,7 @@
 #include "project_server/evaluate/by_hand.hpp"
 #include "project_server/evaluate/state_evaluator.hpp"
 #include "project_server/huggingface/norm_file.hpp"
+#include "tests/boinc_app/figure_of.hpp"
 #include "tests/boinc_app/pictures/made_jpeg.hpp"
 #include "tests/small_run.hpp"
 #include "tests/temporary_directory.hpp"

@@ -88,7 +88,7 @@ TEST_CASE("an export of a SwAV has its tensors and batch norms' statistics", "[s
     const FloatVector expected{stored.state().parameters().begin(),
                                stored.state().parameters().end()};
     stored.step();
-    stored.save();  // the newest state that the ledger proves, but nobody has measured it
+    stored.save();  // the newest state that the ledger proves, not measured yet
     stored.step();
     const fs::path folder = out.path() / "model";
     const ExportedModel model = export_model(exporting(stored, folder));
