@@ -17,6 +17,7 @@
 #include "boinc_app/training_worker.hpp"
 #include "peer/base/log.hpp"
 #include "peer/formats/job_shards.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/descriptors.hpp"
 
 namespace dedloc {
@@ -53,8 +54,12 @@ int train_alone(const Options& options) {
                                                        options.shards.end()};
         const auto task = tasks::open_task(run, paths);
         std::vector<formats::Shard> held_out;
-        if (!options.held_out.empty())
+        if (!options.held_out.empty()) {
+            if (!formats::holds_text(run)) {
+                throw InputError{"--held-out is for text: dedloc-evaluate measures pictures"};
+            }
             held_out = inputs::open_held_out_shards(options.held_out, run);
+        }
         return train_locally(run, *task, held_out, options.local);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s: %s\n", kName, error.what());
