@@ -11,15 +11,14 @@ namespace dedloc::tests {
 inline formats::RunFile small_run(std::uint64_t elements = 100) {
     formats::RunFile run;
     run.name = "demo";
-    run.model = {.architecture = "albert",
-                 .vocabulary = 100,
-                 .embedding = 8,
-                 .hidden = 8,
-                 .layers = 1,
-                 .heads = 2,
-                 .ffn = 8,
-                 .positions = 16};
-    run.sequence_length = run.model.positions;
+    run.model = formats::AlbertSpec{.vocabulary = 100,
+                                    .embedding = 8,
+                                    .hidden = 8,
+                                    .layers = 1,
+                                    .heads = 2,
+                                    .ffn = 8,
+                                    .positions = 16};
+    run.sequence_length = formats::albert_of(run).positions;
     run.target_batch = 40;
     run.steps = 100;
     run.optimizer.learning_rate = 0.01;

@@ -20,7 +20,7 @@ inline formats::RunFile work_run() {
     run.dht_seeds = {{.host = "127.0.0.1", .port = 1234}};
     run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5},
                   {.name = "shard_b", .digest = {}, .bytes = 5}};
-    run.tensors = formats::albert_tensors(run.model);
+    run.tensors = formats::albert_tensors(formats::albert_of(run));
     return run;
 }
 

@@ -116,10 +116,7 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
 }
 
 void refuse_other_layouts(const formats::RunFile& run) {
-    if (run.model.architecture != "albert") {
-        throw InputError{fmt::format("this app trains 'albert', not '{}'", run.model.architecture)};
-    }
-    const auto wanted = formats::albert_tensors(run.model);
+    const auto wanted = formats::albert_tensors(formats::albert_of(run));
     if (run.tensors.size() != wanted.size()) {
         throw InputError{fmt::format("the run file lists {} tensors, but the model has {}",
                                      run.tensors.size(), wanted.size())};
@@ -137,7 +134,7 @@ void refuse_other_layouts(const formats::RunFile& run) {
 
 struct Albert::Model {
     Model(const formats::RunFile& run, std::span<const float> values, const Computation& how)
-        : spec(run.model),
+        : spec(formats::albert_of(run)),
           computation(how),
           device(device_of(how)),
           sequence_length(static_cast<std::int64_t>(run.sequence_length)),
@@ -416,7 +413,7 @@ struct Albert::Model {
         return loss_sum;
     }
 
-    const formats::ModelSpec spec;
+    const formats::AlbertSpec spec;
     const Computation computation;
     const at::Device device;
     LossScale loss_scale;

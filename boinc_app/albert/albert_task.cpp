@@ -12,16 +12,18 @@ class DrawingModel final : public Model {
   public:
     DrawingModel(const formats::RunFile& run, const Sampler& sampler,
                  std::span<const float> parameters, const Computation& computation)
-        : sampler_(sampler), albert_(run, parameters, computation) {}
+        : seed_(run.seed), sampler_(sampler), albert_(run, parameters, computation) {}
 
     std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
                                        const IsInterrupted& is_interrupted) override {
+        const Random random = step_random(seed_, samples.peer, samples.step);
         const MicroBatch batch =
-            sampler_.draw(samples.step, samples.first, static_cast<std::size_t>(samples.count));
+            sampler_.draw(random, samples.first, static_cast<std::size_t>(samples.count));
         return albert_.add_gradient(batch, sum, is_interrupted);
     }
 
   private:
+    const std::uint64_t seed_;
     const Sampler& sampler_;
     Albert albert_;
 };

@@ -33,7 +33,7 @@ void cut_longest_first(Tokens& first, Tokens& second, std::size_t limit) {
 }  // namespace
 
 Sampler::Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards)
-    : vocabulary_(run.model.vocabulary),
+    : vocabulary_(formats::albert_of(run).vocabulary),
       sequence_length_(run.sequence_length),
       special_(run.special_tokens),
       shards_(shards) {

@@ -41,9 +41,10 @@ formats::Shard decode(const std::shared_ptr<const platform::MappedFile>& file,
                                      formats::describe(decoded.reason()))};
     }
     auto shard = std::move(decoded).value();
-    if (shard.vocabulary != run.model.vocabulary) {
+    if (shard.vocabulary != formats::albert_of(run).vocabulary) {
         throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}",
-                                     path.string(), shard.vocabulary, run.model.vocabulary)};
+                                     path.string(), shard.vocabulary,
+                                     formats::albert_of(run).vocabulary)};
     }
     shard.weight = reference.weight;
     file->forget_pages();

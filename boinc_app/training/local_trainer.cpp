@@ -30,11 +30,11 @@ std::optional<LocalStep> LocalTrainer::step(std::span<const Share> shares,
     std::vector<std::uint64_t> weights;
     for (const Share& share : shares) {
         DEDLOC_CHECK(share.samples > Samples{0}, "a share without samples has no weight");
-        const Random random = step_random(run_.seed, share.peer, replica_.step());
         const std::uint64_t count = share.samples.value();
         double loss_sum = 0;
         for (std::uint64_t first = 0; first < count;) {
-            const auto added = micro_batches_.add(random, first, count - first, is_interrupted);
+            const auto added = micro_batches_.add(share.peer, replica_.step(), first, count - first,
+                                                  is_interrupted);
             if (!added) {
                 replica_.drop_sum();
                 return std::nullopt;

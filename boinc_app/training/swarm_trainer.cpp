@@ -118,9 +118,8 @@ class SwarmTrainer::Worker {
 
     /// Adds a micro-batch to the sum, unless it is interrupted.
     void compute_micro_batch(const IsInterrupted& is_interrupted) {
-        const auto added =
-            micro_batches_.add(step_random(run_.seed, options_.peer, replica_.step()), next_sample_,
-                               options_.micro_batch, is_interrupted);
+        const auto added = micro_batches_.add(options_.peer, replica_.step(), next_sample_,
+                                              options_.micro_batch, is_interrupted);
         if (!added) return;
         loss_sum_ += added->loss_sum;
         samples_ += added->count;

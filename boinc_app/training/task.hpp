@@ -19,9 +19,11 @@ namespace dedloc::training {
 /// The random number generator of a peer's samples in one step; sample i draws from split(i) of it.
 Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
 
-/// Consecutive samples of one peer in one step. They follow from these numbers and the task's data.
+/// Consecutive samples of one peer in one step. They follow from these, the run's seed and the
+/// task's data.
 struct SampleRange {
-    Random step;              ///< step_random()
+    PeerKey peer{};           ///< whose they are
+    StepIndex step;           ///< updates of the state that they are computed on
     std::uint64_t first = 0;  ///< index of the first sample
     std::uint64_t count = 1;  ///< number of samples, at least 1
 };

@@ -48,7 +48,7 @@ class Layout {
 };
 
 /// FLOPs of a sample of so many tokens, with the MLM head on a share of them.
-double flops_with_head(const ModelSpec& model, std::uint64_t tokens, double head_share) {
+double flops_with_head(const AlbertSpec& model, std::uint64_t tokens, double head_share) {
     const auto length = static_cast<double>(tokens);
     const auto hidden = static_cast<double>(model.hidden);
     const auto embedding = static_cast<double>(model.embedding);
@@ -62,7 +62,7 @@ double flops_with_head(const ModelSpec& model, std::uint64_t tokens, double head
 
 }  // namespace
 
-std::vector<TensorSpec> albert_tensors(const ModelSpec& model) {
+std::vector<TensorSpec> albert_tensors(const AlbertSpec& model) {
     constexpr std::uint64_t kTokenTypes = 2;
     constexpr std::uint64_t kOrders = 2;
     const std::string embeddings = "albert.embeddings.";
@@ -88,11 +88,11 @@ std::vector<TensorSpec> albert_tensors(const ModelSpec& model) {
     return std::move(out).finish();
 }
 
-double albert_flops_per_sample(const ModelSpec& model, std::uint64_t sequence_length) {
+double albert_flops_per_sample(const AlbertSpec& model, std::uint64_t sequence_length) {
     return flops_with_head(model, sequence_length, 1);
 }
 
-double albert_min_flops(const ModelSpec& model, std::uint64_t tokens) {
+double albert_min_flops(const AlbertSpec& model, std::uint64_t tokens) {
     return flops_with_head(model, tokens, kMaskedShare);
 }
 

@@ -19,18 +19,18 @@ namespace dedloc::formats {
 /// Decay     none for names that contain "bias" or "LayerNorm.weight", as in DeDLOC's runs. The
 /// gain
 ///           of `full_layer_layer_norm` does decay, because its name contains neither.
-std::vector<TensorSpec> albert_tensors(const ModelSpec& model);
+std::vector<TensorSpec> albert_tensors(const AlbertSpec& model);
 
 /// Floating-point operations to train one sample: three times those of the forward pass, with 2 per
 /// multiply-add of every matrix product and the MLM head on all tokens. ALBERT-large with 512
 /// tokens: 1.018e12.
-double albert_flops_per_sample(const ModelSpec& model, std::uint64_t sequence_length);
+double albert_flops_per_sample(const AlbertSpec& model, std::uint64_t sequence_length);
 
 /// The share of a sample's tokens that are masked.
 inline constexpr double kMaskedShare = 0.15;
 
 /// The least that a trainer computes for a sample with so many tokens, which may be fewer than the
 /// run's sequence length: as above without padding, and with the MLM head on masked tokens alone.
-double albert_min_flops(const ModelSpec& model, std::uint64_t tokens);
+double albert_min_flops(const AlbertSpec& model, std::uint64_t tokens);
 
 }  // namespace dedloc::formats

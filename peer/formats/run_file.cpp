@@ -11,11 +11,16 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
+#include <variant>
 
+#include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/text.hpp"
 #include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/swav_fields.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::formats {
@@ -62,10 +67,8 @@ double read_dropout(JsonFields& fields, const char* name) {
     return fields.has(name) ? fields.number(name, 0, kMaxDropout) : 0;
 }
 
-ModelSpec read_model(JsonFields fields) {
-    ModelSpec model;
-    model.architecture = fields.text("architecture", kMaxNameBytes);
-    if (model.architecture != "albert") fields.refuse("architecture", "must be 'albert'");
+AlbertSpec read_albert(JsonFields& fields) {
+    AlbertSpec model;
     model.vocabulary = fields.integer("vocabulary", 6, kMaxTokens);
     model.embedding = fields.integer("embedding", 1, kMaxExtent);
     model.hidden = fields.integer("hidden", 1, kMaxExtent);
@@ -77,6 +80,19 @@ ModelSpec read_model(JsonFields fields) {
     model.attention_dropout = read_dropout(fields, "attention_dropout");
     model.classifier_dropout = read_dropout(fields, "classifier_dropout");
     if (model.hidden % model.heads != 0) fields.refuse("heads", "must divide 'model.hidden'");
+    return model;
+}
+
+ModelSpec read_model(JsonFields fields) {
+    const std::string architecture = fields.text("architecture", kMaxNameBytes);
+    ModelSpec model;
+    if (architecture == kSwav) {
+        model = read_swav(fields);
+    } else if (architecture == kAlbert) {
+        model = read_albert(fields);
+    } else {
+        fields.refuse("architecture", "must be 'albert' or 'swav'");
+    }
     fields.finish();
     return model;
 }
@@ -237,10 +253,7 @@ void put_dropout(Writer& out, const char* name, double rate) {
     if (rate > 0) put(out, name, rate);
 }
 
-void put_model(Writer& out, const ModelSpec& model) {
-    out.Key("model");
-    out.StartObject();
-    put(out, "architecture", model.architecture);
+void put_model(Writer& out, const AlbertSpec& model) {
     put(out, "vocabulary", model.vocabulary);
     put(out, "embedding", model.embedding);
     put(out, "hidden", model.hidden);
@@ -251,7 +264,9 @@ void put_model(Writer& out, const ModelSpec& model) {
     put_dropout(out, "hidden_dropout", model.hidden_dropout);
     put_dropout(out, "attention_dropout", model.attention_dropout);
     put_dropout(out, "classifier_dropout", model.classifier_dropout);
-    out.EndObject();
+}
+void put_model(Writer& out, const SwavSpec& model) {
+    put_swav(out, model);
 }
 
 void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
@@ -298,7 +313,7 @@ void put_lists(Writer& out, const RunFile& run) {
     out.EndArray();
     put_shards(out, run.shards);
     if (run.shards_per_job != 0) put(out, "shards_per_job", run.shards_per_job);
-    put_special_tokens(out, run.special_tokens);
+    if (holds_text(run)) put_special_tokens(out, run.special_tokens);
     out.Key("tensors");
     out.StartArray();
     for (const TensorSpec& tensor : run.tensors) put_tensor(out, tensor);
@@ -313,8 +328,12 @@ std::string serialise(const RunFile& run) {
     put(out, "name", run.name);
     put(out, "seed", run.seed);
     if (run.initial_state) put(out, "initial_state", run.initial_state->hex());
-    put_model(out, run.model);
-    put(out, "sequence_length", run.sequence_length);
+    out.Key("model");
+    out.StartObject();
+    put(out, "architecture", std::string{architecture_of(run)});
+    std::visit([&](const auto& model) { put_model(out, model); }, run.model);
+    out.EndObject();
+    if (holds_text(run)) put(out, "sequence_length", run.sequence_length);
     put(out, "target_batch", run.target_batch);
     put(out, "steps", run.steps);
     put_optimizer(out, run.optimizer);
@@ -347,8 +366,15 @@ RunFile parse_run_file(std::string_view json) {
     run.seed = fields.integer("seed", 0, ~std::uint64_t{0});
     if (fields.has("initial_state")) fields.hex("initial_state", run.initial_state.emplace().bytes);
     run.model = read_model(fields.object("model"));
-    run.sequence_length = fields.integer("sequence_length", 8, run.model.positions);
+    if (holds_text(run)) {
+        run.sequence_length = fields.integer("sequence_length", 8, albert_of(run).positions);
+    }
     run.target_batch = fields.integer("target_batch", 1, wire::kMaxTargetBatch);
+    const std::uint64_t unit = samples_together(run);
+    if (run.target_batch % unit != 0) {
+        fields.refuse("target_batch",
+                      fmt::format("must be a multiple of {}, the pictures of a micro-batch", unit));
+    }
     run.steps = fields.integer("steps", 1, kMaxSteps);
     run.optimizer = read_optimizer(fields.object("optimizer"));
     run.flops_per_sample = fields.number("flops_per_sample", 1, kMaxDouble);
@@ -359,7 +385,9 @@ RunFile parse_run_file(std::string_view json) {
     run.encrypts = read_encryption(fields);
     run.codec = read_codec(fields);
     run.overlaps = fields.has("overlap") && fields.boolean("overlap");
-    run.special_tokens = read_special_tokens(fields, run.model.vocabulary);
+    if (holds_text(run)) {
+        run.special_tokens = read_special_tokens(fields, albert_of(run).vocabulary);
+    }
     read_lists(fields, run);
     fields.finish();
     return run;
@@ -370,6 +398,16 @@ std::string write_run_file(const RunFile& run) {
     const RunFile again = parse_run_file(json);
     if (!(again == run)) throw InputError{"the run file does not read back as it was written"};
     return json;
+}
+
+const AlbertSpec& albert_of(const RunFile& run) {
+    const auto* const model = std::get_if<AlbertSpec>(&run.model);
+    DEDLOC_CHECK(model != nullptr, "the run trains no ALBERT");
+    return *model;
+}
+
+AlbertSpec& albert_of(RunFile& run) {
+    return const_cast<AlbertSpec&>(albert_of(std::as_const(run)));
 }
 
 RunId run_id(const RunFile& run) {

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "peer/base/digest.hpp"
 #include "peer/formats/optimizer.hpp"
+#include "peer/formats/swav_spec.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/wire/types.hpp"
 
@@ -31,22 +33,25 @@ inline constexpr std::uint64_t kMaxShardWeight = 1'000'000;            ///< weig
 inline constexpr std::size_t kMaxNameBytes = 254;                      ///< most names in the file
 inline constexpr double kMaxDropout = 0.9;                             ///< highest rate of dropout
 
-/// The dimensions of a model.
-struct ModelSpec {
-    std::string architecture = "albert";  ///< the only one
-    std::uint64_t vocabulary = 0;         ///< token ids are below this
-    std::uint64_t embedding = 0;          ///< width of the embeddings
-    std::uint64_t hidden = 0;             ///< width of the layers
-    std::uint64_t layers = 0;             ///< number of layers, which share their parameters
-    std::uint64_t heads = 0;              ///< attention heads; divides `hidden`
-    std::uint64_t ffn = 0;                ///< width of the feed-forward part
-    std::uint64_t positions = 0;          ///< longest sequence
+/// The dimensions of an ALBERT.
+struct AlbertSpec {
+    std::uint64_t vocabulary = 0;  ///< token ids are below this
+    std::uint64_t embedding = 0;   ///< width of the embeddings
+    std::uint64_t hidden = 0;      ///< width of the layers
+    std::uint64_t layers = 0;      ///< number of layers, which share their parameters
+    std::uint64_t heads = 0;       ///< attention heads; divides `hidden`
+    std::uint64_t ffn = 0;         ///< width of the feed-forward part
+    std::uint64_t positions = 0;   ///< longest sequence
     // Dropout; a rate that is absent from the file is 0.
     double hidden_dropout = 0;      ///< rate for embeddings and attention's outputs
     double attention_dropout = 0;   ///< rate for attention's weights
     double classifier_dropout = 0;  ///< rate for the sentence-order classifier's input
-    bool operator==(const ModelSpec&) const = default;
+    bool operator==(const AlbertSpec&) const = default;
 };
+
+/// What a run trains: a network with its loss. "architecture" in the file names the alternative:
+/// "albert", "swav".
+using ModelSpec = std::variant<AlbertSpec, SwavSpec>;
 
 /// One file of the corpus.
 struct ShardReference {
@@ -103,8 +108,8 @@ struct RunFile {
     /// Digest of the state at step 0, which members then fetch as any other state. Absent (the
     /// default): the state follows from `seed` and the tensors.
     std::optional<Digest> initial_state;
-    ModelSpec model;                    ///< the dimensions of the model
-    std::uint64_t sequence_length = 0;  ///< tokens per sample
+    ModelSpec model;                    ///< the network and its loss
+    std::uint64_t sequence_length = 0;  ///< tokens per sample; 0 and absent unless shards hold text
     std::uint64_t target_batch = 0;     ///< samples per step of the swarm
     std::uint64_t steps = 0;            ///< updates until the run is finished
     OptimizerSpec optimizer;            ///< the optimizer and its schedule
@@ -127,8 +132,8 @@ struct RunFile {
     std::vector<Endpoint> dht_seeds;     ///< addresses of DHT nodes to start from
     std::vector<ShardReference> shards;  ///< the corpus
     std::uint64_t shards_per_job = 0;    ///< that a job trains on; 0 (the default): all
-    SpecialTokens special_tokens;        ///< ids of tokens with a special meaning
-    std::vector<TensorSpec> tensors;     ///< the flat parameter vector, in this order
+    SpecialTokens special_tokens;     ///< ids of tokens with a special meaning; absent without text
+    std::vector<TensorSpec> tensors;  ///< the flat parameter vector, in this order
     bool operator==(const RunFile&) const = default;
 };
 
@@ -143,6 +148,11 @@ RunFile parse_run_file(std::string_view json);
 /// that read back equal. parse_run_file(write_run_file(run)) == run.
 /// Errors   InputError, as parse_run_file(): a run that it would refuse is not written
 std::string write_run_file(const RunFile& run);
+
+/// The dimensions of the run's ALBERT. Requires that it trains one (DEDLOC_CHECK).
+const AlbertSpec& albert_of(const RunFile& run);
+/// The same, to change them.
+AlbertSpec& albert_of(RunFile& run);
 
 /// The run's id: BLAKE2b of the canonical form.
 RunId run_id(const RunFile& run);

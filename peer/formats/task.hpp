@@ -2,10 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::formats {
+
+inline constexpr std::string_view kAlbert = "albert";  ///< names AlbertSpec in a run file
+inline constexpr std::string_view kSwav = "swav";      ///< names SwavSpec
+
+/// The name of the run's kind of network.
+std::string_view architecture_of(const RunFile& run);
+
+/// Whether the run's shards hold text; else pictures.
+bool holds_text(const RunFile& run);
+
+/// The tensors of the run's network, which RunFile::tensors must be.
+std::vector<TensorSpec> tensors_of(const RunFile& run);
+
+/// Floating-point operations to train on one sample, for credit.
+double flops_per_sample(const RunFile& run);
 
 /// Samples that are computed together, because the loss of one depends on the others: micro-batches
 /// and contributions consist of whole units of so many. 1: each is computed by itself.

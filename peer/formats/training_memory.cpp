@@ -1,8 +1,12 @@
 // The estimates count what autograd saves for the backward pass.
 #include "peer/formats/training_memory.hpp"
 
+#include <variant>
+
 #include "peer/formats/checkpoint_head.hpp"
 #include "peer/formats/optimizer.hpp"
+#include "peer/formats/swav_layout.hpp"
+#include "peer/formats/task.hpp"
 
 namespace dedloc::formats {
 namespace {
@@ -23,7 +27,7 @@ std::uint64_t vector_bytes(const RunFile& run) {
 
 /// Bytes that a layer saves for the backward pass, for each token.
 std::uint64_t layer_bytes(const RunFile& run, const ProductFormat& format) {
-    const ModelSpec& model = run.model;
+    const AlbertSpec& model = albert_of(run);
     const bool drops = model.attention_dropout > 0;
     // Attention has so many weights for a token.
     const std::uint64_t weights = model.heads * run.sequence_length;
@@ -48,22 +52,28 @@ std::uint64_t layer_bytes(const RunFile& run, const ProductFormat& format) {
 }  // namespace
 
 std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format) {
+    if (const auto* const swav = std::get_if<SwavSpec>(&run.model)) {
+        return swav_activation_bytes(*swav, format.is_reduced);
+    }
+    const AlbertSpec& model = albert_of(run);
     // The head is computed for masked tokens only, about one in six: logits, and their gradient; in
     // reduced precision also the product itself.
     const std::uint64_t logit = format.is_reduced ? 10 : 8;
-    const std::uint64_t head = logit * run.model.vocabulary / 6;
+    const std::uint64_t head = logit * model.vocabulary / 6;
     const std::uint64_t saved =
-        run.sequence_length * (run.model.layers * layer_bytes(run, format) + head);
+        run.sequence_length * (model.layers * layer_bytes(run, format) + head);
     if (format.is_reduced) return saved;
     // Embeddings: their sum, layer norm and its output. malloc keeps a quarter more, since tensors
     // of many sizes leave gaps.
-    const std::uint64_t embeddings = 4 * sizeof(float) * run.model.embedding * run.sequence_length;
+    const std::uint64_t embeddings = 4 * sizeof(float) * model.embedding * run.sequence_length;
     return (saved + embeddings) * 5 / 4;
 }
 
 std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format) {
     if (!format.is_reduced) return vector_bytes(run);
-    const ModelSpec& model = run.model;
+    // Each weight is cast once, for one product.
+    if (!holds_text(run)) return vector_bytes(run) + vector_bytes(run) / 2;
+    const AlbertSpec& model = albert_of(run);
     const std::uint64_t weights = 4 * model.hidden * model.hidden + 2 * model.hidden * model.ffn;
     // Weights are cast once for all layers, or for each of them.
     return vector_bytes(run) + 2 * (format.fuses_layers ? 1 : model.layers) * weights;
@@ -76,13 +86,13 @@ std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_avera
     const std::uint64_t vectors =
         2 * state_vectors(run.optimizer.name) + 2 + residuals + kept_averages;
     return kProgramBytes + vectors * vector_bytes(run) + micro_batch_bytes(run, fp32) +
-           activation_bytes(run, fp32);
+           samples_together(run) * activation_bytes(run, fp32);
 }
 
 std::uint64_t trainer_gpu_bytes(const RunFile& run) {
     const ProductFormat reduced{.is_reduced = true};
     return kContextBytes + (state_vectors(run.optimizer.name) + 2) * vector_bytes(run) +
-           micro_batch_bytes(run, reduced) + activation_bytes(run, reduced);
+           micro_batch_bytes(run, reduced) + samples_together(run) * activation_bytes(run, reduced);
 }
 
 std::uint64_t state_bytes(const RunFile& run) {

@@ -24,8 +24,8 @@ std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format);
 /// precision the weights that were cast for each product.
 std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format);
 
-/// Bytes that a trainer needs at least, with micro-batches of one sample: on a machine that
-/// computes on its processors, and of a GPU's memory. They include the program and libtorch, and on
+/// Bytes that a trainer needs at least, with micro-batches of one unit: on a machine that computes
+/// on its processors, and of a GPU's memory. They include the program and libtorch, and on
 /// the machine the `kept_averages` last averages for peers that are behind and a copy of the state,
 /// made to save it or to give it to peers. On a machine with a GPU
 /// a trainer needs less memory than on one without.

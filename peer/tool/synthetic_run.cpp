@@ -36,9 +36,8 @@ std::vector<formats::TensorSpec> tensors_of(std::uint64_t elements) {
 }
 
 /// The smallest valid model; it is not used.
-formats::ModelSpec no_model() {
-    return {.architecture = "albert",
-            .vocabulary = 6,
+formats::AlbertSpec no_model() {
+    return {.vocabulary = 6,
             .embedding = 1,
             .hidden = 1,
             .layers = 1,
@@ -55,7 +54,7 @@ formats::RunFile make_run(const SyntheticRun& synthetic) {
     run.name = "synthetic";
     run.seed = synthetic.seed;
     run.model = no_model();
-    run.sequence_length = run.model.positions;
+    run.sequence_length = no_model().positions;
     run.target_batch = synthetic.target_batch;
     run.steps = synthetic.steps;
     run.flops_per_sample = 1;

@@ -232,7 +232,7 @@ Facts facts_of(server::Database& database, const fs::path& project, const std::s
                 .sums = server::run_report(database, run, server::is_official(project))};
     const auto& lines = facts.status.lines;
     if (lines.empty()) throw Error(fmt::format("the run {} has no step yet", run));
-    const auto vocabulary = runs::find_run(project, run).run.model.vocabulary;
+    const auto vocabulary = formats::albert_of(runs::find_run(project, run).run).vocabulary;
     facts.first_loss = lines.front().loss;
     facts.untrained_loss = std::log(static_cast<double>(vocabulary)) + std::log(2.0);
     facts.last_loss = mean_of_last_losses(lines);

@@ -29,7 +29,7 @@ double mean_sample_flops(const formats::Shard& shard, const formats::RunFile& ru
             tokens += shard.sentence(sentence).size();
             if (sentence == last) continue;
             sum += formats::albert_min_flops(
-                run.model, std::min(tokens + kSpecialTokens, run.sequence_length));
+                formats::albert_of(run), std::min(tokens + kSpecialTokens, run.sequence_length));
         }
     }
     return sum / static_cast<double>(shard.start_count());

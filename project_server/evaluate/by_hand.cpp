@@ -47,7 +47,7 @@ std::string report_text(const HandReport& report) {
     const auto percent = [](const Estimate& x) {
         return fmt::format("{:.2f} % ± {:.2f} %", 100 * x.value, 100 * x.error);
     };
-    const double words = std::log(static_cast<double>(report.run.model.vocabulary));
+    const double words = std::log(static_cast<double>(formats::albert_of(report.run).vocabulary));
     return fmt::format(
         "run {}: {}\n{}\n"
         "held-out loss     {} nats a sample (guessing: ln V + ln 2 = {:.4f})\n"

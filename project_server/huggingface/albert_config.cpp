@@ -1,7 +1,7 @@
 // Reading takes every field through Config, which puts the default of AlbertConfig where the file
 // has none. Fields that must have one certain value are required first, so a file of another
-// architecture is refused for that reason; only then are the sizes read into the ModelSpec. Writing
-// uses the same constants as reading, so a run can start from a model that was written here.
+// architecture is refused for that reason; only then are the sizes read. Writing uses the
+// same constants as reading, so a run can start from a model that was written here.
 #include "project_server/huggingface/albert_config.hpp"
 
 #include <fmt/format.h>
@@ -61,36 +61,37 @@ class Config {
 }  // namespace
 
 std::string write_albert_config(const formats::RunFile& run) {
+    const formats::AlbertSpec& model = formats::albert_of(run);
     json::Value data;
     data.set("architectures", json::Value::List{"AlbertForPreTraining"});
-    data.set("attention_probs_dropout_prob", run.model.attention_dropout);
+    data.set("attention_probs_dropout_prob", model.attention_dropout);
     data.set("bos_token_id", run.special_tokens.cls);
-    data.set("classifier_dropout_prob", run.model.classifier_dropout);
+    data.set("classifier_dropout_prob", model.classifier_dropout);
     data.set("dtype", "float32");
-    data.set("embedding_size", run.model.embedding);
+    data.set("embedding_size", model.embedding);
     data.set("eos_token_id", run.special_tokens.sep);
     data.set("hidden_act", kActivation);
-    data.set("hidden_dropout_prob", run.model.hidden_dropout);
-    data.set("hidden_size", run.model.hidden);
+    data.set("hidden_dropout_prob", model.hidden_dropout);
+    data.set("hidden_size", model.hidden);
     data.set("initializer_range", 0.02);
     data.set("inner_group_num", 1);
-    data.set("intermediate_size", run.model.ffn);
+    data.set("intermediate_size", model.ffn);
     data.set("layer_norm_eps", kLayerNormEpsilon);
-    data.set("max_position_embeddings", run.model.positions);
+    data.set("max_position_embeddings", model.positions);
     data.set("model_type", "albert");
-    data.set("num_attention_heads", run.model.heads);
+    data.set("num_attention_heads", model.heads);
     data.set("num_hidden_groups", 1);
-    data.set("num_hidden_layers", run.model.layers);
+    data.set("num_hidden_layers", model.layers);
     data.set("pad_token_id", run.special_tokens.pad);
     data.set("position_embedding_type", "absolute");
     data.set("tie_word_embeddings", true);
     data.set("torch_dtype", "float32");  // the name that transformers 4 reads
     data.set("type_vocab_size", kTokenTypes);
-    data.set("vocab_size", run.model.vocabulary);
+    data.set("vocab_size", model.vocabulary);
     return json::write_pretty(data, 2) + "\n";
 }
 
-formats::ModelSpec read_albert_config(const std::string& document, std::string_view json) {
+formats::AlbertSpec read_albert_config(const std::string& document, std::string_view json) {
     const auto parsed = formats::parse_json(document, json, kMaxModelConfigBytes);
     Config config{parsed, document};
     config.require_text("model_type", "albert", "");
@@ -102,7 +103,7 @@ formats::ModelSpec read_albert_config(const std::string& document, std::string_v
     config.require_number("layer_norm_eps", kLayerNormEpsilon);
     config.require_true("tie_word_embeddings");
     // The defaults of AlbertConfig are those of ALBERT-xxlarge.
-    formats::ModelSpec model;
+    formats::AlbertSpec model;
     model.vocabulary = config.integer("vocab_size", 30'000);
     model.embedding = config.integer("embedding_size", 128);
     model.hidden = config.integer("hidden_size", 4'096);

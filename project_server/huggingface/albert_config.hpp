@@ -15,6 +15,6 @@ std::string write_albert_config(const formats::RunFile& run);
 /// absent ones have the values that AlbertConfig gives them.
 /// Errors   InputError in one sentence: no ALBERT, or one that no run can train (another
 ///          activation, several groups of layers, another epsilon, untied decoder)
-formats::ModelSpec read_albert_config(const std::string& document, std::string_view json);
+formats::AlbertSpec read_albert_config(const std::string& document, std::string_view json);
 
 }  // namespace dedloc::huggingface

@@ -41,7 +41,8 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     text += fmt::format(
         "ALBERT ({} layers of width {} with shared weights, {} heads, {} pieces), trained for "
         "masked\nlanguage modelling and sentence order {}with DeDLOC@home.\n\n",
-        run.model.layers, run.model.hidden, run.model.heads, run.model.vocabulary,
+        formats::albert_of(run).layers, formats::albert_of(run).hidden,
+        formats::albert_of(run).heads, formats::albert_of(run).vocabulary,
         provenance.proof ? "by volunteers' computers over the internet " : "");
     const auto row = [&](const char* name, const std::string& value) {
         text += fmt::format("| {} | {} |\n", name, value);

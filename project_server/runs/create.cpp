@@ -12,8 +12,8 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/text.hpp"
-#include "peer/formats/albert_layout.hpp"
 #include "peer/formats/job_shards.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
@@ -124,22 +124,23 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.name = options.name;
     run.seed = options.seed;
     run.model = preset.model;
-    run.model.vocabulary = corpus.vocabulary;
+    formats::albert_of(run).vocabulary = corpus.vocabulary;
     run.sequence_length = preset.sequence_length;
     if (imported) {
         run.model = imported->model;
-        run.sequence_length = std::min(preset.sequence_length, run.model.positions);
+        run.sequence_length = std::min(preset.sequence_length, formats::albert_of(run).positions);
         run.initial_state = imported->head.digest;
     }
     if (options.dropout.size() == 3) {
-        run.model.hidden_dropout = options.dropout[0];
-        run.model.attention_dropout = options.dropout[1];
-        run.model.classifier_dropout = options.dropout[2];
+        formats::AlbertSpec& model = formats::albert_of(run);
+        model.hidden_dropout = options.dropout[0];
+        model.attention_dropout = options.dropout[1];
+        model.classifier_dropout = options.dropout[2];
     }
     run.target_batch = options.target_batch.value_or(preset.target_batch);
     run.steps = options.steps;
     run.optimizer = make_optimizer(options, preset);
-    run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
+    run.flops_per_sample = formats::flops_per_sample(run);
     run.project_key = keys.project;
     run.ticket_key = keys.ticket;
     run.backbone_key = keys.backbone;
@@ -150,7 +151,7 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.special_tokens = corpus.special_tokens;
     run.codec = options.codec;
     run.overlaps = options.overlaps;
-    run.tensors = formats::albert_tensors(run.model);
+    run.tensors = formats::tensors_of(run);
     return run;
 }
 

@@ -179,10 +179,10 @@ CheckpointHead write_model(const fs::path& path, const backbone::RunFiles& files
 void write_tokenizer_files(const fs::path& folder, const backbone::RunFiles& files) {
     const Buffer bytes = platform::read_file(files.tokenizer(), backbone::kMaxTokenizerBytes);
     const auto model = huggingface::parse_sentencepiece(bytes);
-    if (model.pieces.size() != files.run.model.vocabulary) {
+    if (model.pieces.size() != formats::albert_of(files.run).vocabulary) {
         throw InputError(fmt::format("{} has {} pieces, and the run's model {}",
                                      files.tokenizer().string(), model.pieces.size(),
-                                     files.run.model.vocabulary));
+                                     formats::albert_of(files.run).vocabulary));
     }
     const std::string fault = corpus::tokenizer_fault(files.folder);
     if (!fault.empty()) throw InputError(fault + ": put it back from a backup");

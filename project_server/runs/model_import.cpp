@@ -149,7 +149,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
     formats::RunFile run;
     run.model = imported.model;
     run.seed = options.seed;
-    run.tensors = formats::albert_tensors(run.model);
+    run.tensors = formats::albert_tensors(formats::albert_of(run));
     const std::uint32_t vectors = formats::state_vectors(options.optimizer);
     if (formats::element_count(run) > wire::kMaxElements) {
         throw InputError(fmt::format(

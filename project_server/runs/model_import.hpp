@@ -14,7 +14,7 @@ namespace dedloc::runs {
 
 /// A model and the state that a run starts with.
 struct ImportedModel {
-    formats::ModelSpec model;      ///< as config.json says
+    formats::AlbertSpec model;     ///< as config.json says
     FloatVector state;             ///< parameters as in the file, and zero moments
     formats::CheckpointHead head;  ///< its head, at step 0
     /// Names of the tensors that the file lacks, which have a new run's first values.

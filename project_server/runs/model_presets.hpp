@@ -11,7 +11,7 @@ namespace dedloc::runs {
 
 /// The settings that `--model NAME` stands for. The size of the vocabulary comes from the corpus.
 struct ModelPreset {
-    formats::ModelSpec model;           ///< architecture, without the vocabulary
+    formats::AlbertSpec model;          ///< architecture, without the vocabulary
     std::uint64_t sequence_length = 0;  ///< tokens per sample
     std::uint64_t target_batch = 0;     ///< samples of one step
     double learning_rate = 0;           ///< peak of the schedule with LAMB

@@ -24,14 +24,13 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 11;
 
 std::vector<state::TensorRange> albert_large() {
-    const formats::ModelSpec model{.architecture = "albert",
-                                   .vocabulary = 30'000,
-                                   .embedding = 128,
-                                   .hidden = 1024,
-                                   .layers = 24,
-                                   .heads = 16,
-                                   .ffn = 4096,
-                                   .positions = 512};
+    const formats::AlbertSpec model{.vocabulary = 30'000,
+                                    .embedding = 128,
+                                    .hidden = 1024,
+                                    .layers = 24,
+                                    .heads = 16,
+                                    .ffn = 4096,
+                                    .positions = 512};
     formats::RunFile run;
     run.tensors = formats::albert_tensors(model);
     return state::tensor_ranges(run);

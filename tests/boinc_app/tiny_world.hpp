@@ -23,21 +23,22 @@ inline formats::RunFile tiny_run(const TinyShape& shape = {}) {
     formats::RunFile run;
     run.name = "tiny";
     run.seed = 42;
-    run.model = {.architecture = "albert",
-                 .vocabulary = shape.vocabulary,
-                 .embedding = shape.embedding != 0 ? shape.embedding : shape.width,
-                 .hidden = shape.width,
-                 .layers = shape.layers,
-                 .heads = shape.heads,
-                 .ffn = 4 * shape.width,
-                 .positions = shape.length};
+    run.model =
+        formats::AlbertSpec{.vocabulary = shape.vocabulary,
+                            .embedding = shape.embedding != 0 ? shape.embedding : shape.width,
+                            .hidden = shape.width,
+                            .layers = shape.layers,
+                            .heads = shape.heads,
+                            .ffn = 4 * shape.width,
+                            .positions = shape.length};
     run.sequence_length = shape.length;
     run.target_batch = 12;
     run.steps = 100;
     run.optimizer.learning_rate = 0.02;
     run.optimizer.warmup_steps = 5;
-    run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
-    run.tensors = formats::albert_tensors(run.model);
+    run.flops_per_sample =
+        formats::albert_flops_per_sample(formats::albert_of(run), run.sequence_length);
+    run.tensors = formats::albert_tensors(formats::albert_of(run));
     return run;
 }
 
@@ -48,7 +49,7 @@ inline formats::Shard skewed_shard(const formats::RunFile& run, std::uint64_t se
                                    std::uint64_t sentences = 8) {
     Random random{seed};
     constexpr std::uint32_t kFirstWord = 5;
-    const auto vocabulary = static_cast<std::uint32_t>(run.model.vocabulary);
+    const auto vocabulary = static_cast<std::uint32_t>(formats::albert_of(run).vocabulary);
     const auto draw_word = [&] {
         const double x = random.uniform();
         const auto word = static_cast<std::uint32_t>(x * x * x * (vocabulary - kFirstWord));

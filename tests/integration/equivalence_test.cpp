@@ -2,7 +2,6 @@
 // same samples by LocalTrainer. And a suspended volunteer computes nothing.
 #include <catch2/catch.hpp>
 
-#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/local_trainer.hpp"
 #include "boinc_app/training/task.hpp"
@@ -17,8 +16,8 @@ std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
                                           const std::vector<CommitRecord>& commits) {
     training::set_compute_threads(1);
     const kernels::ThisThread workers;
-    const training::albert::AlbertTask task{run, {shards.begin(), shards.end()}};
-    training::HostReplica replica{run, task, workers};
+    const auto task = albert_task(run, shards);
+    training::HostReplica replica{run, *task, workers};
     training::LocalTrainer trainer{run, workers, replica, kMicroBatch};
     std::map<StepIndex, Digest> digests;
     for (const CommitRecord& commit : commits) {

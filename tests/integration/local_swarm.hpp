@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "boinc_app/albert/albert_task.hpp"
 #include "boinc_app/seat/seat.hpp"
 #include "boinc_app/training_worker.hpp"
 #include "kernels/thread_workers.hpp"
@@ -24,6 +23,7 @@
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/state_keeper.hpp"
+#include "tests/boinc_app/albert_of.hpp"
 #include "tests/boinc_app/runtime/played_runtime.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 #include "tests/temporary_directory.hpp"
@@ -214,13 +214,6 @@ struct LastingSlot {
     std::filesystem::path folder;
     runtime::HostLimits limits{};  ///< the seat's
 };
-
-/// ALBERT on these shards.
-inline std::shared_ptr<const training::Task> albert_task(const formats::RunFile& run,
-                                                         std::span<const formats::Shard> shards) {
-    return std::make_shared<training::albert::AlbertTask>(
-        run, std::vector<formats::Shard>{shards.begin(), shards.end()});
-}
 
 /// A seat with a main thread of its own.
 class LocalSeat {

@@ -16,6 +16,7 @@
 #include "boinc_app/seat/seat.hpp"
 #include "boinc_app/training_worker.hpp"
 #include "peer/net/dht/dht_seed.hpp"
+#include "tests/boinc_app/albert_of.hpp"
 #include "tests/boinc_app/runtime/played_runtime.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 #include "tests/integration/played_router.hpp"
@@ -151,7 +152,7 @@ class SeatInHouse {
                 const std::filesystem::path& slot = {})
         : slot_{slot.empty() ? folder_.path() : slot},
           shards_{skewed_shard(run, 1)},
-          seat_(run, training_worker(run, shards_, {}),
+          seat_(run, training_worker(run, albert_task(run, shards_), {}),
                 {.key = slot_ / "peer.key",
                  .journal = slot_ / "journal",
                  .listen = {},

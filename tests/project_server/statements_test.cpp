@@ -81,7 +81,7 @@ class OldProject {
         run.backbone_key = KeyPair::generate().public_key();
         run.dht_seeds = {{.host = "127.0.0.1", .port = 1234}};
         run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5}};
-        run.tensors = formats::albert_tensors(run.model);
+        run.tensors = formats::albert_tensors(formats::albert_of(run));
         const auto folder = config().directory / "runs/demo";
         std::filesystem::create_directories(folder / "shards");
         platform::replace_file(folder / "run.json", formats::write_run_file(run));

@@ -95,15 +95,15 @@ TEST_CASE("a sample's activations take about as many bytes as estimated", "[trai
             static_cast<double>(largest_bytes(run, 2 * few) - largest_bytes(run, few)) /
             static_cast<double>(few);
         const auto estimated = static_cast<double>(activation_bytes(run));
-        CAPTURE(run.model.hidden, run.sequence_length, measured, estimated);
+        CAPTURE(formats::albert_of(run).hidden, run.sequence_length, measured, estimated);
         // malloc keeps more than the tensors that it holds.
         CHECK(estimated == Approx(1.25 * measured).epsilon(0.1));
     };
     check(tiny, 8);
     check(many_words, 32);
     check(long_text, 2);
-    long_text.model.hidden_dropout = 0.1;
-    long_text.model.attention_dropout = 0.1;
+    formats::albert_of(long_text).hidden_dropout = 0.1;
+    formats::albert_of(long_text).attention_dropout = 0.1;
     check(long_text, 2);
 }
 

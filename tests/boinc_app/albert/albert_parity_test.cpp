@@ -41,7 +41,7 @@ struct Fixture {
           parity(folder / "parity.safetensors") {
         run.model = huggingface::read_albert_config("config.json",
                                                     platform::read_text(folder / "config.json"));
-        run.tensors = formats::albert_tensors(run.model);
+        run.tensors = formats::albert_tensors(formats::albert_of(run));
     }
     double number(const std::string& name) const {
         return std::stod(parity.header().metadata.at(name));

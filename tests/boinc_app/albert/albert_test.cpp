@@ -100,7 +100,7 @@ TEST_CASE("the activation is GELU by its tanh formula", "[training]") {
         words[kWord * width + i] = i == 0 ? 1.0f : 0.0f;
         if (i == 0) logit = kGain * (hidden[i] - mean) / std::sqrt(variance + 1e-12);
     }
-    const auto vocabulary = static_cast<double>(tiny.run.model.vocabulary);
+    const auto vocabulary = static_cast<double>(formats::albert_of(tiny.run).vocabulary);
     // log(e^logit + V - 1), from the larger of both.
     const double top = std::max(logit, 0.0);
     const double sum = top + std::log(std::exp(logit - top) + (vocabulary - 1) * std::exp(-top));

@@ -68,9 +68,9 @@ struct DropoutFixture {
     }
     static formats::RunFile with(double hidden, double attention, double classifier) {
         formats::RunFile run = test::tiny_run();
-        run.model.hidden_dropout = hidden;
-        run.model.attention_dropout = attention;
-        run.model.classifier_dropout = classifier;
+        formats::albert_of(run).hidden_dropout = hidden;
+        formats::albert_of(run).attention_dropout = attention;
+        formats::albert_of(run).classifier_dropout = classifier;
         return run;
     }
     AlignedFloats start() const {

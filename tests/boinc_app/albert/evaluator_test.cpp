@@ -78,7 +78,7 @@ TEST_CASE("all-zero parameters predict every token alike, and biases decide what
     const Evaluation figures = world.evaluate(parameters);
 
     // The probabilities: 3 of V + 2 for the word, 1 for the others; 3 of 4 for a swapped order.
-    const double sum = static_cast<double>(world.run.model.vocabulary) + 2;
+    const double sum = static_cast<double>(formats::albert_of(world.run).vocabulary) + 2;
     double masked_loss = 0, order_loss = 0;
     std::uint64_t masked = 0, hits = 0, order_hits = 0;
     const Sampler sampler{world.run, world.held_out};
@@ -183,7 +183,8 @@ TEST_CASE("figures are equal bit for bit, and for every micro-batch within round
     }
     // Rates of dropout change nothing.
     formats::RunFile dropping = world.run;
-    dropping.model.hidden_dropout = dropping.model.classifier_dropout = 0.5;
+    formats::albert_of(dropping).hidden_dropout = formats::albert_of(dropping).classifier_dropout =
+        0.5;
     CHECK(Evaluator{dropping, world.held_out, kSamples, 16}.evaluate(parameters) == once);
 }
 

@@ -148,11 +148,11 @@ TEST_CASE("fused attention gives the same gradient within rounding, with padding
 TEST_CASE("dropout of attention is drawn from public seeds although attention is to be fused",
           "[training]") {
     PrecisionFixture tiny;
-    tiny.run.model.attention_dropout = 0.1;
+    formats::albert_of(tiny.run).attention_dropout = 0.1;
     const Measured expected = tiny.measure({});
     const Measured fused = tiny.measure({.fuses_attention = true});
     CHECK(fused.gradient == expected.gradient);
-    tiny.run.model.attention_dropout = 0;
+    formats::albert_of(tiny.run).attention_dropout = 0;
     CHECK(tiny.measure({}).gradient != expected.gradient);
 }
 

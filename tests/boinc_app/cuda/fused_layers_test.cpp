@@ -19,7 +19,7 @@
 #include "tests/boinc_app/relative_error.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
-namespace dedloc::training {
+namespace dedloc::training::albert {
 namespace {
 
 constexpr double kEpsilon = 1e-12;
@@ -162,8 +162,8 @@ struct Fixture {
     explicit Fixture(const test::TinyShape& shape, std::uint64_t ffn = 0)
         : run(test::tiny_run(shape)) {
         if (ffn != 0) {
-            run.model.ffn = ffn;
-            run.tensors = formats::albert_tensors(run.model);
+            formats::albert_of(run).ffn = ffn;
+            run.tensors = formats::albert_tensors(formats::albert_of(run));
         }
         set_compute_threads(1);
         const FloatVector start = state::initial_parameters(run);
@@ -174,8 +174,8 @@ struct Fixture {
     }
     FloatVector gradient(const Computation& computation, double* loss = nullptr,
                          const IsInterrupted& is_interrupted = {}) const {
-        albert::Albert model{run, parameters, computation};
-        const albert::Sampler sampler{run, shards};
+        Albert model{run, parameters, computation};
+        const Sampler sampler{run, shards};
         FloatVector sum(parameters.size());
         const auto batch = sampler.draw(step_random(run.seed, PeerKey{}, StepIndex{0}), 0, 8);
         const auto value = model.add_gradient(batch, sum, is_interrupted);
@@ -228,7 +228,7 @@ TEST_CASE("the model by the kernels can be interrupted, and hidden dropout does 
         CHECK(std::isnan(loss));
         CHECK(sum == FloatVector(sum.size()));
     }
-    tiny.run.model.hidden_dropout = 0.1;
+    formats::albert_of(tiny.run).hidden_dropout = 0.1;
     CHECK(tiny.gradient(with) ==
           tiny.gradient({.precision = Precision::kBf16, .fuses_attention = true}));
 }
@@ -247,4 +247,4 @@ TEST_CASE("a model with other widths does without the kernels", "[training]") {
 }
 
 }  // namespace
-}  // namespace dedloc::training
+}  // namespace dedloc::training::albert

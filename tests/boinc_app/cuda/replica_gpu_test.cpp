@@ -33,9 +33,7 @@ struct World {
         run.optimizer.name = optimizer;
         set_compute_threads(2);
     }
-    SampleRange batch() const {
-        return {.step = step_random(run.seed, PeerKey{}, StepIndex{0}), .count = kSamples};
-    }
+    SampleRange batch() const { return {.peer = {}, .step = StepIndex{0}, .count = kSamples}; }
     /// Larger than the initial parameters, so that attention has an effect.
     FloatVector parameters() const {
         FloatVector values = state::initial_parameters(run);
@@ -130,8 +128,8 @@ TEST_CASE("gradients on the GPU are the processor's within the rounding of their
 
 TEST_CASE("dropout on the GPU drops the elements that it drops on the processor", "[gpu]") {
     World world;
-    world.run.model.attention_dropout = 0.1;
-    world.run.model.hidden_dropout = 0.1;
+    formats::albert_of(world.run).attention_dropout = 0.1;
+    formats::albert_of(world.run).hidden_dropout = 0.1;
     const auto gpu = on_gpu(world, Computation{.cuda = 0, .precision = Precision::kFp32});
     HostReplica host{world.run, world.task, world.workers};
     gpu->initialise(world.parameters());
@@ -160,11 +158,10 @@ TEST_CASE("a micro-batch that does not fit into the GPU is halved, and no sample
     const World world{{.vocabulary = 2'000, .width = 512, .layers = 12, .length = 128}};
     const auto gpu = on_gpu(world);
     gpu->initialise(world.parameters());
-    const Random step = step_random(world.run.seed, PeerKey{}, StepIndex{0});
     constexpr std::uint64_t kCount = 512;
     const auto sum_of = [&](MicroBatches& batches) {
         for (std::uint64_t first = 0; first < kCount;) {
-            first += batches.add(step, first, kCount - first, {}).value().count;
+            first += batches.add(PeerKey{}, StepIndex{0}, first, kCount - first, {}).value().count;
         }
         return gpu->take_sum().values;
     };

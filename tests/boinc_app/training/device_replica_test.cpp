@@ -38,7 +38,7 @@ struct DeviceFixture {
         gpu.initialise(state::initial_parameters(run));
     }
     SampleRange batch(std::uint64_t first) const {
-        return {.step = step_random(run.seed, PeerKey{}, StepIndex{0}), .first = first, .count = 4};
+        return {.peer = {}, .step = StepIndex{0}, .first = first, .count = 4};
     }
     /// An average of this size, different for each step.
     FloatVector average(float size) const {

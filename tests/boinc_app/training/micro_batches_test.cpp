@@ -60,14 +60,14 @@ struct World {
     const formats::RunFile run = test::tiny_run();
     const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
     const albert::AlbertTask task{run, shards};
-    const Random step = step_random(run.seed, PeerKey{}, StepIndex{0});
+    const PeerKey peer{};
 
     /// The sum of `count` samples on a device of this capacity.
     FloatVector sum(SmallReplica& replica, std::uint64_t size, std::uint64_t count,
                     std::uint64_t unit = 1) const {
         MicroBatches batches{replica, size, unit};
         for (std::uint64_t first = 0; first < count;) {
-            first += batches.add(step, first, count - first, {})->count;
+            first += batches.add(peer, StepIndex{0}, first, count - first, {})->count;
         }
         return replica.take_sum().values;
     }
@@ -95,7 +95,7 @@ TEST_CASE("a micro-batch is halved to whole units", "[training]") {
     CHECK(small.asked == std::vector<std::uint64_t>{20, 8, 4, 4, 4, 4, 4, 4, 4});
     SmallReplica tiny{world.run, world.task, 3};
     MicroBatches batches{tiny, 8, 4};
-    CHECK_THROWS_AS(batches.add(world.step, 0, 8, {}), DeviceError);
+    CHECK_THROWS_AS(batches.add(world.peer, StepIndex{0}, 0, 8, {}), DeviceError);
     CHECK(tiny.asked == std::vector<std::uint64_t>{8, 4});
 }
 
@@ -105,9 +105,9 @@ TEST_CASE("the last, smaller micro-batch of a contribution does not shrink the l
     const World world;
     SmallReplica replica{world.run, world.task, 1'000};
     MicroBatches batches{replica, 8, 1};
-    CHECK(batches.add(world.step, 0, 3, {})->count == 3);
+    CHECK(batches.add(world.peer, StepIndex{0}, 0, 3, {})->count == 3);
     CHECK(batches.size() == 8);
-    CHECK(batches.add(world.step, 3, 100, {})->count == 8);
+    CHECK(batches.add(world.peer, StepIndex{0}, 3, 100, {})->count == 8);
 }
 
 TEST_CASE("a device without memory for one sample, or one that is lost, is an error",
@@ -115,7 +115,7 @@ TEST_CASE("a device without memory for one sample, or one that is lost, is an er
     const World world;
     SmallReplica replica{world.run, world.task, 0};
     MicroBatches batches{replica, 4, 1};
-    CHECK_THROWS_AS(batches.add(world.step, 0, 4, {}), DeviceError);
+    CHECK_THROWS_AS(batches.add(world.peer, StepIndex{0}, 0, 4, {}), DeviceError);
     CHECK(replica.asked == std::vector<std::uint64_t>{4, 2, 1});
     const auto lost = [&] {
         throw DeviceError{DeviceFailure::kLost, "the GPU has failed"};
@@ -123,7 +123,7 @@ TEST_CASE("a device without memory for one sample, or one that is lost, is an er
     };
     SmallReplica other{world.run, world.task, 100};
     MicroBatches others{other, 4, 1};
-    CHECK_THROWS_WITH(others.add(world.step, 0, 4, lost), "the GPU has failed");
+    CHECK_THROWS_WITH(others.add(world.peer, StepIndex{0}, 0, 4, lost), "the GPU has failed");
     CHECK(other.asked == std::vector<std::uint64_t>{4});
     CHECK(others.size() == 4);
 }
@@ -132,7 +132,7 @@ TEST_CASE("an interrupted micro-batch adds nothing", "[training]") {
     const World world;
     SmallReplica replica{world.run, world.task, 100};
     MicroBatches batches{replica, 4, 1};
-    CHECK_FALSE(batches.add(world.step, 0, 4, [] { return true; }));
+    CHECK_FALSE(batches.add(world.peer, StepIndex{0}, 0, 4, [] { return true; }));
     CHECK(replica.take_sum().values == FloatVector(replica.element_count()));
 }
 

@@ -24,7 +24,7 @@ struct ReplicaFixture {
         state.initialise(state::initial_parameters(run));
     }
     SampleRange batch(std::uint64_t first) const {
-        return {.step = step_random(run.seed, PeerKey{}, StepIndex{0}), .first = first, .count = 4};
+        return {.peer = {}, .step = StepIndex{0}, .first = first, .count = 4};
     }
     UpdateScalars scalars() const {
         return state::update_scalars(state::optimizer_settings(run), state.step());

@@ -119,11 +119,10 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
 
         set_compute_threads(1);
         const auto model = world.task.make_model(world.state.parameters(), {});
-        const Random step = step_random(world.run.seed, PeerKey{}, StepIndex{0});
         FloatVector sum(world.state.element_count());
         double loss = 0;
         for (std::uint64_t i = 0; i < frozen.samples.value(); i += kSwarmMicroBatch) {
-            loss += *model->add_gradient({step, i, kSwarmMicroBatch}, sum, {});
+            loss += *model->add_gradient({PeerKey{}, StepIndex{0}, i, kSwarmMicroBatch}, sum, {});
         }
         CHECK(*frozen.sum == sum);
         CHECK(frozen.loss_sum == loss);
@@ -147,9 +146,8 @@ TEST_CASE("with overlap a contribution begins with samples of the state before",
     const auto model = world.task.make_model(world.state.parameters(), {});
     FloatVector sum(world.state.element_count());
     const auto add = [&](std::uint64_t step, std::uint64_t begin, std::uint64_t end) {
-        const Random random = step_random(world.run.seed, PeerKey{}, StepIndex{step});
         for (std::uint64_t i = begin; i < end; i += kSwarmMicroBatch) {
-            (void)model->add_gradient({random, i, kSwarmMicroBatch}, sum, {});
+            (void)model->add_gradient({PeerKey{}, StepIndex{step}, i, kSwarmMicroBatch}, sum, {});
         }
     };
     add(0, first.samples.value(), first.samples.value() + delayed);

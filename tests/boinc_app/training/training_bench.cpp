@@ -98,11 +98,11 @@ class Trainer {
 
     /// One step of so many samples. Returns the mean loss.
     double step(std::uint64_t samples) {
-        const Random random = training::step_random(run_.seed, PeerKey{}, replica_.step());
         const auto begin = Clock::now();
         double loss = 0;
         for (std::uint64_t first = 0; first < samples;) {
-            const auto added = micro_batches_.add(random, first, samples - first, {}).value();
+            const auto added =
+                micro_batches_.add(PeerKey{}, replica_.step(), first, samples - first, {}).value();
             loss += added.loss_sum;
             first += added.count;
         }
@@ -132,8 +132,8 @@ class Trainer {
 
     /// Interrupts micro-batches at equal distances and prints how long the model took to return.
     void interrupt(unsigned times) {
-        const Random random = training::step_random(run_.seed, PeerKey{}, replica_.step());
-        const training::SampleRange samples{.step = random, .count = micro_batches_.size()};
+        const training::SampleRange samples{
+            .peer = {}, .step = replica_.step(), .count = micro_batches_.size()};
         const auto begin = Clock::now();
         replica_.add_gradient(samples, {});
         const double whole = seconds_since(begin);

@@ -21,24 +21,23 @@ RunFile tiny_run() {
     RunFile run;
     run.name = "tiny";
     run.seed = 42;
-    run.model = {.architecture = "albert",
-                 .vocabulary = 1'000,
-                 .embedding = 128,
-                 .hidden = 128,
-                 .layers = 2,
-                 .heads = 2,
-                 .ffn = 512,
-                 .positions = 64};
+    run.model = AlbertSpec{.vocabulary = 1'000,
+                           .embedding = 128,
+                           .hidden = 128,
+                           .layers = 2,
+                           .heads = 2,
+                           .ffn = 512,
+                           .positions = 64};
     run.sequence_length = 64;
     run.target_batch = 96;
     run.steps = 100;
     run.optimizer.warmup_steps = 10;
-    run.flops_per_sample = albert_flops_per_sample(run.model, run.sequence_length);
+    run.flops_per_sample = albert_flops_per_sample(albert_of(run), run.sequence_length);
     run.project_key.bytes.fill(std::byte{1});
     run.backbone_key.bytes.fill(std::byte{2});
     run.dht_seeds = {{"127.0.0.1", 7'881}, {"2001:db8::1", 80}};
     run.shards = {{.name = "tiny_0", .digest = {}, .bytes = 123}};
-    run.tensors = albert_tensors(run.model);
+    run.tensors = albert_tensors(albert_of(run));
     return run;
 }
 
@@ -135,9 +134,9 @@ TEST_CASE("a run has no dropout unless its file says so", "[wire]") {
     };
     CHECK(run_id(parse_run_file(with_dropout("\"hidden_dropout\":0"))) == run_id(tiny_run()));
     RunFile run = tiny_run();
-    run.model.hidden_dropout = 0.1;
-    run.model.attention_dropout = 0.2;
-    run.model.classifier_dropout = 0.3;
+    albert_of(run).hidden_dropout = 0.1;
+    albert_of(run).attention_dropout = 0.2;
+    albert_of(run).classifier_dropout = 0.3;
     CHECK(run == parse_run_file(with_dropout("\"hidden_dropout\":0.1,\"attention_dropout\":0.2,"
                                              "\"classifier_dropout\":0.3")));
     CHECK(parse_run_file(write_run_file(run)) == run);
@@ -310,14 +309,13 @@ TEST_CASE("a run file that is cut off, nested very deeply or too long is refused
 }
 
 TEST_CASE("ALBERT's tensors have the published count and DeDLOC's decay rule", "[wire]") {
-    const ModelSpec large{.architecture = "albert",
-                          .vocabulary = 30'000,
-                          .embedding = 128,
-                          .hidden = 1'024,
-                          .layers = 24,
-                          .heads = 16,
-                          .ffn = 4'096,
-                          .positions = 512};
+    const AlbertSpec large{.vocabulary = 30'000,
+                           .embedding = 128,
+                           .hidden = 1'024,
+                           .layers = 24,
+                           .heads = 16,
+                           .ffn = 4'096,
+                           .positions = 512};
     RunFile run;
     run.tensors = albert_tensors(large);
     CHECK(run.tensors.size() == 32);

@@ -44,7 +44,7 @@ void record_tokenizer(const CheckedProject& project, bool has_rules = true) {
     const fs::path folder = project.run_folder();
     const auto run = formats::parse_run_file(platform::read_text(folder / "run.json"));
     corpus::Corpus corpus;
-    corpus.vocabulary = run.model.vocabulary;
+    corpus.vocabulary = formats::albert_of(run).vocabulary;
     corpus.special_tokens = run.special_tokens;
     corpus.shards = run.shards;
     if (has_rules) {

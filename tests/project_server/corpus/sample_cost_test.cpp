@@ -15,14 +15,13 @@ namespace {
 /// A run with samples of at most 64 tokens.
 formats::RunFile small_run() {
     formats::RunFile run;
-    run.model = {.architecture = "albert",
-                 .vocabulary = 100,
-                 .embedding = 8,
-                 .hidden = 16,
-                 .layers = 2,
-                 .heads = 2,
-                 .ffn = 64,
-                 .positions = 64};
+    run.model = formats::AlbertSpec{.vocabulary = 100,
+                                    .embedding = 8,
+                                    .hidden = 16,
+                                    .layers = 2,
+                                    .heads = 2,
+                                    .ffn = 64,
+                                    .positions = 64};
     run.sequence_length = 64;
     return run;
 }
@@ -41,7 +40,8 @@ formats::Shard shard_of(const std::vector<std::vector<std::size_t>>& documents) 
 
 /// The cost of a sample with so many tokens of text.
 double cost(std::uint64_t tokens) {
-    return formats::albert_min_flops(small_run().model, std::min<std::uint64_t>(tokens + 3, 64));
+    return formats::albert_min_flops(formats::albert_of(small_run()),
+                                     std::min<std::uint64_t>(tokens + 3, 64));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ TEST_CASE("a sample costs what is left of its document, at most a full one", "[s
           Approx((cost(12) + cost(61) + cost(4)) / 3));
     CHECK(mean_sample_flops(shard_of({{30}, {40}}), run) == 0);
     CHECK(cost(61) == cost(1'000));
-    CHECK(cost(61) < formats::albert_flops_per_sample(run.model, 64));
+    CHECK(cost(61) < formats::albert_flops_per_sample(formats::albert_of(run), 64));
 }
 
 TEST_CASE("a run's least cost is that of the shard with the shortest samples", "[server]") {

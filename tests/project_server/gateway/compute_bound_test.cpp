@@ -17,14 +17,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
 
-const formats::ModelSpec kLarge{.architecture = "albert",
-                                .vocabulary = 30'000,
-                                .embedding = 128,
-                                .hidden = 1'024,
-                                .layers = 24,
-                                .heads = 16,
-                                .ffn = 4'096,
-                                .positions = 512};
+const formats::AlbertSpec kLarge{.vocabulary = 30'000,
+                                 .embedding = 128,
+                                 .hidden = 1'024,
+                                 .layers = 24,
+                                 .heads = 16,
+                                 .ffn = 4'096,
+                                 .positions = 512};
 /// The cost of ALBERT-large with a text in which all samples have 512 tokens.
 const SampleCost kCost{.full = formats::albert_flops_per_sample(kLarge, 512),
                        .min = formats::albert_min_flops(kLarge, 512)};

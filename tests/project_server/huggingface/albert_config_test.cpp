@@ -8,18 +8,17 @@ namespace {
 
 TEST_CASE("a configuration is read as it was written", "[server]") {
     formats::RunFile run;
-    run.model = {.architecture = "albert",
-                 .vocabulary = 30'000,
-                 .embedding = 128,
-                 .hidden = 1'024,
-                 .layers = 24,
-                 .heads = 16,
-                 .ffn = 4'096,
-                 .positions = 512,
-                 .hidden_dropout = 0.1,
-                 .attention_dropout = 0.25,
-                 .classifier_dropout = 0.5};
-    CHECK(read_albert_config("x", write_albert_config(run)) == run.model);
+    run.model = formats::AlbertSpec{.vocabulary = 30'000,
+                                    .embedding = 128,
+                                    .hidden = 1'024,
+                                    .layers = 24,
+                                    .heads = 16,
+                                    .ffn = 4'096,
+                                    .positions = 512,
+                                    .hidden_dropout = 0.1,
+                                    .attention_dropout = 0.25,
+                                    .classifier_dropout = 0.5};
+    CHECK(read_albert_config("x", write_albert_config(run)) == formats::albert_of(run));
     const auto defaults = read_albert_config("x", R"({"model_type":"albert"})");
     CHECK(defaults.hidden == 4'096);
     CHECK(defaults.heads == 64);

@@ -57,7 +57,7 @@ TEST_CASE("the pieces and the normaliser of a SentencePiece model are read", "[s
 
 TEST_CASE("the tokenizer of a model folder has the same pieces and special tokens", "[server]") {
     formats::RunFile run;
-    run.model.positions = 64;
+    formats::albert_of(run).positions = 64;
     auto model = parse_sentencepiece(bytes_of(small_model()));
     rapidjson::Document json;
     json.Parse(write_tokenizer(model, run).c_str());

@@ -88,8 +88,9 @@ TEST_CASE("an export has the proven state's parameters, bit for bit", "[server]"
     CHECK(are_same_bits(parameters_in(folder, stored.run()), expected));
     const SafetensorsFile file{folder / "model.safetensors"};
     CHECK(file.header().metadata.at("format") == "pt");
-    CHECK(huggingface::read_albert_config(
-              "config.json", platform::read_text(folder / "config.json")) == stored.run().model);
+    CHECK(huggingface::read_albert_config("config.json",
+                                          platform::read_text(folder / "config.json")) ==
+          formats::albert_of(stored.run()));
     CHECK(platform::read_text(folder / "spiece.model") == small_tokenizer());
     const std::string card = platform::read_text(folder / "README.md");
     CHECK_THAT(card, Catch::Contains("| steps | 2 of 1000 |"));

@@ -232,7 +232,7 @@ TEST_CASE("an export says what the run's tokenizer does, and a new run asks for 
     require_tokenizer(model, tokenizer);
     // The run's folder keeps corpus.json, which says which tokenizer.json made the corpus.
     corpus::Corpus corpus;
-    corpus.vocabulary = stored.run().model.vocabulary;
+    corpus.vocabulary = formats::albert_of(stored.run()).vocabulary;
     corpus.special_tokens = stored.run().special_tokens;
     corpus.shards = {{.name = "shard", .digest = {}, .bytes = 1}};
     corpus.rules = corpus::TextRules{};

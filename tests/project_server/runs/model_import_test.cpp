@@ -69,7 +69,7 @@ TEST_CASE("a model of transformers is read with its bits", "[server]") {
         const ImportedModel imported = import_model(folder);
         formats::RunFile run;
         run.model = imported.model;
-        run.tensors = formats::albert_tensors(run.model);
+        run.tensors = formats::albert_tensors(formats::albert_of(run));
         const auto elements = static_cast<std::size_t>(formats::element_count(run));
         REQUIRE(imported.state.size() == 3 * elements);
         const huggingface::SafetensorsFile file{folder / "model.safetensors"};
@@ -100,7 +100,7 @@ TEST_CASE("an export that is read again has the state's parameters, bit for bit"
                   .checkpoint = {},
                   .progress = {}});
     const ImportedModel imported = import_model(out.path() / "model");
-    CHECK(imported.model == stored.run().model);
+    CHECK(imported.model == formats::albert_of(stored.run()));
     REQUIRE(imported.state.size() == 3 * expected.size());
     CHECK(std::memcmp(imported.state.data(), expected.data(), expected.size() * 4) == 0);
     require_tokenizer(out.path() / "model", stored.folder() / "tokenizer.model");
@@ -130,7 +130,7 @@ TEST_CASE("what a model for masked words lacks begins with a new run's values", 
     formats::RunFile run;
     run.seed = 7;
     run.model = imported.model;
-    run.tensors = formats::albert_tensors(run.model);
+    run.tensors = formats::albert_tensors(formats::albert_of(run));
     const FloatVector first = state::initial_parameters(run);
     const auto ranges = backbone::parameter_ranges(run);
     for (std::size_t t = 0; t < ranges.size(); ++t) {

@@ -112,14 +112,13 @@ class StoredRun {
         run.initial_state = initial_state;
         run.name = "small";
         run.seed = 42;
-        run.model = {.architecture = "albert",
-                     .vocabulary = 100,
-                     .embedding = 8,
-                     .hidden = width,
-                     .layers = 2,
-                     .heads = 2,
-                     .ffn = 2 * width,
-                     .positions = 16};
+        run.model = formats::AlbertSpec{.vocabulary = 100,
+                                        .embedding = 8,
+                                        .hidden = width,
+                                        .layers = 2,
+                                        .heads = 2,
+                                        .ffn = 2 * width,
+                                        .positions = 16};
         run.sequence_length = 16;
         run.target_batch = 40;
         run.steps = 1'000;
@@ -127,7 +126,7 @@ class StoredRun {
         run.flops_per_sample = 1e6;
         run.project_key = project_key_.public_key();
         run.backbone_key = backbone_.public_key();
-        run.tensors = formats::albert_tensors(run.model);
+        run.tensors = formats::albert_tensors(formats::albert_of(run));
         return run;
     }
     std::filesystem::path make_folder() const {
