@@ -11,12 +11,12 @@
 namespace dedloc::formats {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31544C44;  // "DLT1"
-constexpr std::size_t kAlignment = 64;
-constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 32;
+constexpr std::uint32_t kTensorShardMagic = 0x31544C44;  // "DLT1"
+constexpr std::size_t kArrayAlignment = 64;
+constexpr std::uint64_t kMaxShardSamples = std::uint64_t{1} << 32;
 constexpr std::size_t kSpecBytes = 72;
 
-std::optional<ElementType> type_of(std::uint32_t number) {
+std::optional<ElementType> type_numbered(std::uint32_t number) {
     for (const auto type : {ElementType::kFloat32, ElementType::kInt64, ElementType::kUint8}) {
         if (number == static_cast<std::uint32_t>(type)) return type;
     }
@@ -29,7 +29,7 @@ std::optional<Result<SampleTensor, TensorShardError>> read_spec(ByteReader& in) 
     const auto dimensions = in.read<std::uint32_t>();
     const auto extents = in.read<std::array<std::uint64_t, 8>>();
     if (!type || !dimensions || !extents) return {};
-    const auto known = type_of(*type);
+    const auto known = type_numbered(*type);
     if (!known || *dimensions > kMaxSampleExtents) return Failure{TensorShardError::kBadTensor};
     SampleTensor spec{.type = *known, .shape = {}};
     std::uint64_t bytes = size_of(*known);
@@ -49,7 +49,7 @@ std::optional<Result<SampleTensor, TensorShardError>> read_spec(ByteReader& in) 
 }
 
 std::size_t padding_after(std::size_t offset) {
-    return (kAlignment - offset % kAlignment) % kAlignment;
+    return (kArrayAlignment - offset % kArrayAlignment) % kArrayAlignment;
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ Buffer encode_tensor_shard(const std::vector<SampleTensor>& specs, std::uint64_t
         const auto bytes = std::as_bytes(std::span{&value, 1});
         out.insert(out.end(), bytes.begin(), bytes.end());
     };
-    append(kMagic);
+    append(kTensorShardMagic);
     append(static_cast<std::uint32_t>(specs.size()));
     append(samples);
     for (const SampleTensor& spec : specs) {
@@ -132,8 +132,9 @@ Result<TensorShard, TensorShardError> decode_tensor_shard(std::span<const std::b
     const auto tensors = in.read<std::uint32_t>();
     const auto samples = in.read<std::uint64_t>();
     if (!samples) return Failure{TensorShardError::kTooShort};
-    if (*magic != kMagic) return Failure{TensorShardError::kNotAShard};
-    if (*tensors == 0 || *tensors > kMaxSampleTensors || *samples == 0 || *samples > kMaxSamples) {
+    if (*magic != kTensorShardMagic) return Failure{TensorShardError::kNotAShard};
+    if (*tensors == 0 || *tensors > kMaxSampleTensors || *samples == 0 ||
+        *samples > kMaxShardSamples) {
         return Failure{TensorShardError::kBadCounts};
     }
     TensorShard shard;
