@@ -8,6 +8,7 @@
 #include "boinc_app/inputs/damaged_input.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/job_shards.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/mapped_file.hpp"
 
 namespace dedloc::inputs {
@@ -41,10 +42,9 @@ formats::Shard decode(const std::shared_ptr<const platform::MappedFile>& file,
                                      formats::describe(decoded.reason()))};
     }
     auto shard = std::move(decoded).value();
-    if (shard.vocabulary != formats::albert_of(run).vocabulary) {
+    if (shard.vocabulary != formats::vocabulary_of(run)) {
         throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}",
-                                     path.string(), shard.vocabulary,
-                                     formats::albert_of(run).vocabulary)};
+                                     path.string(), shard.vocabulary, formats::vocabulary_of(run))};
     }
     shard.weight = reference.weight;
     file->forget_pages();
@@ -56,6 +56,24 @@ formats::Shard decode(const std::shared_ptr<const platform::MappedFile>& file,
 formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run) {
     const auto file = std::make_shared<const platform::MappedFile>(path);
     return decode(file, path, run, reference_of(file->bytes(), path, run));
+}
+
+std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
+                                                     const formats::RunFile& run) {
+    std::vector<formats::TensorShard> shards;
+    for (const auto& path : paths) {
+        const auto file = std::make_shared<const platform::MappedFile>(path);
+        reference_of(file->bytes(), path, run);
+        auto decoded = formats::decode_tensor_shard(file->bytes(), file);
+        if (!decoded) {
+            throw InputError{fmt::format("shard {} cannot be used: {}", path.string(),
+                                         formats::describe(decoded.reason()))};
+        }
+        shards.push_back(std::move(decoded).value());
+        file->forget_pages();
+    }
+    if (shards.empty()) throw InputError{"there is no shard to train on"};
+    return shards;
 }
 
 std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& folder,

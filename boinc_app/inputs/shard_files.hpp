@@ -7,6 +7,7 @@
 
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
+#include "peer/formats/tensor_shard.hpp"
 
 namespace dedloc::inputs {
 
@@ -30,5 +31,9 @@ std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& fo
 /// The same for several. Errors: also InputError when there is none.
 std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,
                                         const formats::RunFile& run);
+
+/// The same for shards of tensors. Errors: also InputError: one is damaged.
+std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
+                                                     const formats::RunFile& run);
 
 }  // namespace dedloc::inputs

@@ -47,6 +47,14 @@ const char* name_of(ElementType type) {
     return "uint8";
 }
 
+std::vector<SampleTensor> read_inputs(JsonFields& fields) {
+    std::vector<SampleTensor> inputs;
+    for (JsonFields& input : fields.objects("inputs", 1, kMaxSampleTensors)) {
+        inputs.push_back(read_input(input));
+    }
+    return inputs;
+}
+
 ModuleSpec read_module(JsonFields& fields) {
     ModuleSpec model;
     model.name = fields.text("file", kMaxModuleName);
@@ -58,9 +66,7 @@ ModuleSpec read_module(JsonFields& fields) {
     if (fields.has("vocabulary")) {
         model.vocabulary = fields.integer("vocabulary", 6, kMaxModuleVocabulary);
     } else {
-        for (JsonFields& input : fields.objects("inputs", 1, kMaxSampleTensors)) {
-            model.inputs.push_back(read_input(input));
-        }
+        model.inputs = read_inputs(fields);
     }
     model.flops = fields.number("flops", 1, kMaxModuleFlops);
     model.sample_bytes = fields.integer("sample_bytes", 1, kMaxSampleMemory);
