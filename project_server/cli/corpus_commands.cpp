@@ -20,6 +20,7 @@
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
 #include "project_server/corpus/build.hpp"
+#include "project_server/corpus/tensor_corpus.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -104,6 +105,27 @@ void build(const corpus::BuildOptions& options, bool as_json) {
     if (!warning.empty()) fmt::print(stderr, "dedloc: {}\n", warning);
 }
 
+/// The same for tensors. `common` has the options that both kinds have.
+void build_tensors(const corpus::BuildOptions& common, corpus::TensorOptions options,
+                   bool as_json) {
+    options.held_out = common.held_out;
+    options.folder = common.folder;
+    options.seed = common.seed;
+    const corpus::TensorCorpus built = corpus::build_tensor_corpus(options);
+    if (as_json) {
+        json::Value data;
+        data.set("folder", options.folder.string())
+            .set("samples", built.samples)
+            .set("held_out", built.held_out)
+            .set("inputs", built.inputs.size())
+            .set("shards", built.shards.size());
+        return print(data, true);
+    }
+    fmt::print("{}: {} samples ({} held out) of {} tensors in {} shard{}\n",
+               options.folder.string(), built.samples, built.held_out, built.inputs.size(),
+               built.shards.size(), built.shards.size() == 1 ? "" : "s");
+}
+
 /// Options that say whose ids a corpus has.
 void add_tokenizer_options(CLI::App& command,
                            const std::shared_ptr<corpus::BuildOptions>& options) {
@@ -146,8 +168,14 @@ void add_corpus_commands(CLI::App& dedloc) {
     auto* const command = group->add_subcommand("build", "Train a tokenizer and write shards");
     const auto options = std::make_shared<corpus::BuildOptions>();  // owned by the callback
     options->threads = std::max(1u, std::thread::hardware_concurrency());
-    command->add_option("--text", options->texts, "UTF-8 text; repeat to read several one by one")
-        ->required();
+    auto* const text = command->add_option("--text", options->texts,
+                                           "UTF-8 text; repeat to read several one by one");
+    const auto tensors = std::make_shared<corpus::TensorOptions>();
+    command
+        ->add_option("--tensors", tensors->files,
+                     ".npy or .safetensors file whose first dimension is the sample, for a module; "
+                     "repeat for each tensor of a sample, in the order of forward's arguments")
+        ->excludes(text);
     command
         ->add_option("--weight", options->weights,
                      "For each text its share of the training samples, relative to the others "
@@ -185,7 +213,11 @@ void add_corpus_commands(CLI::App& dedloc) {
         ->capture_default_str();
     const auto as_json = std::make_shared<bool>(false);
     command->add_flag("--json", *as_json, "Print JSON");
-    command->callback([options, as_json] { build(*options, *as_json); });
+    command->callback([options, tensors, as_json] {
+        if (!tensors->files.empty()) return build_tensors(*options, *tensors, *as_json);
+        if (options->texts.empty()) throw CLI::RequiredError("--text or --tensors");
+        build(*options, *as_json);
+    });
 }
 
 }  // namespace dedloc::cli
