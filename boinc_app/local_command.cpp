@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
+#include "boinc_app/training/evaluation.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/local_trainer.hpp"
 #include "boinc_app/training/task.hpp"
@@ -17,6 +19,7 @@
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/checkpoint_head.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/stop_signals.hpp"
 
@@ -81,6 +84,7 @@ class LocalRun {
     LocalRun(const formats::RunFile& run, const training::Task& task,
              std::span<const formats::Shard> held_out, const LocalOptions& options)
         : options_(options),
+          architecture_(formats::architecture_of(run)),
           share_{.peer = key_of(options.peer), .samples = Samples{run.target_batch}},
           threads_(static_cast<unsigned>(kernels::threads_within_reach(options.threads))),
           workers_(threads_),
@@ -135,13 +139,14 @@ class LocalRun {
         const auto figures = evaluator_->evaluate(parameters_of(replica()), is_interrupted_);
         if (!figures) return false;
         fmt::print("step {}: {}; {} samples in {:.2f} s\n", step(),
-                   training::albert::figures_line(*figures), figures->samples,
+                   training::figures_line(*figures, architecture_), figures->samples,
                    seconds_since(begin));
         std::fflush(stdout);
         return true;
     }
 
     const LocalOptions& options_;
+    const std::string_view architecture_;
     const platform::StopSignals signals_;  // before threads start
     const training::IsInterrupted is_interrupted_ = [this] { return signals_.arrived(); };
     const training::Share share_;

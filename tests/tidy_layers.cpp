@@ -200,9 +200,11 @@ Layers app_layers() {
 /// The rooms below the seat's worker: pictures, models, trainers, devices.
 Layers training_layers() {
     return {
-        // Decodes pictures of strangers.
+        // Decodes pictures of strangers, and makes crops of them.
         {"boinc_app/pictures/",
-         joined({Names{"boinc_app/pictures/", "peer/formats/", "peer/base/", "jpeglib.h"}, kText}),
+         joined({Names{"boinc_app/pictures/", "peer/formats/", "peer/base/",
+                       "kernels/instruction_set.hpp", "jerror.h", "jpeglib.h"},
+                 kText}),
          {"random"},
          kNoChance},
         {"boinc_app/device/",
@@ -227,15 +229,23 @@ Layers training_layers() {
          kNoChance},
         // Knows all kinds of networks.
         {"boinc_app/tasks/",
-         joined({Names{"boinc_app/tasks/", "boinc_app/albert/", "boinc_app/module/",
-                       "boinc_app/training/", "boinc_app/inputs/", "peer/formats/", "peer/base/"},
-                 kText}),
+         joined(
+             {Names{"boinc_app/tasks/", "boinc_app/albert/", "boinc_app/module/", "boinc_app/swav/",
+                    "boinc_app/training/", "boinc_app/inputs/", "peer/formats/", "peer/base/"},
+              kText}),
          {"random"},
          kNoChance},
         {"boinc_app/training/",
          joined({Names{"boinc_app/training/", "peer/trainer.hpp", "peer/progress/", "peer/state/",
                        "peer/platform/copy_on_write.hpp", "peer/formats/", "peer/wire/",
                        "peer/base/", "kernels/", "torch/", "ATen/", "c10/"},
+                 kText}),
+         {"random"},
+         kNoChance},
+        // The second network. It computes beside training/, whose trainer knows it by an interface.
+        {"boinc_app/swav/",
+         joined({Names{"boinc_app/swav/", "boinc_app/training/", "boinc_app/pictures/",
+                       "peer/formats/", "peer/base/", "torch/", "ATen/", "c10/"},
                  kText}),
          {"random"},
          kNoChance},
@@ -284,6 +294,9 @@ Layers server_ground() {
         posix_server("corpus/", {"huggingface/", "tokenizer/"},
                      {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
                       "sentencepiece_trainer.h", "unicode/"}),
+        // Pictures to shards. A picture is accepted if the app's own decoder can decode it.
+        server("pictures/", {"corpus/"},
+               {"boinc_app/pictures/", "peer/formats/", "peer/platform/", "jpeglib.h", "png.h"}),
         // The control plane: messages and their sockets, which alone know nng.
         posix_server("control/", {"json/", "url.hpp"},
                      {"peer/formats/", "peer/wire/", "peer/platform/", "nng/"}),
@@ -375,9 +388,9 @@ Layers operator_layers() {
                {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/"}),
         posix_server("cli/",
                      {"accounts/", "backbone/", "check/", "control/", "corpus/", "daemon.hpp",
-                      "database/", "json/", "official/", "packaging/", "project/", "publishing/",
-                      "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
-                     {"peer/wire/", "peer/platform/", "CLI/"}),
+                      "database/", "json/", "official/", "packaging/", "pictures/", "project/",
+                      "publishing/", "runs/", "scheduler/plan_class.hpp", "settings.hpp", "views/"},
+                     {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/"}),
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
          joined({Names{"validators/", "project_server/backbone/uploaded_checkpoint.hpp",

@@ -1,10 +1,7 @@
 #include "boinc_app/albert/evaluator.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "boinc_app/training/task.hpp"
 #include "peer/base/check.hpp"
@@ -48,29 +45,24 @@ Random evaluation_random(std::uint64_t run_seed) {
 Evaluation summarise(std::span<const SampleFigures> figures) {
     DEDLOC_CHECK(!figures.empty(), "an evaluation needs a sample");
     const auto masked = [](const SampleFigures& x) { return static_cast<double>(x.masked); };
-    Evaluation all{
-        .loss = ratio(
-            figures, [](const auto& x) { return x.masked_loss + x.order_loss; }, one),
-        .masked_loss = ratio(
-            figures, [](const auto& x) { return x.masked_loss; }, one),
-        .order_loss = ratio(
-            figures, [](const auto& x) { return x.order_loss; }, one),
-        .masked_accuracy = ratio(
-            figures, [](const auto& x) { return static_cast<double>(x.masked_hits); }, masked),
-        .order_accuracy = ratio(
-            figures, [](const auto& x) { return x.is_order_hit ? 1.0 : 0.0; }, one),
-        .samples = figures.size()};
-    for (const SampleFigures& sample : figures) all.masked_tokens += sample.masked;
+    Evaluation all{.loss = ratio(
+                       figures, [](const auto& x) { return x.masked_loss + x.order_loss; }, one),
+                   .samples = figures.size()};
+    all.figures = {
+        {"masked_loss", ratio(
+                            figures, [](const auto& x) { return x.masked_loss; }, one)},
+        {"order_loss", ratio(
+                           figures, [](const auto& x) { return x.order_loss; }, one)},
+        {"masked_accuracy",
+         ratio(
+             figures, [](const auto& x) { return static_cast<double>(x.masked_hits); }, masked)},
+        {"order_accuracy",
+         ratio(
+             figures, [](const auto& x) { return x.is_order_hit ? 1.0 : 0.0; }, one)}};
+    std::uint64_t tokens = 0;
+    for (const SampleFigures& sample : figures) tokens += sample.masked;
+    all.counts = {{"masked_tokens", tokens}};
     return all;
-}
-
-std::string figures_line(const Evaluation& evaluation) {
-    return fmt::format(
-        "held-out loss {:.4f} ± {:.4f} (masked tokens {:.4f}, sentence order {:.4f}), right: "
-        "{:.2f} % of the masked tokens, {:.2f} % of the sentence orders",
-        evaluation.loss.value, evaluation.loss.error, evaluation.masked_loss.value,
-        evaluation.order_loss.value, 100 * evaluation.masked_accuracy.value,
-        100 * evaluation.order_accuracy.value);
 }
 
 Evaluator::Evaluator(const formats::RunFile& run, std::span<const formats::Shard> held_out,

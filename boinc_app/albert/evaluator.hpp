@@ -10,38 +10,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "boinc_app/albert/albert.hpp"
 #include "boinc_app/albert/batch.hpp"
+#include "boinc_app/training/evaluation.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
 namespace dedloc::training::albert {
-
-/// A ratio of two sums over samples, and how exactly it is known.
-struct Estimate {
-    double value = 0;  ///< Σ a ÷ Σ b
-    /// Standard error: with other samples of the same text the value would differ by about this.
-    /// √(n ÷ (n − 1) · Σ (a − value · b)²) ÷ Σ b; with b = 1 the standard deviation ÷ √n. 0 for one
-    /// sample.
-    double error = 0;
-    bool operator==(const Estimate&) const = default;
-};
-
-/// Figures of one state. Losses are means over samples, in nats, without dropout; a sample's masked
-/// tokens together weigh as much as those of any other, as in training.
-struct Evaluation {
-    Estimate loss;                    ///< masked_loss + order_loss: what training minimises
-    Estimate masked_loss;             ///< cross entropy of masked tokens
-    Estimate order_loss;              ///< cross entropy of the sentence order
-    Estimate masked_accuracy;         ///< masked tokens predicted right ÷ all masked tokens
-    Estimate order_accuracy;          ///< samples whose sentence order is predicted right ÷ all
-    std::uint64_t samples = 0;        ///< number of samples
-    std::uint64_t masked_tokens = 0;  ///< number of their masked tokens
-    bool operator==(const Evaluation&) const = default;
-};
 
 /// The generator of a run's evaluation samples: that of step 0 of a peer whose key is all ones,
 /// which no peer has, because these bytes are no Ed25519 key.
@@ -54,11 +31,10 @@ inline constexpr std::uint64_t kUsualSamples = 1'024;
 /// The most samples that may be chosen.
 inline constexpr std::uint64_t kMaxSamples = 1'000'000;
 
-/// Sums up the figures of samples. Requires at least one (aborts).
+/// Sums up the figures of samples. Losses are means over samples, in nats, without dropout; a
+/// sample's masked tokens together weigh as much as those of any other, as in training. Requires at
+/// least one (aborts).
 Evaluation summarise(std::span<const SampleFigures> figures);
-
-/// The figures in one line, for logs.
-std::string figures_line(const Evaluation& evaluation);
 
 /// Evaluates states of one run. Thread: one, whose number of compute threads it uses.
 ///

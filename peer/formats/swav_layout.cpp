@@ -24,7 +24,7 @@ class TrunkPlan {
         const std::uint64_t stride = trunk.has_small_stem ? 1 : 2;
         add("conv1", "bn1", {3, trunk.width}, kernel, stride, ConvolutionRole::kStem);
         channels_ = trunk.width;
-        reduction_ = trunk.has_small_stem ? 1 : 4;  // with the max-pool
+        reduction_ = trunk.has_small_stem ? 1 : 4;  // the max-pool too
         std::uint64_t width = trunk.width;
         for (std::size_t stage = 0; stage < trunk.blocks.size(); ++stage, width *= 2) {
             for (std::uint64_t block = 0; block < trunk.blocks[stage]; ++block) {
@@ -216,8 +216,8 @@ std::optional<std::string> fault_of(const SwavSpec& task) {
     check_crops(task.crops, ranges);
     check_colours(task.colours, ranges);
     ranges.real("temperature", task.temperature, 0.001, 100);
-    // Scores are cosines: e^(−2 ÷ 0.02) is the smallest that is not 0 in fp32.
-    ranges.real("epsilon", task.epsilon, 0.02, 100);
+    // Scores are cosines. With a smaller one most of exp(score ÷ epsilon) would be 0 in fp32.
+    ranges.real("epsilon", task.epsilon, 0.01, 100);
     ranges.whole("iterations", task.iterations, 1, 100);
     // Batch norm needs two values of a channel.
     ranges.whole("micro_batch", task.micro_batch, 2, 65'536);

@@ -23,8 +23,8 @@ enum class ConvolutionRole : std::uint8_t {
 
 /// A convolution without bias, and the batch norm after it.
 struct Convolution {
-    std::string name;           ///< of the convolution's module
-    std::string norm;           ///< of the batch norm's module
+    std::string name;           ///< the convolution's module
+    std::string norm;           ///< the batch norm's module
     std::uint64_t inputs = 0;   ///< channels
     std::uint64_t outputs = 0;  ///< channels, also of the batch norm
     std::uint64_t kernel = 1;   ///< pixels of each side, odd; the padding is (kernel − 1) ÷ 2

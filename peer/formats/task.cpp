@@ -1,6 +1,7 @@
 // The one place of the formats that asks which kind of network a run has; all else calls these.
 #include "peer/formats/task.hpp"
 
+#include <cmath>
 #include <variant>
 
 #include "peer/base/check.hpp"
@@ -55,6 +56,14 @@ double flops_per_sample(const RunFile& run) {
     if (const SwavSpec* swav = swav_of(run)) return swav_flops_per_sample(*swav);
     if (const ModuleSpec* module = module_of(run)) return module->flops;
     return albert_flops_per_sample(albert_of(run), run.sequence_length);
+}
+
+GuessingLoss guessing_loss(const RunFile& run) {
+    if (const SwavSpec* swav = swav_of(run)) {
+        return {.formula = "ln K", .value = std::log(static_cast<double>(swav->prototypes))};
+    }
+    const double vocabulary = static_cast<double>(albert_of(run).vocabulary);
+    return {.formula = "ln V + ln 2", .value = std::log(vocabulary) + std::log(2.0)};
 }
 
 std::uint64_t samples_together(const RunFile& run) {

@@ -31,6 +31,14 @@ std::vector<TensorSpec> tensors_of(const RunFile& run);
 /// Floating-point operations to train on one sample, for credit.
 double flops_per_sample(const RunFile& run);
 
+/// The loss of a model that guesses.
+struct GuessingLoss {
+    const char* formula = "";  ///< for people: "ln V + ln 2"
+    double value = 0;          ///< in nats
+};
+/// That of a model of the run's kind and shape.
+GuessingLoss guessing_loss(const RunFile& run);
+
 /// Samples that are computed together, because the loss of one depends on the others: micro-batches
 /// and contributions consist of whole units of so many. 1: each is computed by itself.
 std::uint64_t samples_together(const RunFile& run);

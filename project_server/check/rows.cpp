@@ -62,6 +62,10 @@ const std::vector<Orphans>& all_orphans() {
          "dedloc_upload u left join dedloc_run d on d.id = u.runid where d.id is null", false},
         {"evaluations have no run",
          "dedloc_evaluation e left join dedloc_run d on d.id = e.runid where d.id is null", false},
+        {"figures have no evaluation",
+         "dedloc_figure f left join dedloc_evaluation e on e.runid = f.runid and e.step = f.step "
+         "where e.runid is null",
+         false},
         {"withheld sums have no run",
          "dedloc_withheld w left join dedloc_run d on d.id = w.runid where d.id is null", false},
     };

@@ -7,16 +7,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
 
-#include "peer/platform/stop_signals.hpp"
+#include "peer/base/error.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/corpus_of_pictures.hpp"
+#include "project_server/cli/end_at_signal.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
 #include "project_server/corpus/build.hpp"
@@ -24,27 +23,6 @@
 
 namespace dedloc::cli {
 namespace {
-
-using namespace std::chrono_literals;
-
-/// Ends the process at a stop signal. What the build has written by then counts, so it needs no
-/// notice; training a tokenizer could not give one.
-class EndAtSignal final {
-  public:
-    EndAtSignal() : watcher_([this](const std::stop_token& done) { watch(done); }) {}
-
-  private:
-    void watch(const std::stop_token& done) const {
-        while (!done.stop_requested()) {
-            if (!signals_.wait(100ms)) continue;
-            std::fputs("\ndedloc: stopped; the same command goes on from the last shard\n", stderr);
-            std::_Exit(128 + (signals_.is_interrupted() ? SIGINT : SIGTERM));
-        }
-    }
-
-    const platform::StopSignals signals_;
-    const std::jthread watcher_;  // last: it uses the signals
-};
 
 void print_json(const corpus::BuildOptions& options, const corpus::Corpus& built) {
     json::Value data;
@@ -160,22 +138,44 @@ void add_tokenizer_options(CLI::App& command,
         ->excludes(tokenizer);
 }
 
+/// Throws InputError unless the options are all for text, all for pictures or all for tensors.
+void check_options(const CLI::App& command) {
+    const auto given = [&](const std::string& name) { return command.count(name) > 0; };
+    const bool has_images = given("--images"), has_tensors = given("--tensors");
+    if (!has_images && !has_tensors && !given("--text")) {
+        throw InputError("say what to build from: --text FILE, --images FOLDER or --tensors FILE");
+    }
+    if (has_images && has_tensors) throw InputError("--images and --tensors exclude each other");
+    if (!has_images && given("--shard-bytes")) {
+        throw InputError("--shard-bytes is for a corpus of pictures; text has --shard-tokens");
+    }
+    for (const char* name :
+         {"--text", "--weight", "--documents", "--language", "--tokenizer", "--lower-case",
+          "--keep-accents", "--max-unknown", "--vocabulary", "--shard-tokens", "--threads"}) {
+        if (!(has_images || has_tensors) || !given(name)) continue;
+        throw InputError(fmt::format("{}, and {} is for text",
+                                     has_images ? "--images makes a corpus of pictures"
+                                                : "--tensors makes a corpus of tensors",
+                                     name));
+    }
+}
+
 }  // namespace
 
 void add_corpus_commands(CLI::App& dedloc) {
-    auto* const group = dedloc.add_subcommand("corpus", "Prepare text for training");
+    auto* const group = dedloc.add_subcommand("corpus", "Prepare text or pictures for training");
     group->require_subcommand(1);
-    auto* const command = group->add_subcommand("build", "Train a tokenizer and write shards");
+    add_corpus_show(*group);
+    auto* const command = group->add_subcommand(
+        "build", "Train a tokenizer and write shards of text, or write shards of pictures");
     const auto options = std::make_shared<corpus::BuildOptions>();  // owned by the callback
     options->threads = std::max(1u, std::thread::hardware_concurrency());
-    auto* const text = command->add_option("--text", options->texts,
-                                           "UTF-8 text; repeat to read several one by one");
+    command->add_option("--text", options->texts, "UTF-8 text; repeat to read several one by one");
     const auto tensors = std::make_shared<corpus::TensorOptions>();
-    command
-        ->add_option("--tensors", tensors->files,
-                     ".npy or .safetensors file whose first dimension is the sample, for a module; "
-                     "repeat for each tensor of a sample, in the order of forward's arguments")
-        ->excludes(text);
+    command->add_option(
+        "--tensors", tensors->files,
+        ".npy or .safetensors file whose first dimension is the sample, for a module; "
+        "repeat for each tensor of a sample, in the order of forward's arguments");
     command
         ->add_option("--weight", options->weights,
                      "For each text its share of the training samples, relative to the others "
@@ -184,7 +184,8 @@ void add_corpus_commands(CLI::App& dedloc) {
     command->add_option("--out", options->folder, "Folder to create")->required();
     command
         ->add_option("--held-out", options->held_out,
-                     "Share of the documents that is not trained on, to measure the model with")
+                     "Share of the documents or pictures that is not trained on, to measure the "
+                     "model with")
         ->check(CLI::Range(0.0, 0.5))
         ->capture_default_str();
     command
@@ -206,17 +207,23 @@ void add_corpus_commands(CLI::App& dedloc) {
         ->capture_default_str();
     command
         ->add_option("--seed", options->seed,
-                     "Seed of the held-out documents and of the tokenizer's sample")
+                     "Seed of the held-out part, of the tokenizer's sample, and of the order of "
+                     "pictures")
         ->capture_default_str();
     command->add_option("--threads", options->threads, "Threads that tokenise")
         ->check(CLI::Range(1u, 256u))
         ->capture_default_str();
     const auto as_json = std::make_shared<bool>(false);
     command->add_flag("--json", *as_json, "Print JSON");
-    command->callback([options, tensors, as_json] {
+    const auto pictures = add_picture_options(*command);
+    command->callback([command, options, pictures, tensors, as_json] {
+        check_options(*command);
         if (!tensors->files.empty()) return build_tensors(*options, *tensors, *as_json);
-        if (options->texts.empty()) throw CLI::RequiredError("--text or --tensors");
-        build(*options, *as_json);
+        if (pictures->images.empty()) return build(*options, *as_json);
+        pictures->folder = options->folder;
+        pictures->held_out = options->held_out;
+        pictures->seed = options->seed;
+        build_corpus_of_pictures(*pictures, *as_json);
     });
 }
 

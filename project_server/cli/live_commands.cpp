@@ -1,5 +1,5 @@
 // dedloc run status, pause and resume: by the run's files and its backbone. The database adds only
-// the figures on held-out text, if it answers.
+// the figures on held-out data, if it answers.
 #include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ std::size_t terminal_columns() {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/// The figures on held-out text, if the database answers.
+/// The figures on held-out data, if the database answers.
 std::vector<server::EvaluationRow> held_out_of(const LiveChoice& chosen) {
     if (chosen.project.empty()) return {};
     try {

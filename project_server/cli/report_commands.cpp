@@ -4,16 +4,17 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/run_view.hpp"
+#include "project_server/project/project.hpp"
 #include "project_server/runs/find_run.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/views/run_report.hpp"
@@ -136,16 +137,12 @@ void print_held_out(const server::RunStatus& status) {
         return;
     }
     const auto& last = status.held_out.back();
-    fmt::print(
-        "held-out  {:.4f} ± {:.4f} at step {} on {} samples; right: {:.2f} % of the masked "
-        "tokens, {:.2f} % of the orders\n",
-        last.loss, last.loss_error, last.step, last.samples, 100 * last.masked_accuracy,
-        100 * last.order_accuracy);
+    fmt::print("held-out  {:.4f} ± {:.4f} at step {} on {} samples{}\n", last.loss, last.loss_error,
+               last.step, last.samples, headline_clause(last, status.architecture));
     const auto& first = status.held_out.front();
     if (first.step == 0) {
-        fmt::print("          {:.4f} ± {:.4f} before the first step; right: {:.2f} %, {:.2f} %\n",
-                   first.loss, first.loss_error, 100 * first.masked_accuracy,
-                   100 * first.order_accuracy);
+        fmt::print("          {:.4f} ± {:.4f} before the first step{}\n", first.loss,
+                   first.loss_error, headline_clause(first, status.architecture));
     }
 }
 
@@ -154,16 +151,17 @@ struct Facts {
     server::RunStatus status;
     server::RunReport sums;
     double first_loss = 0;
-    double untrained_loss = 0;  ///< a model that guesses has it: ln V + ln 2
-    double last_loss = 0;       ///< mean of the last kLossWindow steps
+    formats::GuessingLoss untrained{};  ///< loss of a model that guesses
+    double last_loss = 0;               ///< mean of the last kLossWindow steps
 };
 
 void print_text(const Facts& facts) {
     const auto& [status, sums, start, untrained, end] = facts;
     fmt::print(
-        "training  {:.4f} at step 1 (ln V + ln 2 = {:.4f}), {:.4f} at the end "
+        "training  {:.4f} at step 1 ({} = {:.4f}), {:.4f} at the end "
         "(mean of the last {} steps): down by {:.4f}\n",
-        start, untrained, end, std::min(kLossWindow, status.lines.size()), start - end);
+        start, untrained.formula, untrained.value, end, std::min(kLossWindow, status.lines.size()),
+        start - end);
     print_held_out(status);
     fmt::print("digests   equal at all members at {} of {} steps{}\n", sums.equal_steps,
                status.lines.size(),
@@ -202,7 +200,7 @@ void print_report_json(const Facts& facts) {
         .set("step", status.lines.back().step)
         .set("steps", status.steps)
         .set("first_loss", start)
-        .set("untrained_loss", untrained)
+        .set("untrained_loss", untrained.value)
         .set("last_loss", end)
         .set("held_out", held_out_data(status))
         .set("equal_steps", sums.equal_steps)
@@ -232,9 +230,8 @@ Facts facts_of(server::Database& database, const fs::path& project, const std::s
                 .sums = server::run_report(database, run, server::is_official(project))};
     const auto& lines = facts.status.lines;
     if (lines.empty()) throw Error(fmt::format("the run {} has no step yet", run));
-    const auto vocabulary = formats::albert_of(runs::find_run(project, run).run).vocabulary;
     facts.first_loss = lines.front().loss;
-    facts.untrained_loss = std::log(static_cast<double>(vocabulary)) + std::log(2.0);
+    facts.untrained = formats::guessing_loss(runs::find_run(project, run).run);
     facts.last_loss = mean_of_last_losses(lines);
     return facts;
 }
@@ -298,7 +295,7 @@ void add_report_commands(CLI::App& dedloc, CLI::App& run) {
         add_command(run, "wait", "Wait until it is finished and credited", chosen);
     wait_command->add_option("--timeout", chosen->seconds, "Seconds")->capture_default_str();
     wait_command->add_flag("--evaluated", chosen->waits_for_evaluation,
-                           "Wait also until its last state is measured on held-out text");
+                           "Wait also until its last state is measured on held-out data");
     add_json(wait_command, chosen);
     wait_command->callback([chosen] { wait(*chosen); });
 

@@ -166,7 +166,7 @@ void add_create(CLI::App& group) {
     command->add_flag("--overlap", options->overlaps,
                       "Volunteers compute for the next step while gradients are averaged");
     command->add_option("--evaluate-every", options->evaluate_every,
-                        "Steps between two evaluations on held-out text by dedloc-evaluate, 0: "
+                        "Steps between two evaluations on held-out data by dedloc-evaluate, 0: "
                         "none; default: a fiftieth of the steps");
     command
         ->add_option("--evaluate-samples", options->evaluate_samples,

@@ -11,6 +11,7 @@
 #include <array>
 #include <utility>
 
+#include "peer/formats/figures.hpp"
 #include "project_server/views/held_out.hpp"
 
 namespace dedloc::cli {
@@ -85,16 +86,21 @@ std::vector<std::string> terminal_view(const server::RunStatus& status,
         fmt::format("  step {}/{}   loss {:.4f} (first {:.4f})   {:.0f} samples/s   {} peers",
                     last.step, status.steps, last.loss, steps.front().loss, rate_of(last),
                     status.peers)};
-    if (!status.held_out.empty()) lines.push_back("  " + held_out_line(status.held_out.back()));
+    if (!status.held_out.empty())
+        lines.push_back("  " + held_out_line(status.held_out.back(), status.architecture));
     lines.push_back("  " + curve(steps, width));
     return lines;
 }
 
-std::string held_out_line(const server::EvaluationRow& row) {
-    return fmt::format(
-        "held-out loss {:.4f} ± {:.4f} at step {}; right: {:.1f} % of the masked "
-        "tokens, {:.1f} % of the orders",
-        row.loss, row.loss_error, row.step, 100 * row.masked_accuracy, 100 * row.order_accuracy);
+std::string headline_clause(const server::EvaluationRow& row, std::string_view architecture) {
+    const std::string figures =
+        formats::figures_text(architecture, row.figures, formats::FigurePlace::kHeadline);
+    return figures.empty() ? figures : "; " + figures;
+}
+
+std::string held_out_line(const server::EvaluationRow& row, std::string_view architecture) {
+    return fmt::format("held-out loss {:.4f} ± {:.4f} at step {}{}", row.loss, row.loss_error,
+                       row.step, headline_clause(row, architecture));
 }
 
 std::string step_json(const server::StepLine& step) {
@@ -110,7 +116,9 @@ std::string step_json(const server::StepLine& step) {
 
 json::Value::List held_out_data(const server::RunStatus& status) {
     json::Value::List rows;
-    for (const auto& row : status.held_out) rows.push_back(server::held_out_data(row));
+    for (const auto& row : status.held_out) {
+        rows.push_back(server::held_out_data(row, status.architecture));
+    }
     return rows;
 }
 

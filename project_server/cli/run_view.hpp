@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "project_server/json/value.hpp"
@@ -17,16 +18,18 @@ std::span<const server::StepLine> reported_steps(const server::RunStatus& status
 /// One line for a step, for logs and pipes.
 std::string step_line(const server::RunStatus& status, const server::StepLine& step);
 
-/// Figures on held-out text in one line, for people.
-std::string held_out_line(const server::EvaluationRow& row);
+/// "; masked tokens right 12.50 %": the headline figures of the run's task, empty if it has none.
+std::string headline_clause(const server::EvaluationRow& row, std::string_view architecture);
+/// Figures on held-out data in one line, for people.
+std::string held_out_line(const server::EvaluationRow& row, std::string_view architecture);
 
 /// The present progress as a few lines for a terminal of `columns` characters: bar, numbers, the
-/// last figures on held-out text if there are any, loss curve as block characters.
+/// last figures on held-out data if there are any, loss curve as block characters.
 std::vector<std::string> terminal_view(const server::RunStatus& status,
                                        const std::vector<server::StepLine>& steps,
                                        std::size_t columns);
 
-/// The figures on held-out text, as views/held_out.hpp has them.
+/// The figures on held-out data, as views/held_out.hpp has them.
 json::Value::List held_out_data(const server::RunStatus& status);
 
 /// The step as one JSON object in one line.

@@ -37,7 +37,11 @@ Journal BuildFolder::resume(const Digest& build) {
     std::set<std::string> known;
     if (journal && journal->build == build) {
         known = {"journal.json", "tokenizer.model", "tokenizer.json"};
-        for (const auto& shard : journal->corpus.shards) known.insert(shard.name);
+        if (journal->corpus.pictures) known = {"journal.json", kRefusedName};
+        for (const auto& shard : journal->corpus.shards) {
+            known.insert(shard.name);
+            if (journal->corpus.pictures) known.insert(labels_name(shard));
+        }
     }
     for (const auto& entry : fs::directory_iterator(path_)) {
         if (!known.contains(entry.path().filename().string())) fs::remove_all(entry.path());

@@ -15,6 +15,7 @@
 #include "peer/base/error.hpp"
 #include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/picture_labels.hpp"
 #include "peer/platform/files.hpp"
 
 namespace dedloc::corpus {
@@ -27,6 +28,9 @@ constexpr const char* kSummary = "corpus.json";
 constexpr const char* kJournal = "journal.json";
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 60;
 constexpr std::uint64_t kMaxVocabulary = 65'536;
+constexpr const char* kPictures = "pictures";
+constexpr std::size_t kMaxReasons = 100;
+constexpr std::size_t kMaxReasonBytes = 100;
 
 // --- writing ------------------------------------------------------------------------------------
 
@@ -45,7 +49,34 @@ void put(Writer& out, const char* name, const std::string& text) {
     out.String(text.c_str());
 }
 
+void put_pictures(Writer& out, const PictureFacts& facts) {
+    put(out, "holds", std::string{kPictures});
+    put(out, "pictures", facts.pictures);
+    put(out, "held_out", facts.held_out);
+    put(out, "labelled", facts.labelled);
+    put(out, "bytes", facts.bytes);
+    put(out, "smallest_side", facts.smallest_side);
+    put(out, "duplicates", facts.duplicates);
+    out.Key("classes");
+    out.StartArray();
+    for (const std::string& name : facts.classes) out.String(name.c_str());
+    out.EndArray();
+    out.Key("refused");
+    out.StartArray();
+    for (const RefusalCount& refusal : facts.refused) {
+        out.StartObject();
+        put(out, "reason", refusal.reason);
+        put(out, "count", refusal.count);
+        out.EndObject();
+    }
+    out.EndArray();
+}
+
 void put_fields(Writer& out, const Corpus& corpus) {
+    if (corpus.pictures) {
+        put_pictures(out, *corpus.pictures);
+        return formats::put_shards(out, corpus.shards);
+    }
     put(out, "vocabulary", corpus.vocabulary);
     formats::put_special_tokens(out, corpus.special_tokens);
     put(out, "documents", corpus.documents);
@@ -77,8 +108,40 @@ void write_object(const fs::path& file, const Put& put_all) {
 
 // --- reading ------------------------------------------------------------------------------------
 
+PictureFacts read_pictures(JsonFields& fields) {
+    PictureFacts facts;
+    if (fields.text("holds", kMaxReasonBytes) != kPictures) {
+        fields.refuse("holds", "is not \"pictures\"; a corpus of text does not have it");
+    }
+    facts.pictures = fields.integer("pictures", 0, kMaxCount);
+    facts.held_out = fields.integer("held_out", 0, kMaxCount);
+    facts.labelled = fields.integer("labelled", 0, kMaxCount);
+    facts.bytes = fields.integer("bytes", 0, kMaxCount);
+    facts.smallest_side = fields.integer("smallest_side", 0, kMaxCount);
+    facts.duplicates = fields.integer("duplicates", 0, kMaxCount);
+    for (const auto& name : fields.array("classes", 0, formats::kMaxClasses).GetArray()) {
+        if (!name.IsString()) fields.refuse("classes", "has a name that is no text");
+        facts.classes.emplace_back(name.GetString(), name.GetStringLength());
+        if (!formats::is_class_name(facts.classes.back())) {
+            fields.refuse("classes", "has a name that no class may have");
+        }
+    }
+    for (JsonFields& refusal : fields.objects("refused", 0, kMaxReasons)) {
+        auto& count = facts.refused.emplace_back();
+        count.reason = refusal.text("reason", kMaxReasonBytes);
+        count.count = refusal.integer("count", 1, kMaxCount);
+        refusal.finish();
+    }
+    return facts;
+}
+
 Corpus read_fields(JsonFields& fields, std::size_t min_shards) {
     Corpus corpus;
+    if (fields.has("holds")) {
+        corpus.pictures = read_pictures(fields);
+        corpus.shards = formats::read_shards(fields, min_shards);
+        return corpus;
+    }
     corpus.vocabulary = fields.integer("vocabulary", 1, kMaxVocabulary);
     corpus.special_tokens = formats::read_special_tokens(fields, corpus.vocabulary);
     corpus.documents = fields.integer("documents", 0, kMaxCount);
@@ -122,6 +185,10 @@ Corpus read_corpus(const fs::path& folder) {
     return corpus;
 }
 
+std::string labels_name(const formats::ShardReference& shard) {
+    return fmt::format("labels-{}", shard.digest.hex().substr(0, 16));
+}
+
 std::string tokenizer_fault(const fs::path& folder) {
     if (!fs::exists(folder / kSummary)) return {};
     const auto rules = read_corpus(folder).rules;
@@ -153,6 +220,11 @@ void write_journal(const fs::path& folder, const Journal& journal) {
             out.EndObject();
         }
         out.EndArray();
+        if (journal.corpus.pictures) {
+            put(out, "looked_at", journal.pictures.looked_at);
+            put(out, "trained_from", journal.pictures.trained_from);
+            put(out, "held_from", journal.pictures.held_from);
+        }
         put_fields(out, journal.corpus);
     });
 }
@@ -174,6 +246,11 @@ std::optional<Journal> read_journal(const fs::path& folder) {
             count.shards = text.integer("shards", 0, kMaxCount);
             count.starts = text.integer("starts", 0, kMaxCount);
             text.finish();
+        }
+        if (fields.has("looked_at")) {
+            journal.pictures.looked_at = fields.integer("looked_at", 0, kMaxCount);
+            journal.pictures.trained_from = fields.integer("trained_from", 0, kMaxCount);
+            journal.pictures.held_from = fields.integer("held_from", 0, kMaxCount);
         }
         journal.corpus = read_fields(fields, 0);
         fields.finish();

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "peer/base/check.hpp"
+#include "project_server/database/evaluations.hpp"
 #include "project_server/database/schema_text.hpp"
 #include "project_server/database/text_columns.hpp"
 
@@ -97,7 +98,10 @@ std::set<std::string> things_in(Database& database) {
 
 std::vector<std::string> apply_schema(Database& database) {
     for (const auto& statement : statements()) database.execute(statement.text);
-    return convert_text(database, all_tables());
+    const auto moved = move_former_figures(database);
+    auto changes = convert_text(database, all_tables());
+    if (moved) changes.push_back(*moved);
+    return changes;
 }
 
 std::vector<std::string> upgrade_schema(Database& database) {
@@ -119,6 +123,7 @@ void apply_own_schema(Database& database) {
     for (const auto& statement : statements()) {
         if (statement.is_own()) database.execute(statement.text);
     }
+    move_former_figures(database);
     convert_text(database, own_tables());
 }
 

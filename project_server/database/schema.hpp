@@ -9,9 +9,9 @@
 
 namespace dedloc::server {
 
-/// Creates the missing tables and reference rows in the selected database, and converts text that
-/// is not compared by bytes (text_columns.hpp). Returns a sentence for each table converted.
-/// Idempotent.
+/// Creates the missing tables and reference rows in the selected database, moves what earlier
+/// versions kept elsewhere (move_former_figures), and converts text that is not compared by bytes
+/// (text_columns.hpp). Returns a sentence for each table converted or moved. Idempotent.
 std::vector<std::string> apply_schema(Database& database);
 /// The same. Returns also a sentence for each table, column and index that was absent.
 std::vector<std::string> upgrade_schema(Database& database);

@@ -460,7 +460,7 @@ create table if not exists token (
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- DeDLOC@home's tables. dedloc_run.state: running, paused, finished. evaluate_every: steps between
--- two evaluations, 0: none.
+-- two evaluations, 0: none. architecture: that of the run file, which names the run's figures.
 create table if not exists dedloc_run (
     id                  integer not null auto_increment primary key,
     name                varchar(64) not null,
@@ -475,11 +475,13 @@ create table if not exists dedloc_run (
     created             double not null,
     evaluate_every      bigint not null default 0,
     evaluate_samples    bigint not null default 1024,
+    architecture        varchar(64) not null default 'albert',
     unique key dedloc_run_name (name)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 alter table dedloc_run
     add column if not exists evaluate_every bigint not null default 0,
-    add column if not exists evaluate_samples bigint not null default 1024;
+    add column if not exists evaluate_samples bigint not null default 1024,
+    add column if not exists architecture varchar(64) not null default 'albert';
 
 -- One row for each update. step: number of updates done. digest: that of the state after it.
 -- equal_digests: how many of the members reported exactly this digest.
@@ -566,23 +568,30 @@ create table if not exists dedloc_checkpoint (
     primary key (runid, step)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
--- Figures on held-out text that the project has measured: losses in nats, accuracies as shares.
--- step: number of updates done. A row is void unless its step is 0 or dedloc_step has its digest at
--- its step.
+-- States that the project has measured on held-out data. step: number of updates done. A row is
+-- void unless its step is 0 or dedloc_step has its digest at its step.
 create table if not exists dedloc_evaluation (
     runid               integer not null,
     step                bigint not null,
     loss                double not null,
     loss_error          double not null,
-    masked_loss         double not null,
-    order_loss          double not null,
-    masked_accuracy     double not null,
-    order_accuracy      double not null,
     samples             bigint not null,
     seconds             double not null,
     digest              char(64) not null,
     evaluated_at        double not null,
     primary key (runid, step)
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
+-- The figures of a state beside its loss; peer/formats/figures.cpp has the names and units of each
+-- architecture. error: standard error, null: not known. Rows of earlier versions come from columns
+-- of dedloc_evaluation (move_former_figures).
+create table if not exists dedloc_figure (
+    runid               integer not null,
+    step                bigint not null,
+    name                varchar(64) not null,
+    value               double not null,
+    error               double,
+    primary key (runid, step, name)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Bytes of GPU memory that a job of the run needs; dedloc-work computes them from the model.

@@ -6,14 +6,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/memory.hpp"
 #include "project_server/json/value.hpp"
@@ -22,7 +24,7 @@ namespace dedloc::evaluate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using training::albert::Estimate;
+using training::Estimate;
 
 LoadedState load(const HandOptions& options, const formats::RunFile& run) {
     if (options.is_initial) return load_initial(run);
@@ -37,27 +39,54 @@ std::string state_text(const HandReport& report) {
                        report.state.digest->hex());
 }
 
+/// "25.00 % ± 1.56 %".
+std::string estimate_text(const formats::FigureKind& kind, const Estimate& estimate) {
+    return fmt::format("{} ± {}{}", formats::figure_text(kind, estimate.value),
+                       formats::figure_text(kind, estimate.error),
+                       kind.unit == formats::FigureUnit::kNats ? " nats" : "");
+}
+
+/// "  masked tokens right     25.00 % ± 1.56 %" for each figure that was measured, aligned with the
+/// line of the loss; then the counts.
+std::string figure_lines(const HandReport& report, std::size_t width) {
+    std::string text;
+    for (const auto& kind : formats::figures_of(formats::architecture_of(report.run))) {
+        const auto& all = report.figures.figures;
+        const auto found = std::ranges::find(all, kind.name, &training::Figure::name);
+        if (found == all.end()) continue;
+        text +=
+            fmt::format("  {:<{}}{}\n", kind.label, width, estimate_text(kind, found->estimate));
+    }
+    for (const auto& [name, value] : report.figures.counts) {
+        std::string label = name;
+        std::ranges::replace(label, '_', ' ');
+        text += fmt::format("  {:<{}}{}\n", label, width, value);
+    }
+    return text;
+}
+
+/// Characters of the longest label and of the blanks behind it.
+std::size_t label_width(const HandReport& report) {
+    std::size_t longest = 0;
+    for (const auto& kind : formats::figures_of(formats::architecture_of(report.run))) {
+        longest = std::max(longest, std::string_view{kind.label}.size());
+    }
+    return std::max<std::size_t>(longest, 11) + 2;  // "held-out loss" without its indent
+}
+
 }  // namespace
 
 std::string report_text(const HandReport& report) {
-    const training::albert::Evaluation& figures = report.figures;
-    const auto nats = [](const Estimate& x) {
-        return fmt::format("{:.4f} ± {:.4f}", x.value, x.error);
-    };
-    const auto percent = [](const Estimate& x) {
-        return fmt::format("{:.2f} % ± {:.2f} %", 100 * x.value, 100 * x.error);
-    };
-    const double words = std::log(static_cast<double>(formats::albert_of(report.run).vocabulary));
+    const formats::FigureKind loss = formats::loss_of(formats::architecture_of(report.run));
+    const formats::GuessingLoss guess = formats::guessing_loss(report.run);
+    const std::size_t width = label_width(report);
     return fmt::format(
         "run {}: {}\n{}\n"
-        "held-out loss     {} nats a sample (guessing: ln V + ln 2 = {:.4f})\n"
-        "  masked tokens   {} nats, {} of {} right\n"
-        "  sentence order  {} nats, {} of {} right\n"
+        "{:<{}}{} a sample (guessing: {} = {:.4f})\n{}"
         "measured on {} samples in {:.1f} s with {} thread{}; ± is the standard error\n",
-        report.run.name, state_text(report), report.proof.clause, nats(figures.loss),
-        words + std::log(2.0), nats(figures.masked_loss), percent(figures.masked_accuracy),
-        figures.masked_tokens, nats(figures.order_loss), percent(figures.order_accuracy),
-        figures.samples, figures.samples, report.seconds, report.threads,
+        report.run.name, state_text(report), report.proof.clause, "held-out loss", width + 2,
+        estimate_text(loss, report.figures.loss), guess.formula, guess.value,
+        figure_lines(report, width), report.figures.samples, report.seconds, report.threads,
         report.threads == 1 ? "" : "s");
 }
 
@@ -71,13 +100,12 @@ std::string report_json(const HandReport& report) {
     if (report.state.digest) data.set("digest", report.state.digest->hex());
     data.set("is_proven", report.proof.is_proven).set("standing", report.proof.clause);
     estimate("loss", report.figures.loss);
-    estimate("masked_loss", report.figures.masked_loss);
-    estimate("order_loss", report.figures.order_loss);
-    estimate("masked_accuracy", report.figures.masked_accuracy);
-    estimate("order_accuracy", report.figures.order_accuracy);
-    data.set("samples", report.figures.samples)
-        .set("masked_tokens", report.figures.masked_tokens)
-        .set("seconds", report.seconds);
+    for (const training::Figure& figure : report.figures.figures) {
+        estimate(figure.name, figure.estimate);
+    }
+    data.set("samples", report.figures.samples);
+    for (const training::Count& count : report.figures.counts) data.set(count.name, count.value);
+    data.set("seconds", report.seconds);
     return json::write(data);
 }
 

@@ -27,12 +27,12 @@ struct HandOptions {
 
 /// One evaluation, to be printed.
 struct HandReport {
-    const formats::RunFile& run;  ///< the state's run
-    const LoadedState& state;     ///< what was evaluated
-    Proof proof;                  ///< its clause is "not checked against a ledger" without one
-    training::albert::Evaluation figures{};  ///< what was measured
-    double seconds = 0;                      ///< how long that took
-    unsigned threads = 1;                    ///< compute threads
+    const formats::RunFile& run;     ///< the state's run
+    const LoadedState& state;        ///< what was evaluated
+    Proof proof;                     ///< its clause is "not checked against a ledger" without one
+    training::Evaluation figures{};  ///< what was measured
+    double seconds = 0;              ///< how long that took
+    unsigned threads = 1;            ///< compute threads
 };
 
 /// A few lines for a person.

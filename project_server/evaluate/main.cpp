@@ -15,7 +15,7 @@ namespace {
 using namespace dedloc;
 
 constexpr const char* kPurpose =
-    "Measures models on held-out text: masked-LM and sentence-order loss and accuracy.\n"
+    "Measures models on held-out data: their loss and the other figures of their task.\n"
     "With --project it is a daemon that evaluates the project's runs while they train, at the "
     "lowest priority, and writes to the database. With --run it evaluates one state and prints "
     "its figures.";

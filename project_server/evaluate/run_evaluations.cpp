@@ -25,6 +25,8 @@
 #include "boinc_app/training/task.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/figures.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/memory.hpp"
 #include "peer/platform/priority.hpp"
@@ -118,6 +120,7 @@ struct RunEvaluations::Source {
 struct RunEvaluations::Figures {
     std::int64_t run = 0;  ///< dedloc_run.id
     std::string name;
+    std::string architecture;
     server::EvaluationRow row;
 };
 
@@ -250,13 +253,11 @@ std::unique_ptr<RunEvaluations::Figures> RunEvaluations::measure(
     return std::make_unique<Figures>(
         Figures{.run = row.id,
                 .name = row.name,
+                .architecture = std::string{formats::architecture_of(run.file)},
                 .row = {.step = state->step->value(),
                         .loss = evaluation->loss.value,
                         .loss_error = evaluation->loss.error,
-                        .masked_loss = evaluation->masked_loss.value,
-                        .order_loss = evaluation->order_loss.value,
-                        .masked_accuracy = evaluation->masked_accuracy.value,
-                        .order_accuracy = evaluation->order_accuracy.value,
+                        .figures = training::measured_figures(*evaluation),
                         .samples = evaluation->samples,
                         .seconds = took.count(),
                         .digest = state->digest->hex()}});
@@ -286,14 +287,14 @@ void RunEvaluations::evaluate(const Source& source, const RunRow& row, Run& run)
 
 void RunEvaluations::write(server::Database& database) {
     if (!unwritten_) return;
-    const auto& [run, name, row] = *unwritten_;
+    const auto& [run, name, architecture, row] = *unwritten_;
     database.ensure_connected();
     if (server::write_evaluation(database, run, row)) {
-        log_info(
-            "run {}, step {}: held-out loss {:.4f} ± {:.4f}, right: {:.2f} % of the masked "
-            "tokens, {:.2f} % of the sentence orders, {} samples in {:.1f} s",
-            name, row.step, row.loss, row.loss_error, 100 * row.masked_accuracy,
-            100 * row.order_accuracy, row.samples, row.seconds);
+        const std::string figures =
+            formats::figures_text(architecture, row.figures, formats::FigurePlace::kHeadline);
+        log_info("run {}, step {}: held-out loss {:.4f} ± {:.4f}{}{}, {} samples in {:.1f} s", name,
+                 row.step, row.loss, row.loss_error, figures.empty() ? "" : "; ", figures,
+                 row.samples, row.seconds);
     } else {
         log_info("run {}: step {} has become void", name, row.step);
     }

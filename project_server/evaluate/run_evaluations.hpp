@@ -1,5 +1,5 @@
-// The daemon's work: measures the states of the project's runs on held-out text while they train,
-// and writes the figures into the table dedloc_evaluation.
+// The daemon's work: measures the states of the project's runs on held-out data while they train,
+// and writes the figures into dedloc_evaluation and dedloc_figure.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,13 @@
+// A Markdown text: front matter for Hugging Face's site, a table of facts of the run, the figures on
+// held-out data if the project has measured this very state, and how to load and verify it. Words
+// and units of figures are those of the run's task (peer/formats/figures.hpp).
 #include "project_server/huggingface/model_card.hpp"
 
 #include <fmt/format.h>
+
+#include <string_view>
+
+#include "peer/formats/task.hpp"
 
 namespace dedloc::huggingface {
 namespace {
@@ -33,9 +40,34 @@ SentencePiece model's own table, which `tokenizer.json` contains. `spiece.model`
 tokenizer for SentencePiece.
 )";
 
+/// A table with the loss and all figures of the task that were measured.
+std::string measurement_section(const formats::RunFile& run, const Measurement& measured) {
+    const std::string_view architecture = formats::architecture_of(run);
+    std::string text = fmt::format(
+        "\n## Measured\n\nThe project has measured this state on {} samples of {} that no "
+        "volunteer "
+        "trained on.\n\n| figure | value | standard error | better is |\n|---|---|---|---|\n",
+        measured.samples, formats::data_of(architecture));
+    const auto row = [&](const formats::FigureKind& kind, double value,
+                         const std::optional<double>& error) {
+        text +=
+            fmt::format("| {} | {}{} | {} | {} |\n", kind.label, formats::figure_text(kind, value),
+                        kind.unit == formats::FigureUnit::kNats ? " nats" : "",
+                        error ? formats::figure_text(kind, *error) : "",
+                        kind.is_higher_better ? "higher" : "lower");
+    };
+    row(formats::loss_of(architecture), measured.loss, measured.loss_error);
+    for (const formats::FigureKind& kind : formats::figures_of(architecture)) {
+        const auto* const figure = formats::find_figure(measured.figures, kind.name);
+        if (figure != nullptr) row(kind, figure->value, figure->error);
+    }
+    return text;
+}
+
 }  // namespace
 
-std::string write_model_card(const formats::RunFile& run, const Provenance& provenance) {
+std::string write_model_card(const formats::RunFile& run, const Provenance& provenance,
+                             const std::optional<Measurement>& measured) {
     std::string text = kFrontMatter;
     text += fmt::format("# {}\n\n", run.name);
     text += fmt::format(
@@ -67,6 +99,7 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     }
     row("project key", fmt::format("`{}`", run.project_key.hex()));
     row("backbone key", fmt::format("`{}`", run.backbone_key.hex()));
+    if (measured) text += measurement_section(run, *measured);
     text += kLoading;
     if (!provenance.proof) {
         return text +

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
+#include "peer/formats/figures.hpp"
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::huggingface {
@@ -27,7 +29,18 @@ struct Provenance {
     bool operator==(const Provenance&) const = default;
 };
 
-/// The text: what the model is, how it was trained, how to load it and how to verify it.
-std::string write_model_card(const formats::RunFile& run, const Provenance& provenance);
+/// What the project has measured of the state on held-out data.
+struct Measurement {
+    double loss = 0;                                 ///< mean over samples
+    double loss_error = 0;                           ///< its standard error
+    std::vector<formats::MeasuredFigure> figures{};  ///< those of the run's task
+    std::uint64_t samples = 0;                       ///< number of samples
+    bool operator==(const Measurement&) const = default;
+};
+
+/// The text: what the model is, how it was trained, how good it is if that was measured, how to
+/// load it and how to verify it.
+std::string write_model_card(const formats::RunFile& run, const Provenance& provenance,
+                             const std::optional<Measurement>& measured);
 
 }  // namespace dedloc::huggingface

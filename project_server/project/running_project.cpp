@@ -150,7 +150,7 @@ bool RunningProject::start(const Begins& begins) {
     if (std::filesystem::exists(evaluate.front())) {
         launch("dedloc-evaluate", evaluate);
     } else {
-        log_warning("dedloc-evaluate is not installed: runs are not measured on held-out text");
+        log_warning("dedloc-evaluate is not installed: runs are not measured on held-out data");
     }
     start_backbones(supervisor_, *database_, project_);
     return true;

@@ -14,12 +14,15 @@
 #include <thread>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "peer/platform/key_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/pending_revocations.hpp"
 #include "project_server/backbone/remote_voters.hpp"
+#include "project_server/project/project.hpp"
 #include "project_server/runs/find_run.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::runs {
 namespace {
@@ -203,6 +206,7 @@ server::RunStatus status_of(const RunHistory& history, const control::Snapshot* 
                              .steps = files.run.steps,
                              .lines = history.lines(),
                              .final_digest = history.final_digest(),
+                             .architecture = std::string{formats::architecture_of(files.run)},
                              .held_out = {}};
     if (!history.final_digest().empty()) {
         status.state = "finished";

@@ -50,7 +50,7 @@ std::size_t leave_revocation(const std::filesystem::path& project,
                              const control::Revocation& named);
 
 /// The run's state: from its history and, if its backbone works, from the backbone's picture (null:
-/// it does not). Without figures on held-out text.
+/// it does not). Without figures on held-out data.
 server::RunStatus status_of(const RunHistory& history, const control::Snapshot* picture);
 /// The run's present state, asked of the backbone that works in its folder, else of a voter on
 /// another machine. Errors: IoError.

@@ -72,6 +72,10 @@ std::uint64_t shards_within(std::uint64_t limit,
 
 /// Throws InputError unless tokenizer and shards of the corpus are those of its description.
 void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
+    if (corpus.pictures) {
+        throw InputError(
+            fmt::format("{} holds pictures, and this model reads text", folder.string()));
+    }
     const auto model = folder / "tokenizer.model";
     const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
     if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
@@ -198,13 +202,13 @@ void insert_run(server::Database& database, const formats::RunFile& run, const s
     database.execute(
         "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
         "flops_per_sample, least_flops_per_sample, credit_per_sample, credit_per_gigabyte_reduced, "
-        "created, evaluate_every, evaluate_samples, aggregators) values (?, ?, 'running', ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?)",
+        "created, evaluate_every, evaluate_samples, aggregators, architecture) values (?, ?, "
+        "'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
          run.flops_per_sample, min_flops, formats::credit_per_sample(run),
          options.credit_per_gigabyte, server::unix_now(),
          options.evaluate_every.value_or(std::max<std::uint64_t>(1, run.steps / kUsualEvaluations)),
-         options.evaluate_samples, options.aggregators});
+         options.evaluate_samples, options.aggregators, formats::architecture_of(run)});
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,8 @@
 #include "project_server/backbone/ledger_proof.hpp"
 #include "project_server/backbone/run_files.hpp"
 #include "project_server/corpus/corpus.hpp"
+#include "project_server/database/evaluations.hpp"
+#include "project_server/database/project_config.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/model_card.hpp"
 #include "project_server/huggingface/safetensors.hpp"
@@ -29,6 +32,7 @@
 #include "project_server/project/unfinished_folder.hpp"
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/find_run.hpp"
+#include "project_server/views/runs.hpp"
 
 namespace dedloc::runs {
 namespace {
@@ -219,6 +223,25 @@ huggingface::Provenance provenance_of(const CheckpointHead& head, const LedgerPr
     return provenance;
 }
 
+/// What the project has measured of this state, if its database answers.
+std::optional<huggingface::Measurement> measured(const CheckpointHead& head,
+                                                 const ExportOptions& options) {
+    try {
+        server::Database database{server::load_project_config(options.project).database};
+        const auto run = server::read_run(database, options.run);
+        for (const auto& row : server::read_evaluations(database, run.id)) {
+            if (row.step != head.step.value() || row.digest != head.digest.hex()) continue;
+            return huggingface::Measurement{.loss = row.loss,
+                                            .loss_error = row.loss_error,
+                                            .figures = row.figures,
+                                            .samples = row.samples};
+        }
+    } catch (const Error&) {
+        // The model is exported without figures.
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 ExportedModel export_model(const ExportOptions& options) {
@@ -233,8 +256,9 @@ ExportedModel export_model(const ExportOptions& options) {
                                     ? write_model(model, files, *proof, options)
                                     : write_given_model(model, files, options);
     const auto provenance = provenance_of(head, proof.get());
-    platform::replace_file(folder.path() / "README.md",
-                           huggingface::write_model_card(files.run, provenance));
+    platform::replace_file(
+        folder.path() / "README.md",
+        huggingface::write_model_card(files.run, provenance, measured(head, options)));
     folder.finish();
     return {.step = head.step,
             .state = head.digest,

@@ -37,7 +37,8 @@ struct ExportedModel {
 /// Writes model.safetensors, config.json, tokenizer.json, tokenizer_config.json, spiece.model and
 /// README.md from a checkpoint that the run's ledger proves, or from the one that the options name;
 /// README.md then says whether it is proven. Only reads the run's files, so a
-/// running backbone is not disturbed.
+/// running backbone is not disturbed; README.md has the figures of the state if the database answers
+/// and has them.
 ///
 /// Crash   the folder appears when it is complete and on the disk
 /// Errors  InputError (no such run, folder exists, no proven checkpoint, of this step, a damaged

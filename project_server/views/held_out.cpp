@@ -1,20 +1,53 @@
 #include "project_server/views/held_out.hpp"
 
 namespace dedloc::server {
+namespace {
 
-json::Value held_out_data(const EvaluationRow& row) {
+/// Columns of the table of evaluations that every task has: update, loss, its error, samples.
+constexpr std::size_t kPlainColumns = 4;
+
+}  // namespace
+
+json::Value figure_value(std::span<const formats::MeasuredFigure> figures, std::string_view name) {
+    const auto* const figure = formats::find_figure(figures, name);
+    return figure == nullptr ? json::Value{nullptr} : json::Value{figure->value};
+}
+
+json::Value held_out_data(const EvaluationRow& row, std::string_view architecture) {
     json::Value data;
-    data.set("step", row.step)
-        .set("loss", row.loss)
-        .set("loss_error", row.loss_error)
-        .set("masked_loss", row.masked_loss)
-        .set("order_loss", row.order_loss)
-        .set("masked_accuracy", row.masked_accuracy)
-        .set("order_accuracy", row.order_accuracy)
-        .set("samples", row.samples)
-        .set("seconds", row.seconds)
-        .set("digest", row.digest);
+    data.set("step", row.step).set("loss", row.loss).set("loss_error", row.loss_error);
+    for (const auto& kind : formats::figures_of(architecture)) {
+        data.set(kind.name, figure_value(row.figures, kind.name));
+    }
+    data.set("samples", row.samples).set("seconds", row.seconds).set("digest", row.digest);
     return data;
+}
+
+json::Value::List figure_list(std::string_view architecture,
+                              std::span<const formats::MeasuredFigure> figures,
+                              formats::FigurePlace place) {
+    json::Value::List list;
+    for (const auto& kind : formats::figures_of(architecture)) {
+        if (kind.place < place) continue;
+        const auto* const figure = formats::find_figure(figures, kind.name);
+        json::Value item;
+        item.set("name", kind.name)
+            .set("label", formats::figure_heading(kind))
+            .set("text", figure == nullptr ? "" : formats::figure_text(kind, figure->value));
+        list.push_back(std::move(item));
+    }
+    return list;
+}
+
+void add_figure_words(json::Value& data, std::string_view architecture, const EvaluationRow* last) {
+    const std::span<const formats::MeasuredFigure> figures =
+        last == nullptr ? std::span<const formats::MeasuredFigure>{} : last->figures;
+    auto columns = figure_list(architecture, {}, formats::FigurePlace::kTable);
+    const std::size_t count = columns.size() + kPlainColumns;
+    data.set("measured_on", formats::data_of(architecture))
+        .set("headlines", figure_list(architecture, figures, formats::FigurePlace::kHeadline))
+        .set("columns", std::move(columns))
+        .set("column_count", count);
 }
 
 }  // namespace dedloc::server

@@ -1,13 +1,31 @@
-// Figures of a run on held-out text.
+// Figures of a run on held-out data, with the names and words of its task (peer/formats/figures.hpp).
 #pragma once
 
+#include <span>
+#include <string_view>
+
+#include "peer/formats/figures.hpp"
 #include "project_server/database/evaluations.hpp"
 #include "project_server/json/value.hpp"
 
 namespace dedloc::server {
 
-/// {step, loss, loss_error, masked_loss, order_loss, masked_accuracy, order_accuracy, samples,
-/// seconds, digest}: the row, as pages and the command line show it.
-json::Value held_out_data(const EvaluationRow& row);
+/// {step, loss, loss_error, the task's figures by name, samples, seconds, digest}: the row, for
+/// programs. A figure that was not measured is null.
+json::Value held_out_data(const EvaluationRow& row, std::string_view architecture);
+
+/// The value of the figure of this name, null if it was not measured.
+json::Value figure_value(std::span<const formats::MeasuredFigure> figures, std::string_view name);
+
+/// [{name, label, text}]: the figures that the task shows at `place`, for people; `label` as a
+/// heading. A figure that was not measured has no text.
+json::Value::List figure_list(std::string_view architecture,
+                              std::span<const formats::MeasuredFigure> figures,
+                              formats::FigurePlace place);
+
+/// Adds what a run's page says of the figures of its task: measured_on, a word for the held-out
+/// data; headlines and columns, the figures of the summary and of the table of evaluations
+/// (figure_list); column_count, of the whole table. `last`: the newest evaluation, null: none.
+void add_figure_words(json::Value& data, std::string_view architecture, const EvaluationRow* last);
 
 }  // namespace dedloc::server

@@ -14,6 +14,7 @@ RunStatus run_status(Database& database, const std::string& name) {
                      .samples_per_second = peers.trainer_samples_per_second,
                      .lines = {},
                      .final_digest = run.final_digest,
+                     .architecture = run.architecture,
                      .held_out = read_evaluations(database, run.id)};
     for (const Row& row : database.query(
              "select step, loss, samples, seconds, members, equal_digests from dedloc_step "

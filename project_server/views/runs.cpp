@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "peer/base/error.hpp"
@@ -16,6 +17,9 @@
 #include "project_server/views/held_out.hpp"
 
 namespace dedloc::server {
+
+using formats::FigurePlace;
+
 namespace {
 
 constexpr std::size_t kHeldOutPoints = 600;
@@ -80,11 +84,29 @@ void add_peers(json::Value& data, Database& database, std::int64_t run, double n
         .set("samples_per_second", rate);
 }
 
+/// [step, loss, each headline figure].
+json::Value held_out_point(const EvaluationRow& row, std::string_view architecture) {
+    json::Value::List point{row.step, row.loss};
+    for (const auto& kind : formats::figures_of(architecture)) {
+        if (kind.place < FigurePlace::kHeadline) continue;
+        point.push_back(figure_value(row.figures, kind.name));
+    }
+    return point;
+}
+
+/// A row of the table.
+json::Value measurement(const EvaluationRow& row, std::string_view architecture) {
+    json::Value data = held_out_data(row, architecture);
+    return data.set("cells", figure_list(architecture, row.figures, FigurePlace::kTable));
+}
+
 /// The last evaluation, and as many of the others as the curve and the table can show.
-void add_held_out(json::Value& data, Database& database, std::int64_t run) {
-    const std::vector<EvaluationRow> rows = read_evaluations(database, run);
+void add_held_out(json::Value& data, Database& database, const RunView& run) {
+    const std::string& architecture = run.architecture;
+    const std::vector<EvaluationRow> rows = read_evaluations(database, run.id);
+    add_figure_words(data, architecture, rows.empty() ? nullptr : &rows.back());
     if (rows.empty()) return;
-    data.set("held_out", held_out_data(rows.back()));
+    data.set("held_out", held_out_data(rows.back(), architecture));
     json::Value::List points;
     json::Value::List table;
     const std::size_t stride = std::max<std::size_t>(1, rows.size() / kHeldOutPoints);
@@ -92,13 +114,23 @@ void add_held_out(json::Value& data, Database& database, std::int64_t run) {
     for (std::size_t at = 0; at < rows.size(); ++at) {
         const EvaluationRow& row = rows[at];
         const bool is_last = at + 1 == rows.size();
-        if (at % stride == 0 || is_last) {
-            points.emplace_back(
-                json::Value::List{row.step, row.loss, row.masked_accuracy, row.order_accuracy});
-        }
-        if (at % table_stride == 0 || is_last) table.push_back(held_out_data(row));
+        if (at % stride == 0 || is_last) points.push_back(held_out_point(row, architecture));
+        if (at % table_stride == 0 || is_last) table.push_back(measurement(row, architecture));
     }
     data.set("held_out_curve", std::move(points)).set("measurements", std::move(table));
+}
+
+/// Adds the figures of the last evaluations, all in one message.
+void add_figures(Database& database, std::vector<RunView>& runs) {
+    std::vector<std::pair<std::int64_t, std::uint64_t>> places;
+    for (const RunView& run : runs) {
+        if (run.held_out) places.emplace_back(run.id, run.held_out->step);
+    }
+    auto figures = read_figures(database, places);
+    auto next = figures.begin();
+    for (RunView& run : runs) {
+        if (run.held_out) run.held_out->figures = std::move(*next++);
+    }
 }
 
 }  // namespace
@@ -108,8 +140,8 @@ std::vector<RunView> read_runs(Database& database, const RunChoice& choice) {
     for (const Row& row : database.query(
              "select d.id, d.name, d.state, d.created, d.steps, d.target_batch, "
              "d.credit_per_sample, d.credit_per_gigabyte_reduced, d.final_digest, s.step, s.loss, "
-             "s.committed_at, e.step as held_out_step, e.loss as held_out_loss, e.masked_accuracy, "
-             "e.order_accuracy from dedloc_run d "
+             "s.committed_at, d.architecture, e.step as held_out_step, e.loss as held_out_loss "
+             "from dedloc_run d "
              "left join dedloc_step s on s.runid = d.id and s.step = "
              "(select max(step) from dedloc_step where runid = d.id) "
              "left join dedloc_evaluation e on e.runid = d.id and e.step = "
@@ -129,16 +161,16 @@ std::vector<RunView> read_runs(Database& database, const RunChoice& choice) {
                     .recorded = row.real("committed_at"),
                     .credit_per_sample = row.real("credit_per_sample"),
                     .credit_per_gigabyte_reduced = row.real("credit_per_gigabyte_reduced"),
-                    .final_digest = row.text("final_digest")};
+                    .final_digest = row.text("final_digest"),
+                    .architecture = row.text("architecture")};
         if (!row.is_null("step")) run.loss = row.real("loss");
         if (!row.is_null("held_out_step")) {
             run.held_out = {.step = static_cast<std::uint64_t>(row.integer("held_out_step")),
-                            .loss = row.real("held_out_loss"),
-                            .masked_accuracy = row.real("masked_accuracy"),
-                            .order_accuracy = row.real("order_accuracy")};
+                            .loss = row.real("held_out_loss")};
         }
         runs.push_back(std::move(run));
     }
+    add_figures(database, runs);
     return runs;
 }
 
@@ -173,11 +205,14 @@ json::Value run_summary(const RunView& run) {
         .set("has_steps", run.loss.has_value())
         .set("loss", run.loss.value_or(0));
     if (!run.held_out) return data.set("held_out", false);
+    const std::vector<formats::MeasuredFigure>& figures = run.held_out->figures;
     json::Value held_out;
-    held_out.set("step", run.held_out->step)
-        .set("loss", run.held_out->loss)
-        .set("masked_accuracy", run.held_out->masked_accuracy)
-        .set("order_accuracy", run.held_out->order_accuracy);
+    held_out.set("step", run.held_out->step).set("loss", run.held_out->loss);
+    for (const auto& kind : formats::figures_of(run.architecture)) {
+        if (kind.place < FigurePlace::kHeadline) continue;
+        held_out.set(kind.name, figure_value(figures, kind.name));
+    }
+    held_out.set("figures", figure_list(run.architecture, figures, FigurePlace::kHeadline));
     return data.set("held_out", std::move(held_out));
 }
 
@@ -241,7 +276,7 @@ std::optional<json::Value> run_data(Database& database, RunHistories& histories,
         .set("members", last ? last->integer("members") : 0)
         .set("equal_digests", last ? last->integer("equal_digests") : 0)
         .set("curve", curve_points(curve));
-    add_held_out(data, database, run.id);
+    add_held_out(data, database, run);
     add_peers(data, database, run.id, now);
     return data;
 }

@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "peer/formats/figures.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/json/value.hpp"
 #include "project_server/views/run_history.hpp"
 
 namespace dedloc::server {
 
-/// The last valid figures of a run on held-out text.
+/// The last valid figures of a run on held-out data.
 struct HeldOut {
-    std::uint64_t step = 0;      ///< number of updates done
-    double loss = 0;             ///< mean loss, in nats
-    double masked_accuracy = 0;  ///< share of the masked tokens that were predicted right
-    double order_accuracy = 0;   ///< share of the sentence orders that were predicted right
+    std::uint64_t step = 0;                          ///< number of updates done
+    double loss = 0;                                 ///< mean loss
+    std::vector<formats::MeasuredFigure> figures{};  ///< those of the run's task
 };
 
 /// A run, as far as the database knows.
@@ -34,6 +34,7 @@ struct RunView {
     double credit_per_sample = 0;            ///< rate
     double credit_per_gigabyte_reduced = 0;  ///< rate, for 10⁹ bytes
     std::string final_digest{};              ///< digest of the last state, hex; empty before
+    std::string architecture{};              ///< of its model; empty: the database was not asked
     std::optional<HeldOut> held_out{};       ///< nothing before an evaluation
 };
 
@@ -61,7 +62,8 @@ struct RunPeers {
 RunPeers read_peers(Database& database, std::int64_t run);
 
 /// {name, state, step, steps, has_steps, loss, held_out}: a run in the list of a page. held_out:
-/// {step, loss, masked_accuracy, order_accuracy}, false before an evaluation.
+/// {step, loss, the task's headline figures by name, figures}, false before an evaluation; figures
+/// are the same for people (figure_list).
 json::Value run_summary(const RunView& run);
 /// run_summary() of the newest 100 runs, newest first. Errors: DatabaseError.
 json::Value::List run_summaries(Database& database);
@@ -74,11 +76,11 @@ json::Value run_list(Database& database);
 
 /// One run: progress, curve of at most 1,200 points [step, loss, samples per second, members,
 /// computed_round_bytes()], peers of the last hour; and, unless it has not been evaluated,
-/// held_out, the last figures on held-out text, held_out_curve, at most about 600 points [step,
-/// loss, masked accuracy, order accuracy], and measurements, at most 20 of them as objects. The
-/// user and the computer of a peer are those of the result for which its ticket was issued, and are
-/// left out unless the user shows their computers. `now`: UTC seconds. Nothing if there is no such
-/// run. Errors: DatabaseError.
+/// held_out, the last figures on held-out data, held_out_curve, at most about 600 points [step,
+/// loss, each headline figure], and measurements, at most 20 of them as objects with the cells of
+/// their row. add_figure_words() adds the words for these. The user and the computer of a peer are
+/// those of the result for which its ticket was issued, and are left out unless the user shows
+/// their computers. `now`: UTC seconds. Nothing if there is no such run. Errors: DatabaseError.
 std::optional<json::Value> run_data(Database& database, RunHistories& histories,
                                     const std::string& name, double now);
 

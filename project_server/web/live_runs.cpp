@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "project_server/views/held_out.hpp"
 #include "project_server/views/runs.hpp"
 
 namespace dedloc::server {
@@ -39,6 +40,7 @@ json::Value live_run_data(const control::Snapshot& picture) {
         .set("working_peers", static_cast<std::int64_t>(picture.progress.trainers))
         .set("curve", std::move(curve))
         .set("peers", json::Value::List{});
+    add_figure_words(run, {}, nullptr);
     return run;
 }
 

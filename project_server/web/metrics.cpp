@@ -55,7 +55,10 @@ std::string run_metrics(Database& database) {
     Metric loss{"dedloc_run_loss", "Training loss of the last update, in nats."};
     Metric rate{"dedloc_run_samples_per_second", "Samples a second of the peers at work."};
     Metric peers{"dedloc_run_peers", "Peers by state."};
-    Metric held_out{"dedloc_run_held_out_loss", "Loss on held-out text, in nats."};
+    Metric held_out{"dedloc_run_held_out_loss",
+                    "Loss on held-out data; in nats for text and pictures."};
+    Metric figures{"dedloc_run_held_out_figure",
+                   "Figures on held-out data by name; accuracies from 0 to 1."};
     for (const RunView& run : read_runs(database, {.is_unfinished = true})) {
         const std::string name = label("run", run.name);
         const std::string labels = name + ',' + label("state", run.state);
@@ -68,9 +71,16 @@ std::string run_metrics(Database& database) {
             peers.add(name + ',' + label("state", state), static_cast<double>(number));
         }
         rate.add(labels, now.samples_per_second);
-        if (run.held_out) held_out.add(labels, run.held_out->loss);
+        if (!run.held_out) continue;
+        held_out.add(labels, run.held_out->loss);
+        for (const auto& kind : formats::figures_of(run.architecture)) {
+            const auto* const figure = formats::find_figure(run.held_out->figures, kind.name);
+            if (figure == nullptr) continue;
+            figures.add(name + ',' + label("figure", kind.name), figure->value);
+        }
     }
-    return step.text() + loss.text() + rate.text() + peers.text() + held_out.text();
+    return step.text() + loss.text() + rate.text() + peers.text() + held_out.text() +
+           figures.text();
 }
 
 std::string job_metrics(Database& database, double now) {

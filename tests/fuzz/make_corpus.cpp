@@ -11,6 +11,8 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
+#include "peer/formats/picture_labels.hpp"
+#include "peer/formats/picture_shard.hpp"
 #include "peer/formats/receipt.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
@@ -318,6 +320,17 @@ void write_tensor_shards(const std::filesystem::path& root) {
                                   std::vector{all, all}));
 }
 
+void write_picture_shards(const std::filesystem::path& root) {
+    const Corpus corpus(root, "picture_shard");
+    formats::PictureShardBuilder builder;
+    for (const char* picture : {"one", "another", "3"}) builder.add(bytes_of(picture));
+    const auto shard = std::move(builder).finish();
+    corpus.add("three_pictures", shard.file);
+    corpus.add("labels", formats::encode_picture_labels({.shard = blake2b(shard.file),
+                                                         .classes = {"cat", "dog"},
+                                                         .labels = {1, 0, formats::kNoClass}}));
+}
+
 void write_run_files(const std::filesystem::path& root) {
     const Corpus corpus(root, "run_file");
     formats::RunFile run = tests::small_run();
@@ -350,6 +363,7 @@ int main(int count, char** arguments) {
     dedloc::fuzz::write_receipts(root);
     dedloc::fuzz::write_shards(root);
     dedloc::fuzz::write_tensor_shards(root);
+    dedloc::fuzz::write_picture_shards(root);
     dedloc::fuzz::write_run_files(root);
     dedloc::fuzz::write_server_seeds(root);
     return 0;

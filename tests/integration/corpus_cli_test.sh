@@ -97,4 +97,26 @@ awk 'NF { gsub(/"/, ""); print "{\"text\": \"" $0 " And so it was. It ended.\"}"
     NF && ++n == 2000 { exit }' "$folder/text" >"$folder/text.jsonl"
 summary=$("$dedloc" corpus build --text "$folder/text.jsonl" --out "$folder/json" 2>/dev/null)
 [[ $summary == *": 2000 documents ("* ]] || fail_test "not one document for each line: $summary"
+
+echo "pictures"
+"$1/make_picture_seeds" "$folder/images" # 20 of them in the folder picture
+album() { "$dedloc" corpus build --images "$folder/images" --shard-bytes 2000 "$@"; }
+echo "no picture" >"$folder/images/picture/page.jpg"
+album --out "$folder/album" >"$folder/summary" 2>"$folder/errors"
+grep -q ': 20 pictures (.* 20 of 1 classes) of .* smallest side 19, 0 duplicates' \
+    "$folder/summary" || fail_test "$(<"$folder/summary")"
+grep -q 'dedloc: 1 file refused (1 not a picture); .*/refused.txt says why' "$folder/errors" \
+    || fail_test "$(<"$folder/errors")"
+"$dedloc" corpus show "$folder/album" --json | jq -e \
+    '.holds == "pictures" and .pictures == 20 and .classes == 1 and .smallest_side == 19' \
+    >/dev/null || fail_test "corpus show: $("$dedloc" corpus show "$folder/album")"
+"$dedloc" corpus show "$folder/json" --json | jq -e '.holds == "text" and .documents == 2000' \
+    >/dev/null || fail_test "corpus show: $("$dedloc" corpus show "$folder/json")"
+says 2 'exists already' album --out "$folder/album"
+says 2 'and --vocabulary is for text' album --out "$folder/c" --vocabulary 500
+says 2 'and --text is for text' album --out "$folder/c" --text "$folder/text"
+says 2 'cannot list .*: No such file' "$dedloc" corpus build --images "$folder/no" --out "$folder/c"
+says 2 'say what to build from' "$dedloc" corpus build --out "$folder/c"
+says 2 'is for a corpus of pictures' build --shard-bytes 2000 --out "$folder/c"
+[[ ! -e $folder/c && -z $(left) ]] || fail_test "a refused folder left something"
 none_left "the test"

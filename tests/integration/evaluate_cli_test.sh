@@ -78,7 +78,7 @@ hand --checkpoint "$folder/own.state" >"$folder/text.12"
 prints() { grep -q -- "$1" "$2" || fail_test "no '$1' in: $(<"$2")"; }
 prints "^run r: step 12 of 100, state $digest$" "$folder/text.12"
 prints '^not checked against a ledger$' "$folder/text.12"
-prints "^held-out loss     $(loss 12) " "$folder/text.12"
+prints "^held-out loss  *$(loss 12) " "$folder/text.12"
 tail -c +105 "$folder/own.state" >"$folder/numbers"
 hand --state "$folder/numbers" >"$folder/text.numbers"
 diff <(grep -v measured "$folder/text.12" | tail -n +3) \
@@ -86,7 +86,7 @@ diff <(grep -v measured "$folder/text.12" | tail -n +3) \
 json=$(hand --initial --json)
 [[ $json == *'"step":0,'*'"is_proven":false,'*'"samples":200,'* ]] || fail_test "$json"
 hand --initial >"$folder/text.0"
-prints "^held-out loss     $(loss 0) " "$folder/text.0"
+prints "^held-out loss  *$(loss 0) " "$folder/text.0"
 
 echo "what the ledger says"
 "$1/dedloc-backbone" --project "$folder/p" --run r --no-database 2>/dev/null &

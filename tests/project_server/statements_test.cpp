@@ -47,8 +47,8 @@ constexpr const char* kPast[] = {
     "select 3, sha2(seq, 256), concat('old_', seq, '_0'), 'left', seq from seq_10000_to_13000",
     "insert into dedloc_revocation (kind, subject, since) select 'host', seq, seq from "
     "seq_10000_to_13000",
-    "insert into dedloc_evaluation select 3, seq, 1, 0, 1, 1, 1, 1, 1, 1, '', 1 from "
-    "seq_1_to_2000",
+    "insert into dedloc_evaluation select 3, seq, 1, 0, 1, 1, '', 1 from seq_1_to_2000",
+    "insert into dedloc_figure select 3, seq, 'masked_accuracy', 1, 0 from seq_1_to_2000",
     "insert into dedloc_suspicion (source, runid, userid, what, first_seen, last_seen) "
     "select 'swarm', 3, seq, 'x', seq, seq from seq_10000_to_13000",
     "insert into dedloc_news (created, title, body) select seq, 't', 'b' from seq_1_to_2000",

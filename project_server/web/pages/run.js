@@ -6,7 +6,6 @@ const element = (id) => document.getElementById(id);
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const number = (value, digits = 0) =>
   Number(value).toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits});
-const percent = (share) => `${number(100 * share, 2)} %`;
 
 function dataset(label, points, colour, options = {}) {
   return {label, data: points, borderColor: colour, backgroundColor: colour, borderWidth: 2,
@@ -112,14 +111,16 @@ function show(run) {
     'run-step': number(run.step),
     'run-loss': run.has_steps ? number(run.loss, 4) : '–',
     'run-held-out': run.held_out ? number(run.held_out.loss, 4) : '–',
-    'run-masked': run.held_out ? percent(run.held_out.masked_accuracy) : '–',
-    'run-order': run.held_out ? percent(run.held_out.order_accuracy) : '–',
     'run-samples': run.without_database ? '–' : number(run.samples),
     'run-rate': number(run.samples_per_second, 1),
     'run-peers': number(run.working_peers),
     'run-note': '',
   };
   for (const [id, text] of Object.entries(texts)) element(id).textContent = text;
+  for (const place of document.querySelectorAll('[data-figure]')) {
+    const figure = run.headlines.find(({name}) => name === place.dataset.figure);
+    place.textContent = figure && figure.text ? figure.text : '–';
+  }
   if (run.peers.length > 0) {
     const body = element('peers');
     body.replaceChildren(...run.peers.map((peer) => peerRow(peer, body.dataset.root)));

@@ -1,64 +1,20 @@
 // The estimate of a micro-batch's activations, by which its size is chosen, compared with what
 // libtorch allocates while it computes a gradient.
-#include <c10/core/Allocator.h>
-#include <c10/core/CPUAllocator.h>
-#include <c10/core/impl/alloc_cpu.h>
-
 #include <algorithm>
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstring>
 
 #include "boinc_app/albert/albert.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
+#include "tests/boinc_app/counting_allocator.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
 namespace dedloc::training::albert {
 namespace {
 
-/// While it lives, torch's tensors on the processor are counted. Each block begins with its size.
-class CountingAllocator final : public c10::Allocator {
-  public:
-    c10::DataPtr allocate(std::size_t bytes) override {
-        auto* const block = static_cast<std::byte*>(c10::alloc_cpu(bytes + kHead));
-        std::memcpy(block, &bytes, sizeof(bytes));
-        held_ += bytes;
-        std::size_t largest = largest_;
-        while (largest < held_ && !largest_.compare_exchange_weak(largest, held_)) {
-        }
-        return {block + kHead, block, &CountingAllocator::release, at::DeviceType::CPU};
-    }
-    void copy_data(void* to, const void* from, std::size_t bytes) const override {
-        default_copy_data(to, from, bytes);
-    }
-
-    CountingAllocator() { c10::SetAllocator(c10::DeviceType::CPU, this, kPriority); }
-    ~CountingAllocator() override {
-        c10::SetAllocator(c10::DeviceType::CPU, c10::GetDefaultCPUAllocator(), kPriority);
-    }
-    CountingAllocator(const CountingAllocator&) = delete;
-    CountingAllocator& operator=(const CountingAllocator&) = delete;
-
-    /// The most bytes that were held at once since the last call.
-    static std::size_t take_largest() { return largest_.exchange(held_); }
-
-  private:
-    static constexpr std::size_t kHead = 64;  // keeps torch's alignment
-    static constexpr std::uint8_t kPriority = 255;
-
-    static void release(void* block) {
-        std::size_t bytes = 0;
-        std::memcpy(&bytes, block, sizeof(bytes));
-        held_ -= bytes;
-        c10::free_cpu(block);
-    }
-
-    static inline std::atomic<std::size_t> held_{0};
-    static inline std::atomic<std::size_t> largest_{0};
-};
+using test::CountingAllocator;
 
 /// The most bytes of tensors while the gradient of so many samples of full length is computed.
 std::size_t largest_bytes(const formats::RunFile& run, std::size_t samples) {

@@ -22,6 +22,13 @@ using test::tiny_run;
 
 constexpr std::uint64_t kSamples = 200;
 
+/// The only thing that is counted.
+std::uint64_t masked_tokens(const Evaluation& evaluation) {
+    REQUIRE(evaluation.counts.size() == 1);
+    CHECK(evaluation.counts.front().name == "masked_tokens");
+    return evaluation.counts.front().value;
+}
+
 /// A run with one held-out shard.
 struct EvaluatorFixture {
     explicit EvaluatorFixture(const test::TinyShape& shape = {}) : run(tiny_run(shape)) {
@@ -57,14 +64,17 @@ TEST_CASE("an untrained model guesses", "[training]") {
     const AlignedFloats parameters = world.initial();
     const Evaluation figures = world.evaluate(parameters);
     CHECK(figures.samples == kSamples);
-    CHECK(figures.masked_tokens > 2 * kSamples);
-    CHECK(figures.masked_loss.value == Approx(std::log(1'000)).margin(0.1));
-    CHECK(figures.order_loss.value == Approx(std::log(2)).margin(0.05));
+    CHECK(masked_tokens(figures) > 2 * kSamples);
+    CHECK(figure_of(figures, "masked_loss").value == Approx(std::log(1'000)).margin(0.1));
+    CHECK(figure_of(figures, "order_loss").value == Approx(std::log(2)).margin(0.05));
     CHECK(figures.loss.value ==
-          Approx(figures.masked_loss.value + figures.order_loss.value).epsilon(1e-12));
-    CHECK(figures.masked_accuracy.value < 0.05);
-    CHECK(figures.order_accuracy.value == Approx(0.5).margin(4 * figures.order_accuracy.error));
-    CHECK(figures.order_accuracy.error == Approx(0.5 / std::sqrt(kSamples)).epsilon(0.2));
+          Approx(figure_of(figures, "masked_loss").value + figure_of(figures, "order_loss").value)
+              .epsilon(1e-12));
+    CHECK(figure_of(figures, "masked_accuracy").value < 0.05);
+    CHECK(figure_of(figures, "order_accuracy").value ==
+          Approx(0.5).margin(4 * figure_of(figures, "order_accuracy").error));
+    CHECK(figure_of(figures, "order_accuracy").error ==
+          Approx(0.5 / std::sqrt(kSamples)).epsilon(0.2));
 }
 
 TEST_CASE("all-zero parameters predict every token alike, and biases decide what is right",
@@ -97,11 +107,12 @@ TEST_CASE("all-zero parameters predict every token alike, and biases decide what
         order_loss += std::log(4.0) - (sample.is_swapped[0] == 1 ? std::log(3.0) : 0.0);
     }
     REQUIRE(hits > 10);
-    CHECK(figures.masked_tokens == masked);
-    CHECK(figures.masked_accuracy.value == static_cast<double>(hits) / static_cast<double>(masked));
-    CHECK(figures.order_accuracy.value == static_cast<double>(order_hits) / kSamples);
-    CHECK(figures.masked_loss.value == Approx(masked_loss / kSamples).epsilon(1e-6));
-    CHECK(figures.order_loss.value == Approx(order_loss / kSamples).epsilon(1e-6));
+    CHECK(masked_tokens(figures) == masked);
+    CHECK(figure_of(figures, "masked_accuracy").value ==
+          static_cast<double>(hits) / static_cast<double>(masked));
+    CHECK(figure_of(figures, "order_accuracy").value == static_cast<double>(order_hits) / kSamples);
+    CHECK(figure_of(figures, "masked_loss").value == Approx(masked_loss / kSamples).epsilon(1e-6));
+    CHECK(figure_of(figures, "order_loss").value == Approx(order_loss / kSamples).epsilon(1e-6));
 }
 
 TEST_CASE("losses are the terms of the training loss, and hits are the highest logits",
@@ -158,11 +169,13 @@ TEST_CASE("a model that has learnt the frequencies of words is better on text th
     const Evaluation before = world.evaluate(parameters());
     while (replica.step() < StepIndex{60}) REQUIRE(trainer.step(share));
     const Evaluation after = world.evaluate(parameters());
-    CHECK(after.masked_loss.value < before.masked_loss.value - 5 * before.masked_loss.error);
-    CHECK(after.masked_accuracy.value >
-          before.masked_accuracy.value + 2 * after.masked_accuracy.error);
+    CHECK(figure_of(after, "masked_loss").value <
+          figure_of(before, "masked_loss").value - 5 * figure_of(before, "masked_loss").error);
+    CHECK(figure_of(after, "masked_accuracy").value >
+          figure_of(before, "masked_accuracy").value +
+              2 * figure_of(after, "masked_accuracy").error);
     CHECK(before.samples == after.samples);
-    CHECK(before.masked_tokens == after.masked_tokens);
+    CHECK(masked_tokens(before) == masked_tokens(after));
 }
 
 TEST_CASE("figures are equal bit for bit, and for every micro-batch within rounding",
@@ -178,7 +191,7 @@ TEST_CASE("figures are equal bit for bit, and for every micro-batch within round
         const Evaluation other = world.evaluate(parameters, micro_batch);
         CHECK(other.loss.value == Approx(once.loss.value).epsilon(1e-6));
         CHECK(other.loss.error == Approx(once.loss.error).epsilon(1e-4));
-        CHECK(other.masked_tokens == once.masked_tokens);
+        CHECK(masked_tokens(other) == masked_tokens(once));
         CHECK(other.samples == once.samples);
     }
     // Rates of dropout change nothing.
@@ -205,13 +218,39 @@ TEST_CASE("the standard error says how far other samples lead", "[training]") {
                       .is_order_hit = i > 0};
     }
     const Evaluation all = summarise(figures);
-    CHECK(all.masked_loss.value == 1.5);
-    CHECK(all.masked_loss.error == Approx(std::sqrt(5.0 / 3 / 4)));
-    CHECK(all.order_loss.error == 0);
-    CHECK(all.masked_accuracy.value == 0.6);
-    CHECK(all.order_accuracy.value == 0.75);
-    CHECK(all.order_accuracy.error == Approx(std::sqrt(0.75 * 0.25 / 3)));
-    CHECK(all.masked_tokens == 10);
+    CHECK(figure_of(all, "masked_loss").value == 1.5);
+    CHECK(figure_of(all, "masked_loss").error == Approx(std::sqrt(5.0 / 3 / 4)));
+    CHECK(figure_of(all, "order_loss").error == 0);
+    CHECK(figure_of(all, "masked_accuracy").value == 0.6);
+    CHECK(figure_of(all, "order_accuracy").value == 0.75);
+    CHECK(figure_of(all, "order_accuracy").error == Approx(std::sqrt(0.75 * 0.25 / 3)));
+    CHECK(masked_tokens(all) == 10);
+}
+
+TEST_CASE("figures are those of the task, in its order, and only finite ones are handed on",
+          "[training]") {
+    std::vector<SampleFigures> samples(4);
+    for (SampleFigures& sample : samples) {
+        sample = {.masked_loss = 6, .order_loss = 0.5, .masked = 4, .masked_hits = 1};
+    }
+    samples[0].is_order_hit = true;
+    Evaluation evaluation = summarise(samples);
+    std::vector<std::string> names;
+    for (const Figure& figure : evaluation.figures) names.push_back(figure.name);
+    std::vector<std::string> kinds;
+    for (const auto& kind : formats::figures_of("albert")) kinds.emplace_back(kind.name);
+    CHECK(names == kinds);
+    CHECK(figures_line(evaluation, "albert") ==
+          "held-out loss 6.5000 ± 0.0000; loss of masked tokens 6.0000, loss of sentence orders "
+          "0.5000, masked tokens right 25.00 %, sentence orders right 25.00 %");
+    CHECK(figures_line(evaluation, "module") == "held-out loss 6.5000 ± 0.0000");
+    evaluation.figures[0].estimate.value = INFINITY;
+    evaluation.figures[1].estimate.error = NAN;
+    const auto measured = measured_figures(evaluation);
+    REQUIRE(measured.size() == 3);
+    CHECK(measured[0] == formats::MeasuredFigure{.name = "order_loss", .value = 0.5});
+    CHECK(measured[1] ==
+          formats::MeasuredFigure{.name = "masked_accuracy", .value = 0.25, .error = 0.0});
 }
 
 TEST_CASE("an evaluation ends between two matrix products when it is interrupted", "[training]") {

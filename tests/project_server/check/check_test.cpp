@@ -207,6 +207,8 @@ TEST_CASE("rows that refer to nothing are found", "[server][integration]") {
             "(9, 1, 'k', 1, 1)"),
         sql("rows", "1 steps have no run",
             "insert into dedloc_step values (9, 1, 1, 1, 1, 1, 1, '', 1, 1)"),
+        sql("rows", "1 figures have no evaluation",
+            "insert into dedloc_figure values (1, 7, 'masked_accuracy', 1, null)"),
     });
 }
 

@@ -129,6 +129,7 @@ TEST_CASE("a run's progress has the figures on held-out text, if there are any",
                              .samples_per_second = 5,
                              .lines = {{.step = 4, .loss = 7.5, .samples = 20, .seconds = 2}},
                              .final_digest = "",
+                             .architecture = "albert",
                              .held_out = {}};
     const auto without = terminal_view(status, status.lines, 80);
     REQUIRE(without.size() == 4);
@@ -136,24 +137,54 @@ TEST_CASE("a run's progress has the figures on held-out text, if there are any",
     status.held_out.push_back({.step = 4,
                                .loss = 7.25,
                                .loss_error = 0.125,
-                               .masked_loss = 6.5,
-                               .order_loss = 0.75,
-                               .masked_accuracy = 0.25,
-                               .order_accuracy = 0.5,
+                               .figures = {{.name = "masked_accuracy", .value = 0.25},
+                                           {.name = "masked_loss", .value = 6.5},
+                                           {.name = "order_accuracy", .value = 0.5},
+                                           {.name = "order_loss", .value = 0.75}},
                                .samples = 64,
                                .seconds = 1,
                                .digest = "ab"});
     const auto with = terminal_view(status, status.lines, 80);
     REQUIRE(with.size() == 5);
-    CHECK(
-        with[3] ==
-        "  held-out loss 7.2500 ± 0.1250 at step 4; right: 25.0 % of the masked tokens, 50.0 % of "
-        "the orders");
+    CHECK(with[3] ==
+          "  held-out loss 7.2500 ± 0.1250 at step 4; masked tokens right 25.00 %, sentence orders "
+          "right 50.00 %");
     CHECK_THAT(status_json(status),
                Catch::Contains(R"("held_out":[{"step":4,"loss":7.25,)"
                                R"("loss_error":0.125,"masked_loss":6.5,"order_loss":0.75,)"
                                R"("masked_accuracy":0.25,"order_accuracy":0.5,"samples":64,)"
                                R"("seconds":1.0,"digest":"ab"}]})"));
+}
+
+TEST_CASE("a run's progress has the figures and words of its task", "[server]") {
+    server::RunStatus status{.name = "r",
+                             .state = "running",
+                             .steps = 10,
+                             .lines = {{.step = 4, .loss = 7.5}},
+                             .final_digest = "",
+                             .architecture = "swav",
+                             .held_out = {}};
+    status.held_out.push_back({.step = 4,
+                               .loss = 3.5,
+                               .loss_error = 0.25,
+                               .figures = {{.name = "knn_accuracy", .value = 0.5},
+                                           {.name = "masked_loss", .value = 6.5},
+                                           {.name = "prototypes_used", .value = 17}},
+                               .samples = 64,
+                               .seconds = 1,
+                               .digest = "ab"});
+    CHECK(terminal_view(status, status.lines, 80)[3] ==
+          "  held-out loss 3.5000 ± 0.2500 at step 4; kNN accuracy 50.00 %");
+    CHECK_THAT(status_json(status),
+               Catch::Contains(R"("loss_error":0.25,"knn_accuracy":0.5,"linear_accuracy":null,)"
+                               R"("untrained_knn_accuracy":null,"untrained_linear_accuracy":null,)"
+                               R"("below_uniform":null,"assignment_entropy":null,)"
+                               R"("prototypes_used":17.0,"samples":64,)"));
+    // A module has a loss only.
+    status.architecture = "module";
+    CHECK(terminal_view(status, status.lines, 80)[3] ==
+          "  held-out loss 3.5000 ± 0.2500 at step 4");
+    CHECK_THAT(status_json(status), Catch::Contains(R"("loss_error":0.25,"samples":64,)"));
 }
 
 TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]") {

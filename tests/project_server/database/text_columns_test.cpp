@@ -11,6 +11,7 @@
 #include <sstream>
 #include <vector>
 
+#include "project_server/database/evaluations.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 namespace dedloc::server {
@@ -80,10 +81,13 @@ std::int64_t count(Database& database, const std::string& from) {
     return database.query_one("select count(*) as n from " + from)->integer("n");
 }
 
-/// The number of rows of each table.
+/// The number of rows of each table of the schema; a former project lacks some.
 std::map<std::string, std::int64_t> rows_of_all(Database& database) {
     std::map<std::string, std::int64_t> rows;
-    for (const std::string& table : all_tables()) rows[table] = count(database, table);
+    for (const std::string& table : all_tables()) {
+        if (database.query("show tables like ?", {table}).empty()) continue;
+        rows[table] = count(database, table);
+    }
     return rows;
 }
 
@@ -118,6 +122,28 @@ void check_rows(Database& database) {
           "Il fait chaud – à Zürich");
     CHECK(count(database, "result where name = 'albert_1_0' and granted_credit = 70") == 1);
     CHECK(count(database, "dedloc_mail where email = 'josé@example.org'") == 1);
+}
+
+/// The figures of the former project's evaluations, which were columns.
+void check_figures(Database& database) {
+    database.execute(
+        "insert into dedloc_step values (1, 7, 10, 7, 0.1, 3, 3, repeat('ab', 32), 1, 1)");
+    const auto evaluations = read_evaluations(database, 1);
+    REQUIRE(evaluations.size() == 2);
+    CHECK(evaluations[0].loss == 11.003);
+    CHECK(evaluations[1].loss_error == 0.125);
+    CHECK(evaluations[1].seconds == 8.25);
+    using Figures = std::vector<formats::MeasuredFigure>;
+    CHECK(evaluations[0].figures == Figures{{.name = "masked_accuracy", .value = 0.00003},
+                                            {.name = "masked_loss", .value = 10.31},
+                                            {.name = "order_accuracy", .value = 0.4951171875},
+                                            {.name = "order_loss", .value = 0.693}});
+    CHECK(evaluations[1].figures == Figures{{.name = "masked_accuracy", .value = 0.1},
+                                            {.name = "masked_loss", .value = 5.6},
+                                            {.name = "order_accuracy", .value = 0.6666666666666666},
+                                            {.name = "order_loss", .value = 0.65}});
+    CHECK(database.query_one("select architecture from dedloc_run")->text("architecture") ==
+          "albert");
 }
 
 /// Adds rows that the former collation took for equal to those of the project.
@@ -241,30 +267,69 @@ TEST_CASE("the upgrade keeps all rows of a former project, and compares its text
     const auto converted = std::erase_if(changes, [&](const std::string& change) {
         return change.find("now, not by " + former) != std::string::npos;
     });
-    CHECK(converted == all_tables().size());
+    CHECK(converted == rows.size());
     CHECK(changes ==
           std::vector<std::string>{"column dedloc_mail.userid was created",
+                                   "column dedloc_run.architecture was created",
                                    "column dedloc_run.least_flops_per_sample was created",
                                    "column dedloc_ticket.network was created",
                                    "index dedloc_mail.dedloc_mail_request was created",
-                                   "index dedloc_ticket.dedloc_ticket_network was created"});
+                                   "index dedloc_ticket.dedloc_ticket_network was created",
+                                   "table dedloc_figure was created",
+                                   "the figures of dedloc_evaluation were moved to dedloc_figure"});
     CHECK(upgrade_schema(database).empty());
     CHECK(tables_with_other_text(database, all_tables()).empty());
 
-    CHECK(rows_of_all(database) == rows);
+    auto rows_after = rows_of_all(database);
+    CHECK(rows_after.size() == all_tables().size());
+    CHECK(rows_after["dedloc_figure"] == 4 * rows.at("dedloc_evaluation"));
+    rows_after.erase("dedloc_figure");
+    CHECK(rows_after == rows);
     // Seats that were taken before count in no network until their jobs ask again.
     CHECK(database.query_one("select network from dedloc_ticket")->text("network").empty());
     auto types = types_of_all(database);
     for (const char* const changed_column :
          {"dedloc_mail.userid", "dedloc_mail.email", "dedloc_checkpoint.path",
-          "dedloc_run.least_flops_per_sample", "dedloc_ticket.network"}) {
+          "dedloc_run.least_flops_per_sample", "dedloc_ticket.network", "dedloc_run.architecture",
+          "dedloc_figure.runid", "dedloc_figure.step", "dedloc_figure.name", "dedloc_figure.value",
+          "dedloc_figure.error"}) {
         types.erase(changed_column);
         columns.erase(changed_column);
+    }
+    for (const char* const moved :
+         {"dedloc_evaluation.masked_loss", "dedloc_evaluation.order_loss",
+          "dedloc_evaluation.masked_accuracy", "dedloc_evaluation.order_accuracy"}) {
+        CHECK(columns.erase(moved) == 1);
     }
     CHECK(types == columns);
     CHECK(database.query_one("select mod_time from team")->text("mod_time") == changed);
     check_rows(database);
+    check_figures(database);
     add_look_alikes(database);
+}
+
+TEST_CASE("figures are moved out of their former columns, even after a crash on the way",
+          "[server]") {
+    ExistingDatabase existing{"utf8mb4_general_ci"};
+    Database& database = existing.database();
+    existing.load(former_project());
+    // Another process has died between two columns, or before it could drop them.
+    const bool has_all = GENERATE(false, true);
+    apply_schema(database);
+    for (const char* const name :
+         {"masked_loss", "order_loss", "masked_accuracy", "order_accuracy"}) {
+        database.execute(fmt::format("alter table dedloc_evaluation add column {} double", name));
+        database.execute(
+            fmt::format("update dedloc_evaluation e join dedloc_figure f on "
+                        "f.runid = e.runid and f.step = e.step and f.name = '{0}' "
+                        "set e.{0} = f.value",
+                        name));
+    }
+    if (!has_all) database.execute("delete from dedloc_figure where name like 'order%'");
+    CHECK(upgrade_schema(database) ==
+          std::vector<std::string>{"the figures of dedloc_evaluation were moved to dedloc_figure"});
+    CHECK(upgrade_schema(database).empty());
+    check_figures(database);
 }
 
 TEST_CASE("tables of DeDLOC under an official server are compared by bytes, BOINC's stay",

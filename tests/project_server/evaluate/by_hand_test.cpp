@@ -91,20 +91,24 @@ TEST_CASE("a report has the figures, and JSON the same", "[server]") {
                       .state = state,
                       .proof = {.is_proven = true, .clause = "proven by the ledger"},
                       .figures = {.loss = {.value = 4.25, .error = 0.125},
-                                  .masked_loss = {.value = 3.5, .error = 0.0625},
-                                  .order_loss = {.value = 0.75, .error = 0.5},
-                                  .masked_accuracy = {.value = 0.25, .error = 0.015625},
-                                  .order_accuracy = {.value = 0.5, .error = 0.03125},
+                                  .figures = {{"masked_loss", {3.5, 0.0625}},
+                                              {"order_loss", {0.75, 0.5}},
+                                              {"masked_accuracy", {0.25, 0.015625}},
+                                              {"order_accuracy", {0.5, 0.03125}}},
                                   .samples = 64,
-                                  .masked_tokens = 1'000},
+                                  .counts = {{"masked_tokens", 1'000}}},
                       .seconds = 2.5,
                       .threads = 1};
     CHECK(report_text(report) ==
           "run tiny: step 0 of 100, state " + world.state.digest().hex() +
               "\nproven by the ledger\n"
-              "held-out loss     4.2500 ± 0.1250 nats a sample (guessing: ln V + ln 2 = 4.7875)\n"
-              "  masked tokens   3.5000 ± 0.0625 nats, 25.00 % ± 1.56 % of 1000 right\n"
-              "  sentence order  0.7500 ± 0.5000 nats, 50.00 % ± 3.12 % of 64 right\n"
+              "held-out loss              4.2500 ± 0.1250 nats a sample (guessing: ln V + ln 2 = "
+              "4.7875)\n"
+              "  loss of masked tokens    3.5000 ± 0.0625 nats\n"
+              "  loss of sentence orders  0.7500 ± 0.5000 nats\n"
+              "  masked tokens right      25.00 % ± 1.56 %\n"
+              "  sentence orders right    50.00 % ± 3.12 %\n"
+              "  masked tokens            1000\n"
               "measured on 64 samples in 2.5 s with 1 thread; ± is the standard error\n");
     CHECK(report_json(report) ==
           R"({"run":"tiny","run_id":")" + formats::run_id(world.run).hex() +
@@ -114,6 +118,27 @@ TEST_CASE("a report has the figures, and JSON the same", "[server]") {
               R"("order_loss":0.75,"order_loss_error":0.5,"masked_accuracy":0.25,)"
               R"("masked_accuracy_error":0.015625,"order_accuracy":0.5,)"
               R"("order_accuracy_error":0.03125,"samples":64,"masked_tokens":1000,"seconds":2.5})");
+    // Another task has other figures and words; those that were not measured are left out.
+    formats::RunFile other = world.run;
+    formats::SwavSpec swav;
+    swav.prototypes = 300;
+    other.model = swav;
+    const HandReport pictures{
+        .run = other,
+        .state = state,
+        .proof = {.clause = "not checked against a ledger"},
+        .figures = {.loss = {2.5, 0.5},
+                    .figures = {{"knn_accuracy", {0.5, 0.0625}}, {"prototypes_used", {1'234, 0}}},
+                    .samples = 64},
+        .seconds = 2.5,
+        .threads = 2};
+    CHECK_THAT(report_text(pictures),
+               Catch::EndsWith("held-out loss                     2.5000 ± 0.5000 nats a sample "
+                               "(guessing: ln K = 5.7038)\n"
+                               "  kNN accuracy                    50.00 % ± 6.25 %\n"
+                               "  prototypes in use               1,234 ± 0\n"
+                               "measured on 64 samples in 2.5 s with 2 threads; ± is the standard "
+                               "error\n"));
     report.figures.loss.value = NAN;
     CHECK_THAT(report_json(report), Catch::Contains(R"("loss":null,)"));
 }

@@ -28,8 +28,8 @@ struct World {
 };
 
 /// What an evaluation of these parameters gives.
-training::albert::Evaluation expected(const MeasuredRun& run, std::span<const float> parameters,
-                                      std::uint64_t samples) {
+training::Evaluation expected(const MeasuredRun& run, std::span<const float> parameters,
+                              std::uint64_t samples) {
     training::set_compute_threads(1);
     const std::vector<formats::Shard> shards{test::skewed_shard(run.run(), 2)};
     const std::uint64_t micro_batch = training::suitable_micro_batch(
@@ -41,17 +41,22 @@ training::albert::Evaluation expected(const MeasuredRun& run, std::span<const fl
     return *figures;
 }
 
-void check_row(const server::EvaluationRow& row, const training::albert::Evaluation& figures,
+void check_row(const server::EvaluationRow& row, const training::Evaluation& figures,
                const state::ModelState& state) {
     CHECK(row.step == state.step().value());
     CHECK(row.digest == state.digest().hex());
     CHECK(row.samples == figures.samples);
     CHECK(row.loss == Approx(figures.loss.value).epsilon(1e-12));
     CHECK(row.loss_error == Approx(figures.loss.error).epsilon(1e-12));
-    CHECK(row.masked_loss == Approx(figures.masked_loss.value).epsilon(1e-12));
-    CHECK(row.order_loss == Approx(figures.order_loss.value).epsilon(1e-12));
-    CHECK(row.masked_accuracy == Approx(figures.masked_accuracy.value).epsilon(1e-12));
-    CHECK(row.order_accuracy == Approx(figures.order_accuracy.value).epsilon(1e-12));
+    REQUIRE(row.figures.size() == figures.figures.size());
+    for (const training::Figure& figure : figures.figures) {
+        INFO(figure.name);
+        const auto* const stored = formats::find_figure(row.figures, figure.name);
+        REQUIRE(stored != nullptr);
+        REQUIRE(stored->error);
+        CHECK(stored->value == Approx(figure.estimate.value).epsilon(1e-12));
+        CHECK(*stored->error == Approx(figure.estimate.error).epsilon(1e-12));
+    }
 }
 
 }  // namespace
@@ -139,6 +144,9 @@ TEST_CASE("only a state that the ledger proves is evaluated, and a void one is r
     const auto count = world.project.database().query_one(
         "select count(*) x from dedloc_evaluation where runid = ?", {run.row()});
     CHECK(count->integer("x") == 2);
+    const auto figures = world.project.database().query_one(
+        "select count(*) x from dedloc_figure where runid = ?", {run.row()});
+    CHECK(figures->integer("x") == 8);
     // Figures of a state that has become void meanwhile are not written.
     server::EvaluationRow late = run.rows()[1];
     late.digest = before;
@@ -234,6 +242,13 @@ TEST_CASE("figures that cannot be written are kept until the database is back",
     server::Database administrator{server::mariadb_administrator(server::test_mariadb().place())};
     administrator.execute(
         "create trigger dedloc_test.refuse before insert on dedloc_test.dedloc_evaluation "
+        "for each row signal sqlstate '45000' set message_text = 'the disk is full'");
+    CHECK_THROWS_WITH(world.pass(), Catch::Contains("the disk is full"));
+    CHECK(run.steps().empty());
+    // Nor is an evaluation written without its figures.
+    administrator.execute("drop trigger dedloc_test.refuse");
+    administrator.execute(
+        "create trigger dedloc_test.refuse before insert on dedloc_test.dedloc_figure "
         "for each row signal sqlstate '45000' set message_text = 'the disk is full'");
     CHECK_THROWS_WITH(world.pass(), Catch::Contains("the disk is full"));
     CHECK(run.steps().empty());

@@ -12,11 +12,13 @@
 #include "peer/base/log.hpp"
 #include "project_server/backbone/run_files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
+#include "project_server/huggingface/model_card.hpp"
 #include "project_server/huggingface/safetensors.hpp"
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/model_export.hpp"
 #include "tests/file_size_limit.hpp"
 #include "tests/project_server/runs/stored_run.hpp"
+#include "tests/small_run.hpp"
 
 namespace dedloc::runs {
 namespace {
@@ -101,6 +103,26 @@ TEST_CASE("an export has the proven state's parameters, bit for bit", "[server]"
     auto earlier = options_for(stored, out.path() / "earlier");
     earlier.step = StepIndex{1};
     CHECK(export_model(earlier).step == StepIndex{1});
+}
+
+TEST_CASE("a model's card has the figures of its task, if they were measured", "[server]") {
+    const formats::RunFile run = tests::small_run();
+    const huggingface::Measurement measured{
+        .loss = 6.25,
+        .loss_error = 0.125,
+        .figures = {{.name = "order_accuracy", .value = 0.5},
+                    {.name = "masked_loss", .value = 5.5},
+                    {.name = "masked_accuracy", .value = 0.25, .error = 0.0625}},
+        .samples = 64};
+    CHECK_THAT(
+        huggingface::write_model_card(run, {}, measured),
+        Catch::Contains("on 64 samples of text that no volunteer trained on.\n\n"
+                        "| figure | value | standard error | better is |\n|---|---|---|---|\n"
+                        "| loss | 6.2500 nats | 0.1250 | lower |\n"
+                        "| loss of masked tokens | 5.5000 nats |  | lower |\n"
+                        "| masked tokens right | 25.00 % | 6.25 % | higher |\n"
+                        "| sentence orders right | 50.00 % |  | higher |\n\n"));
+    CHECK_THAT(huggingface::write_model_card(run, {}, {}), !Catch::Contains("## Measured"));
 }
 
 TEST_CASE("a checkpoint from elsewhere is exported, and the card says whether it is proven",

@@ -26,9 +26,14 @@ inline std::int64_t fill(Database& database, int steps) {
         }
     }
     for (int at = 0; at <= 50; ++at) {
+        database.execute("insert into dedloc_evaluation values (?, ?, ?, 0.02, 1024, 9, ?, 1)",
+                         {run, at * (steps / 50), 3.2 + 8.0 / (1 + at), std::string(64, 'd')});
         database.execute(
-            "insert into dedloc_evaluation values (?, ?, ?, 0.02, 4, 0.5, 0.4, 0.8, 1024, 9, ?, 1)",
-            {run, at * (steps / 50), 3.2 + 8.0 / (1 + at), std::string(64, 'd')});
+            "insert into dedloc_figure values (?, ?, 'masked_loss', 4, null), "
+            "(?, ?, 'order_loss', 0.5, null), (?, ?, 'masked_accuracy', 0.4, 0.01), "
+            "(?, ?, 'order_accuracy', 0.8, 0.01)",
+            {run, at * (steps / 50), run, at * (steps / 50), run, at * (steps / 50), run,
+             at * (steps / 50)});
     }
     for (int at = 0; at < kPeers; ++at) {
         const auto user = add_user(database, "Volunteer " + std::to_string(at), 1000 - at,

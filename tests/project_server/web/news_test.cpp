@@ -208,6 +208,11 @@ TEST_CASE("every page is valid HTML with labels, scopes and headings", "[server]
     database.execute("insert into dedloc_badge_rule values ('b', 'All', 'user', 'total', 0)");
     database.execute("insert into app (name, user_friendly_name) values ('t', 'Train')");
     add_run(database, "first");
+    const auto measured = add_run(database, "measured");
+    database.execute("insert into dedloc_evaluation values (?, 0, 6.25, 0.1, 64, 1, 'd', 1)",
+                     {measured});
+    database.execute("insert into dedloc_figure values (?, 0, 'order_accuracy', 0.5, null)",
+                     {measured});
     add_news(database, "News", "Text", 1);
     assign_badges(database, 5);
     const httplib::Headers own = signed_in(database, user);
@@ -216,6 +221,7 @@ TEST_CASE("every page is valid HTML with labels, scopes and headings", "[server]
                                                             "/news",
                                                             "/runs",
                                                             "/run/first",
+                                                            "/run/measured",
                                                             "/users",
                                                             "/users?sort=recent",
                                                             "/teams",

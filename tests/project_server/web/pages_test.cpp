@@ -210,10 +210,10 @@ TEST_CASE("the pages have the figures on held-out text, and of valid states only
     EvaluationRow row{.step = 0,
                       .loss = 8.5,
                       .loss_error = 0.0625,
-                      .masked_loss = 7.75,
-                      .order_loss = 0.75,
-                      .masked_accuracy = 0.125,
-                      .order_accuracy = 0.5,
+                      .figures = {{.name = "masked_accuracy", .value = 0.125},
+                                  {.name = "masked_loss", .value = 7.75, .error = 0.25},
+                                  {.name = "order_accuracy", .value = 0.5},
+                                  {.name = "order_loss", .value = 0.75}},
                       .samples = 1'024,
                       .seconds = 2.5,
                       .digest = "d0"};
@@ -227,12 +227,98 @@ TEST_CASE("the pages have the figures on held-out text, and of valid states only
     CHECK(write_evaluation(database, run, row));
     database.execute("update dedloc_step set digest = 'new' where step = 6");  // the step is void
     const std::string json = site.page("/run/new.json");
-    CHECK_THAT(json, Contains(R"("held_out":{"step":4,"loss":6.25,"loss_error":0.0625,)"));
+    CHECK_THAT(json,
+               Contains(R"("held_out":{"step":4,"loss":6.25,"loss_error":0.0625,)"
+                        R"("masked_loss":7.75,"order_loss":0.75,"masked_accuracy":0.125,)"
+                        R"("order_accuracy":0.5,"samples":1024,"seconds":2.5,"digest":"d4"})"));
     CHECK_THAT(json, Contains(R"("held_out_curve":[[0,8.5,0.125,0.5],[4,6.25,0.125,0.5]])"));
-    CHECK_THAT(site.page("/run/new"), Contains("6.2500") && Contains("12.50 %"));
-    CHECK_THAT(site.page("/runs.json"), Contains(R"("name":"new","state":"running","step":6)") &&
-                                            Contains(R"("held_out":{"step":4,"loss":6.25)"));
-    CHECK_THAT(site.page("/runs"), Contains("1.1667") && Contains("6.2500"));
+    CHECK_THAT(site.page("/run/new"),
+               Contains("6.2500") &&
+                   Contains("<dt>Masked tokens right</dt><dd data-figure="
+                            "\"masked_accuracy\">12.50 %</dd>") &&
+                   Contains("<dt>Sentence orders right</dt><dd data-figure=\"order_accuracy\">"
+                            "50.00 %</dd>") &&
+                   Contains("<th scope=\"col\" class=\"number\">Masked tokens right</th>") &&
+                   Contains("<td class=\"number\">12.50 %</td>") &&
+                   Contains("Measurements on held-out text") && !Contains("Loss of masked tokens"));
+    CHECK_THAT(site.page("/run/old"), Contains("data-figure=\"masked_accuracy\">–</dd>") &&
+                                          Contains("<td colspan=\"6\">This run has not"));
+    CHECK_THAT(site.page("/runs.json"),
+               Contains(R"("name":"new","state":"running","step":6)") &&
+                   Contains(R"("held_out":{"step":4,"loss":6.25,"masked_accuracy":0.125,)"
+                            R"("order_accuracy":0.5,)"));
+    CHECK_THAT(site.page("/runs"), Contains("1.1667") && Contains("6.2500") &&
+                                       Contains("<div>Masked tokens right 12.50 %</div>") &&
+                                       Contains("<div>Sentence orders right 50.00 %</div>"));
+}
+
+TEST_CASE("the pages have the figures of each run's own task", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto pictures = add_run(database, "pictures");
+    const auto module = add_run(database, "module");
+    database.execute("update dedloc_run set architecture = if(id = ?, 'swav', 'module')",
+                     {pictures});
+    for (const auto run : {pictures, module}) {
+        CHECK(write_evaluation(database, run,
+                               {.step = 0,
+                                .loss = 3.5,
+                                .loss_error = 0.0625,
+                                .figures = {{.name = "knn_accuracy", .value = 0.375},
+                                            {.name = "masked_accuracy", .value = 0.125},
+                                            {.name = "prototypes_used", .value = 1'234}},
+                                .samples = 64,
+                                .seconds = 2.5,
+                                .digest = "d0"}));
+    }
+    CHECK_THAT(site.page("/run/pictures.json"),
+               Contains(R"("loss_error":0.0625,"knn_accuracy":0.375,"linear_accuracy":null,)") &&
+                   Contains(R"("held_out_curve":[[0,3.5,0.375,null]])"));
+    CHECK_THAT(site.page("/run/pictures"),
+               Contains("<dt>kNN accuracy</dt><dd data-figure=\"knn_accuracy\">37.50 %</dd>") &&
+                   Contains("<dt>Linear accuracy</dt><dd data-figure=\"linear_accuracy\">–</dd>") &&
+                   Contains("<td class=\"number\">1,234</td>") &&
+                   Contains("Measurements on held-out pictures") && !Contains("12.50 %") &&
+                   !Contains("asked tokens"));
+    CHECK_THAT(site.page("/run/module"), Contains("3.5000") && !Contains("data-figure") &&
+                                             Contains("Measurements on held-out data"));
+    CHECK_THAT(site.page("/runs"),
+               Contains("<td><div>kNN accuracy 37.50 %</div>") && Contains("<td>–</td>"));
+}
+
+TEST_CASE("an evaluation replaces that of its step, with all its figures",
+          "[server][integration]") {
+    TestProject project;
+    Database& database = project.database();
+    const auto run = add_run(database, "first");
+    EvaluationRow row{
+        .step = 0,
+        .loss = 1.0 / 3,
+        .loss_error = 0.1,
+        .figures = {{.name = "a", .value = 2.0 / 3, .error = 1e-300}, {.name = "b", .value = -1}},
+        .samples = 64,
+        .seconds = 1,
+        .digest = "d"};
+    CHECK(write_evaluation(database, run, row));
+    auto rows = read_evaluations(database, run);
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].loss == row.loss);
+    CHECK(rows[0].figures == row.figures);
+    CHECK(read_figures(database, {{run, 0}, {run, 1}, {run + 1, 0}}) ==
+          std::vector<std::vector<formats::MeasuredFigure>>{row.figures, {}, {}});
+    row.figures = {{.name = "c", .value = 3}};
+    CHECK(write_evaluation(database, run, row));
+    CHECK(read_evaluations(database, run)[0].figures == row.figures);
+    row.figures.clear();
+    CHECK(write_evaluation(database, run, row));
+    rows = read_evaluations(database, run);
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].figures.empty());
+    // Neither the loss nor a figure of a void state is written.
+    row.step = 1;
+    row.figures = {{.name = "c", .value = 3}};
+    CHECK_FALSE(write_evaluation(database, run, row));
+    CHECK(read_figures(database, {{run, 1}})[0].empty());
 }
 
 TEST_CASE("leaderboards have pages, orders and no gaps", "[server][integration]") {
@@ -322,8 +408,7 @@ TEST_CASE("the home page has the runs' last figures, and no table without a data
         "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
         "credit_per_sample, created) values ('a<b', '00', '{}', 10, 2000, 1, 0.5, 1)");
     site.database().execute(
-        "insert into dedloc_evaluation values (1, 0, 6.25, 0.1, 5.5, 0.75, 0.125, 0.5, 64, 1, 'd', "
-        "1)");
+        "insert into dedloc_evaluation values (1, 0, 6.25, 0.1, 64, 1, 'd', 1)");
     CHECK_THAT(site.page("/"), Contains("a&lt;b</a></th><td>running</td>") &&
                                    Contains("<td class=\"number\">6.2500</td>") &&
                                    Contains("<scheduler>") && !Contains("{{"));

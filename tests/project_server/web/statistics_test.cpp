@@ -11,6 +11,7 @@
 #include "peer/platform/process.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
+#include "project_server/database/evaluations.hpp"
 #include "project_server/views/stats_export.hpp"
 #include "project_server/web/metrics.hpp"
 #include "tests/project_server/web/site_fixture.hpp"
@@ -259,8 +260,8 @@ TEST_CASE("the dashboard's panels ask for metrics and labels that are served",
         "insert into dedloc_seat (runid, peer_key, role, state) values (?, 'k', 'trainer', "
         "'working')",
         {run});
-    database.execute("insert into dedloc_evaluation values (?, 1, 2.5, 0, 0, 0, 0, 0, 1, 1, '', 1)",
-                     {run});
+    database.execute("insert into dedloc_evaluation values (?, 1, 2.5, 0, 1, 1, '', 1)", {run});
+    database.execute("insert into dedloc_figure values (?, 1, 'order_accuracy', 0.5, null)", {run});
     (void)site.page("/");
     control::Snapshot picture;
     picture.run = "first";
@@ -306,8 +307,20 @@ TEST_CASE("metrics are Prometheus' text format", "[server][integration]") {
     const auto run = add_run(database, "we\"ird");
     database.execute("insert into dedloc_step values (?, 3, 10, 2.5, 0.1, 3, 3, 'ab', 2, 1)",
                      {run});
+    write_evaluation(database, run,
+                     {.step = 3,
+                      .loss = 2.25,
+                      .figures = {{.name = "masked_accuracy", .value = 0.125},
+                                  {.name = "of_another_task", .value = 7}},
+                      .samples = 64,
+                      .digest = "ab"});
     site.page("/users");
     const std::string text = site.page("/metrics");
+    CHECK_THAT(text,
+               Contains("dedloc_run_held_out_loss{run=\"we\\\"ird\",state=\"running\"} 2.25\n") &&
+                   Contains("dedloc_run_held_out_figure{run=\"we\\\"ird\","
+                            "figure=\"masked_accuracy\"} 0.125\n") &&
+                   !Contains("of_another_task"));
     CHECK_THAT(text, Contains("dedloc_run_loss{run=\"we\\\"ird\",state=\"running\"} 2.5\n") &&
                          Contains("# TYPE dedloc_request_seconds histogram\n") &&
                          Contains("dedloc_tasks{state=\"unsent\"} 0\n") &&

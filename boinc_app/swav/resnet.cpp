@@ -1,0 +1,56 @@
+#include "boinc_app/swav/resnet.hpp"
+
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/relu.h>
+
+#include "peer/base/check.hpp"
+
+namespace dedloc::swav {
+
+using formats::ConvolutionRole;
+
+ResNet::ResNet(const formats::ResNetSpec& spec, std::span<const at::Tensor> parameters)
+    : has_small_stem_(spec.has_small_stem) {
+    std::size_t at = 0;
+    for (formats::Convolution& map : formats::convolutions(spec)) {
+        DEDLOC_CHECK(at + kTensorsPerConvolution <= parameters.size(), "too few tensors", at);
+        layers_.push_back({.map = map,
+                           .weight = parameters[at],
+                           .gain = {parameters[at + 1], parameters[at + 2]}});
+        at += kTensorsPerConvolution;
+    }
+}
+
+at::Tensor ResNet::features(const at::Tensor& pictures, BatchNorms& norms,
+                            const training::InterruptionPoints& points) const {
+    const auto normed = [&](const at::Tensor& input, const Layer& layer) {
+        const auto stride = static_cast<std::int64_t>(layer.map.stride);
+        const auto padding = static_cast<std::int64_t>((layer.map.kernel - 1) / 2);
+        const at::Tensor products =
+            points.add(at::conv2d(input, layer.weight, {}, {stride, stride}, {padding, padding}));
+        return norms.apply(products, layer.gain);
+    };
+    at::Tensor block_input;
+    at::Tensor x = pictures;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+        at::Tensor y = normed(x, layers_[i]);
+        if (layers_[i].map.role == ConvolutionRole::kLast) {
+            const bool has_shortcut =
+                i + 1 < layers_.size() && layers_[i + 1].map.role == ConvolutionRole::kShortcut;
+            if (has_shortcut) block_input = normed(block_input, layers_[++i]);
+            y.add_(block_input);
+        }
+        // Nothing else has the batch norm's output, so ReLU and sum may overwrite it.
+        x = y.relu_();
+        if (layers_[i].map.role == ConvolutionRole::kStem && !has_small_stem_) {
+            x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+        }
+        const bool ends_block = layers_[i].map.role != ConvolutionRole::kInner;
+        if (ends_block) block_input = x;
+    }
+    return at::mean(x, {2, 3}, false, at::kFloat);
+}
+
+}  // namespace dedloc::swav

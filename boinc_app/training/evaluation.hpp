@@ -1,0 +1,53 @@
+// How good a state is on held-out data: the loss, and the other figures of its task by their names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "peer/formats/figures.hpp"
+
+namespace dedloc::training {
+
+/// A ratio of two sums over samples, and how exactly it is known.
+struct Estimate {
+    double value = 0;  ///< Σ a ÷ Σ b
+    /// Standard error: with other samples of the same text the value would differ by about this.
+    /// √(n ÷ (n − 1) · Σ (a − value · b)²) ÷ Σ b; with b = 1 the standard deviation ÷ √n. 0 for one
+    /// sample.
+    double error = 0;
+    bool operator==(const Estimate&) const = default;
+};
+
+/// A figure beside the loss.
+struct Figure {
+    std::string name;   ///< that of its kind (peer/formats/figures.hpp)
+    Estimate estimate;  ///< its value
+    bool operator==(const Figure&) const = default;
+};
+
+/// How many things of one kind the samples have.
+struct Count {
+    std::string name;         ///< for programs: "masked_tokens"
+    std::uint64_t value = 0;  ///< their number
+    bool operator==(const Count&) const = default;
+};
+
+/// What is measured of one state.
+struct Evaluation {
+    Estimate loss;                  ///< what training minimises
+    std::vector<Figure> figures{};  ///< the others of the task, in the order of figures_of()
+    std::uint64_t samples = 0;      ///< number of samples
+    std::vector<Count> counts{};    ///< for reports by hand
+    bool operator==(const Evaluation&) const = default;
+};
+
+/// The estimate of one figure. Requires that it was measured (aborts).
+const Estimate& figure_of(const Evaluation& evaluation, std::string_view name);
+/// The finite figures, for whatever stores them.
+std::vector<formats::MeasuredFigure> measured_figures(const Evaluation& evaluation);
+/// The figures in one line, for logs, with the words of the run's task.
+std::string figures_line(const Evaluation& evaluation, std::string_view architecture);
+
+}  // namespace dedloc::training

@@ -1,0 +1,47 @@
+// The estimate of a picture's activations, compared with what libtorch allocates while it computes
+// a gradient.
+#include <catch2/catch.hpp>
+
+#include "boinc_app/training/task.hpp"
+#include "tests/boinc_app/counting_allocator.hpp"
+#include "tests/boinc_app/swav/tiny_swav.hpp"
+
+namespace dedloc::swav {
+namespace {
+
+/// The most bytes of tensors while the gradient of so many pictures is computed.
+std::size_t largest_bytes(const formats::SwavSpec& task, std::uint64_t pictures) {
+    const formats::RunFile run = test::swav_run(task);
+    const AlignedFloats parameters = test::swav_start(run);
+    Swav model{task, run.tensors, parameters};
+    FloatVector sum(parameters.size());
+    const test::PlayedCrops crops{task, pictures, 1};
+    REQUIRE(model.add_gradient(crops.batch(), sum));  // libraries allocate once
+    test::CountingAllocator::take_largest();
+    REQUIRE(model.add_gradient(crops.batch(), sum));
+    return test::CountingAllocator::take_largest();
+}
+
+TEST_CASE("a picture's activations take about as many bytes as estimated", "[swav]") {
+    const test::CountingAllocator allocator;
+    training::set_compute_threads(1);
+    formats::SwavSpec small = test::tiny_task();
+    small.trunk.width = 16;
+    formats::SwavSpec bottlenecks = small;
+    bottlenecks.trunk = {.has_bottlenecks = true, .blocks = {1, 2}, .width = 8};
+    bottlenecks.crops = {{.size = 64, .count = 2}, {.size = 32, .count = 4}};
+    formats::SwavSpec many_prototypes = small;
+    many_prototypes.prototypes = 3'000;
+    for (const formats::SwavSpec& task : {small, bottlenecks, many_prototypes}) {
+        constexpr std::uint64_t kFew = 8;
+        const auto measured =
+            static_cast<double>(largest_bytes(task, 2 * kFew) - largest_bytes(task, kFew)) /
+            static_cast<double>(kFew);
+        const auto estimated = static_cast<double>(formats::swav_activation_bytes(task, false));
+        CAPTURE(task.trunk.has_bottlenecks, task.prototypes, measured, estimated);
+        CHECK(estimated == Approx(measured).epsilon(0.06));
+    }
+}
+
+}  // namespace
+}  // namespace dedloc::swav
