@@ -63,13 +63,14 @@ std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesy
     std::vector<formats::TensorShard> shards;
     for (const auto& path : paths) {
         const auto file = std::make_shared<const platform::MappedFile>(path);
-        reference_of(file->bytes(), path, run);
+        const auto& reference = reference_of(file->bytes(), path, run);
         auto decoded = formats::decode_tensor_shard(file->bytes(), file);
         if (!decoded) {
             throw InputError{fmt::format("shard {} cannot be used: {}", path.string(),
                                          formats::describe(decoded.reason()))};
         }
         shards.push_back(std::move(decoded).value());
+        shards.back().weight = reference.weight;
         file->forget_pages();
     }
     if (shards.empty()) throw InputError{"there is no shard to train on"};

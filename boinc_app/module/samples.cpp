@@ -68,7 +68,7 @@ TensorRows::TensorRows(std::vector<formats::TensorShard> shards) : shards_(std::
         if (!(shard.specs == shards_.front().specs)) {
             throw InputError{"the shards have tensors of different types or shapes"};
         }
-        mass_ends_.push_back(mass += shard.samples);
+        mass_ends_.push_back(mass += shard.weight * shard.samples);
     }
 }
 
@@ -89,7 +89,7 @@ std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t firs
         const Place place = place_of(mass_ends_, random.below(mass_ends_.back()));
         const formats::TensorShard& shard = shards_[place.shard];
         for (std::size_t at = 0; at < specs.size(); ++at) {
-            const auto row = shard.row(at, place.number);
+            const auto row = shard.row(at, place.number / shard.weight);
             std::ranges::copy(
                 row, inputs[at].bytes.begin() + static_cast<std::ptrdiff_t>(i * row.size()));
         }

@@ -52,7 +52,7 @@ class TextWindows final : public Samples {
     std::vector<std::uint64_t> mass_ends_;  ///< Σ weight × windows, up to and with each shard
 };
 
-/// Rows of the tensors of shards, each with the same probability.
+/// Rows of the tensors of shards. The probability of one is proportional to its shard's weight.
 class TensorRows final : public Samples {
   public:
     /// Errors: InputError: no shard, or shards with different tensors.
@@ -65,7 +65,7 @@ class TensorRows final : public Samples {
 
   private:
     const std::vector<formats::TensorShard> shards_;
-    std::vector<std::uint64_t> mass_ends_;  ///< Σ samples, up to and with each shard
+    std::vector<std::uint64_t> mass_ends_;  ///< Σ weight × samples, up to and with each shard
 };
 
 /// The shards of a run: of text, or of tensors.
