@@ -11,7 +11,7 @@ namespace dedloc::training::module {
 bool is_allowed(std::string_view kind);
 
 /// Whether nodes of this kind may make a list: it is no longer than a tensor has dimensions or
-/// parts, or than a list that is there. Others, such as list * 10⁹, take memory that is not counted.
+/// parts, or than a list that is there. Others, as list * 10⁹, take memory that is not counted.
 bool may_make_list(std::string_view kind);
 
 }  // namespace dedloc::training::module

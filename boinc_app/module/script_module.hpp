@@ -40,8 +40,9 @@ class ScriptModule {
     /// Loads and checks. Cost: that of reading the file, and of parsing its code.
     ///
     /// Errors  InputError with one sentence: not a TorchScript archive, damaged, larger than
-    ///         formats::kMaxModuleBytes or the bounds; forward is absent or has other arguments; an operator
-    ///         that is not allowed; a parameter that is not float32; state that forward could change
+    ///         formats::kMaxModuleBytes or the bounds; forward is absent or has other arguments; an
+    ///         operator that is not allowed; a parameter that is not float32; state that forward
+    ///         could change
     ScriptModule(std::span<const std::byte> file, const Bounds& bounds);
     ~ScriptModule();
     ScriptModule(const ScriptModule&) = delete;

@@ -1,5 +1,5 @@
-// All samples are drawn into one order by the seed; those that are held out leave it, each by a draw
-// of its own number, so that the choice does not depend on the order. What remains is cut into
+// All samples are drawn into one order by the seed; those that are held out leave it, each by a
+// draw of its own number, so that the choice does not depend on the order. What remains is cut into
 // shards of equal numbers of samples. A build that fails starts again: it only copies.
 #include "project_server/corpus/tensor_corpus.hpp"
 
