@@ -7,7 +7,7 @@
 
 #include "boinc_app/inputs/damaged_input.hpp"
 #include "peer/base/error.hpp"
-#include "peer/formats/job_shards.hpp"
+#include "peer/base/result.hpp"
 #include "peer/formats/task.hpp"
 #include "peer/platform/mapped_file.hpp"
 
@@ -32,55 +32,51 @@ const formats::ShardReference& reference_of(std::span<const std::byte> bytes,
     return *found;
 }
 
-/// Decodes a file that has the digest of this shard.
-formats::Shard decode(const std::shared_ptr<const platform::MappedFile>& file,
-                      const std::filesystem::path& path, const formats::RunFile& run,
-                      const formats::ShardReference& reference) {
-    auto decoded = formats::decode_shard(file->bytes(), file);
+using File = std::shared_ptr<const platform::MappedFile>;
+
+/// A mapped file, and the shard whose digest it has.
+struct Found {
+    File file;
+    std::filesystem::path path;
+    const formats::ShardReference& reference;
+};
+
+Found find_shard(const std::filesystem::path& path, const formats::RunFile& run) {
+    const auto file = std::make_shared<const platform::MappedFile>(path);
+    return {.file = file, .path = path, .reference = reference_of(file->bytes(), path, run)};
+}
+
+/// What a decoder says of a shard; its weight is the run file's.
+template <class Shard, class ShardError>
+Shard accept(Result<Shard, ShardError> decoded, const Found& found) {
     if (!decoded) {
-        throw InputError{fmt::format("shard {} cannot be used: {}", path.string(),
+        throw InputError{fmt::format("shard {} cannot be used: {}", found.path.string(),
                                      formats::describe(decoded.reason()))};
     }
-    auto shard = std::move(decoded).value();
-    if (shard.vocabulary != formats::vocabulary_of(run)) {
-        throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}",
-                                     path.string(), shard.vocabulary, formats::vocabulary_of(run))};
-    }
-    shard.weight = reference.weight;
-    file->forget_pages();
+    Shard shard = std::move(decoded).value();
+    shard.weight = found.reference.weight;
+    found.file->forget_pages();
     return shard;
 }
 
-}  // namespace
-
-formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run) {
-    const auto file = std::make_shared<const platform::MappedFile>(path);
-    return decode(file, path, run, reference_of(file->bytes(), path, run));
-}
-
-std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
-                                                     const formats::RunFile& run) {
-    std::vector<formats::TensorShard> shards;
-    for (const auto& path : paths) {
-        const auto file = std::make_shared<const platform::MappedFile>(path);
-        const auto& reference = reference_of(file->bytes(), path, run);
-        auto decoded = formats::decode_tensor_shard(file->bytes(), file);
-        if (!decoded) {
-            throw InputError{fmt::format("shard {} cannot be used: {}", path.string(),
-                                         formats::describe(decoded.reason()))};
-        }
-        shards.push_back(std::move(decoded).value());
-        shards.back().weight = reference.weight;
-        file->forget_pages();
+formats::Shard decode_text(const Found& found, const formats::RunFile& run) {
+    auto shard = accept(formats::decode_shard(found.file->bytes(), found.file), found);
+    const std::uint64_t vocabulary = formats::vocabulary_of(run);
+    if (shard.vocabulary != vocabulary) {
+        throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}",
+                                     found.path.string(), shard.vocabulary, vocabulary)};
     }
-    if (shards.empty()) throw InputError{"there is no shard to train on"};
-    return shards;
+    return shard;
 }
 
-std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& folder,
-                                                 const formats::RunFile& run) {
-    std::vector<formats::Shard> shards;
-    for (const auto& reference : formats::held_out_shards(run)) {
+formats::PictureShard decode_pictures(const Found& found) {
+    return accept(formats::decode_picture_shard(found.file->bytes(), found.file), found);
+}
+
+std::vector<Found> find_held_out(const std::filesystem::path& folder, const formats::RunFile& run) {
+    std::vector<Found> all;
+    for (const formats::ShardReference& reference : run.shards) {
+        if (!reference.is_held_out) continue;
         const auto path = folder / reference.name;
         const auto file = std::make_shared<const platform::MappedFile>(path);
         const bool is_whole = file->bytes().size() == reference.bytes;
@@ -89,22 +85,70 @@ std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& fo
                                          path.string(), run.name,
                                          is_whole ? "altered" : "cut off or another file")};
         }
-        shards.push_back(decode(file, path, run, reference));
+        all.push_back({.file = file, .path = path, .reference = reference});
     }
-    if (shards.empty()) {
+    if (all.empty()) {
         throw InputError{
             fmt::format("run {} has no held-out shard: dedloc corpus build --held-out "
                         "makes them",
                         run.name)};
     }
-    return shards;
+    return all;
+}
+
+void refuse_nothing(std::span<const std::filesystem::path> paths) {
+    if (paths.empty()) throw InputError{"there is no shard to train on"};
+}
+
+}  // namespace
+
+formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run) {
+    return decode_text(find_shard(path, run), run);
 }
 
 std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,
                                         const formats::RunFile& run) {
+    refuse_nothing(paths);
     std::vector<formats::Shard> shards;
     for (const auto& path : paths) shards.push_back(open_shard(path, run));
-    if (shards.empty()) throw InputError{"there is no shard to train on"};
+    return shards;
+}
+
+std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& folder,
+                                                 const formats::RunFile& run) {
+    std::vector<formats::Shard> shards;
+    for (const Found& found : find_held_out(folder, run)) {
+        shards.push_back(decode_text(found, run));
+    }
+    return shards;
+}
+
+std::vector<formats::PictureShard> open_picture_shards(std::span<const std::filesystem::path> paths,
+                                                       const formats::RunFile& run) {
+    refuse_nothing(paths);
+    std::vector<formats::PictureShard> shards;
+    for (const auto& path : paths) shards.push_back(decode_pictures(find_shard(path, run)));
+    return shards;
+}
+
+std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
+                                                     const formats::RunFile& run) {
+    refuse_nothing(paths);
+    std::vector<formats::TensorShard> shards;
+    for (const auto& path : paths) {
+        const Found found = find_shard(path, run);
+        shards.push_back(
+            accept(formats::decode_tensor_shard(found.file->bytes(), found.file), found));
+    }
+    return shards;
+}
+
+std::vector<formats::PictureShard> open_held_out_picture_shards(const std::filesystem::path& folder,
+                                                                const formats::RunFile& run) {
+    std::vector<formats::PictureShard> shards;
+    for (const Found& found : find_held_out(folder, run)) {
+        shards.push_back(decode_pictures(found));
+    }
     return shards;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "peer/formats/picture_shard.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 #include "peer/formats/tensor_shard.hpp"
@@ -32,7 +33,15 @@ std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& fo
 std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,
                                         const formats::RunFile& run);
 
-/// The same for shards of tensors. Errors: also InputError: one is damaged.
+/// The same for shards of pictures.
+std::vector<formats::PictureShard> open_picture_shards(std::span<const std::filesystem::path> paths,
+                                                       const formats::RunFile& run);
+
+/// As open_held_out_shards, for shards of pictures.
+std::vector<formats::PictureShard> open_held_out_picture_shards(const std::filesystem::path& folder,
+                                                                const formats::RunFile& run);
+
+/// As open_shards, for shards of tensors.
 std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
                                                      const formats::RunFile& run);
 

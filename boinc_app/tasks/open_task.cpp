@@ -7,6 +7,7 @@
 #include "boinc_app/inputs/module_file.hpp"
 #include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/module/script_task.hpp"
+#include "boinc_app/swav/swav_task.hpp"
 #include "peer/formats/task.hpp"
 
 namespace dedloc::tasks {
@@ -52,8 +53,11 @@ std::unique_ptr<training::Task> open_task(const formats::RunFile& run, const Tas
     if (const auto* const model = std::get_if<formats::ModuleSpec>(&run.model)) {
         return open_module_task(run, *model, files);
     }
-    return std::make_unique<training::albert::AlbertTask>(run,
-                                                          inputs::open_shards(files.shards, run));
+    if (formats::holds_text(run)) {
+        return std::make_unique<training::albert::AlbertTask>(
+            run, inputs::open_shards(files.shards, run));
+    }
+    return std::make_unique<swav::SwavTask>(run, inputs::open_picture_shards(files.shards, run));
 }
 
 }  // namespace dedloc::tasks

@@ -80,8 +80,8 @@ std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& de
 std::uint64_t micro_batch_for(const formats::RunFile& run, const Device& device,
                               std::uint64_t wanted) {
     const std::uint64_t unit = formats::samples_together(run);
-    const std::uint64_t samples = wanted != 0 ? wanted : suitable_micro_batch(run, device);
-    return std::max(samples / unit, std::uint64_t{1}) * unit;
+    if (unit > 1) return unit;
+    return wanted != 0 ? wanted : suitable_micro_batch(run, device);
 }
 
 std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,

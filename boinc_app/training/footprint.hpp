@@ -30,8 +30,8 @@ std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& 
 /// (batch.hpp).
 std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device);
 
-/// The number of samples that a device computes at once: `wanted`, or if that is 0 a suitable one;
-/// in whole units, at least one (formats::samples_together).
+/// The number of samples that a device computes at once: one unit if samples depend on each other
+/// (formats::samples_together), else `wanted`, or if that is 0 a suitable one.
 std::uint64_t micro_batch_for(const formats::RunFile& run, const Device& device,
                               std::uint64_t wanted);
 

@@ -26,6 +26,7 @@ struct SampleRange {
     StepIndex step;           ///< updates of the state that they are computed on
     std::uint64_t first = 0;  ///< index of the first sample
     std::uint64_t count = 1;  ///< number of samples, at least 1
+    bool operator==(const SampleRange&) const = default;
 };
 
 /// A network on parameters that it reads in place.
@@ -45,7 +46,8 @@ class Model {
     /// Calls `is_interrupted` between the operations of the forward and of the backward pass. When
     /// it returns true, the samples are dropped: returns nothing, and `sum` is as it was.
     ///
-    /// Requires  N elements; samples in whole units (formats::samples_together) (aborts)
+    /// Requires  N elements; one unit if samples depend on each other (formats::samples_together)
+    ///           (aborts)
     /// Errors    DeviceError, c10::Error (a std::exception); `sum` is as it was
     virtual std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
                                                const IsInterrupted& is_interrupted) = 0;

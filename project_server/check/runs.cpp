@@ -6,6 +6,7 @@
 #include <string>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/mapped_file.hpp"
 #include "project_server/check/checks.hpp"
@@ -85,7 +86,7 @@ void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick
                      kFromBackup);
     }
     check_keys(folder, keys, findings);
-    if (!fs::exists(folder.folder / "tokenizer.model")) {
+    if (formats::holds_text(run) && !fs::exists(folder.folder / "tokenizer.model")) {
         findings.bad(fmt::format("{} is absent", (folder.folder / "tokenizer.model").string()),
                      kFromBackup);
     }

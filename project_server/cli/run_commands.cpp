@@ -88,7 +88,7 @@ void add_optimizer(CLI::App& command, const std::shared_ptr<runs::RunOptions>& o
                [options](const std::string& name) {
                    options->optimizer = *formats::optimizer_named(name);
                })
-        ->default_str(name_of(options->optimizer));
+        ->default_str("lamb for text, sgd_larc for pictures");
     add_choice(command, "--schedule",
                "Learning rate after the warm-up; default: cosine with sgd_larc, else linear",
                formats::kScheduleNames, [options](const std::string& name) {
@@ -131,8 +131,9 @@ void add_create(CLI::App& group) {
         ->required();
     command
         ->add_option("--model", options->model,
-                     "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT")
-        ->capture_default_str();
+                     "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; for "
+                     "pictures swav-tiny, swav-resnet18, swav-resnet50")
+        ->default_str("tiny, or swav-tiny for pictures");
     command->add_option("--from", options->from,
                         "Start from the model in this Hugging Face folder; --model then names the "
                         "settings of training");

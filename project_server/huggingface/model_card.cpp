@@ -1,6 +1,6 @@
-// A Markdown text: front matter for Hugging Face's site, a table of facts of the run, the figures on
-// held-out data if the project has measured this very state, and how to load and verify it. Words
-// and units of figures are those of the run's task (peer/formats/figures.hpp).
+// A Markdown text: front matter for Hugging Face's site, a table of facts of the run, the figures
+// on held-out data if the project has measured this very state, and how to load and verify it.
+// Words and units of figures are those of the run's task (peer/formats/figures.hpp).
 #include "project_server/huggingface/model_card.hpp"
 
 #include <fmt/format.h>

@@ -49,8 +49,11 @@ void check_run_name(const std::string& name) {
 }
 
 formats::OptimizerSpec make_optimizer(const RunOptions& options, const ModelPreset& preset) {
-    formats::OptimizerSpec optimizer = formats::usual_settings(options.optimizer);
-    if (formats::is_lamb(options.optimizer)) optimizer.learning_rate = preset.learning_rate;
+    const formats::Optimizer name = options.optimizer.value_or(preset.optimizer);
+    formats::OptimizerSpec optimizer = formats::usual_settings(name);
+    const bool is_presets =
+        name == preset.optimizer || (formats::is_lamb(name) && formats::is_lamb(preset.optimizer));
+    if (is_presets) optimizer.learning_rate = preset.learning_rate;
     optimizer.schedule = options.schedule.value_or(optimizer.schedule);
     optimizer.warmup_steps =
         options.warmup_steps.value_or(std::max<std::uint64_t>(1, options.steps / 10));
@@ -70,12 +73,8 @@ std::uint64_t shards_within(std::uint64_t limit,
     return count < shards.size() ? count : 0;
 }
 
-/// Throws InputError unless tokenizer and shards of the corpus are those of its description.
-void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
-    if (corpus.pictures) {
-        throw InputError(
-            fmt::format("{} holds pictures, and this model reads text", folder.string()));
-    }
+/// Throws InputError unless the tokenizer is the one of the corpus.
+void check_tokenizer(const fs::path& folder, const corpus::Corpus& corpus) {
     const auto model = folder / "tokenizer.model";
     const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
     if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
@@ -85,6 +84,11 @@ void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
         throw InputError(fmt::format("{} has {} pieces and is not the tokenizer of this corpus",
                                      model.string(), tokenizer.vocabulary()));
     }
+}
+
+/// Throws InputError unless the files of the corpus are those of its description.
+void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
+    if (!corpus.pictures) check_tokenizer(folder, corpus);
     for (const auto& shard : corpus.shards) {
         const auto path = folder / shard.name;
         const platform::MappedFile file{path};
@@ -120,6 +124,31 @@ struct PublicKeys {
     PeerKey backbone;
 };
 
+/// The network of the run, with the vocabulary and the length of samples that follow from the
+/// corpus. Errors: InputError: the corpus is not what the model trains on.
+void choose_model(const RunOptions& options, const ModelPreset& preset,
+                  const corpus::Corpus& corpus, const std::optional<ImportedModel>& imported,
+                  formats::RunFile& run) {
+    run.model = imported ? formats::ModelSpec{imported->model} : preset.model;
+    if (formats::holds_text(run) == corpus.pictures.has_value()) {
+        throw InputError(fmt::format("{} holds {}, and the model {} trains on {}",
+                                     options.corpus.string(), corpus.pictures ? "pictures" : "text",
+                                     options.model, corpus.pictures ? "text" : "pictures"));
+    }
+    if (corpus.pictures) {
+        if (options.dropout.empty()) return;
+        throw InputError("--dropout is for text: SwAV has no dropout");
+    }
+    formats::AlbertSpec& model = formats::albert_of(run);
+    if (!imported) model.vocabulary = corpus.vocabulary;
+    run.sequence_length = std::min(preset.sequence_length, model.positions);
+    if (options.dropout.size() == 3) {
+        model.hidden_dropout = options.dropout[0];
+        model.attention_dropout = options.dropout[1];
+        model.classifier_dropout = options.dropout[2];
+    }
+}
+
 formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
                                const std::optional<ImportedModel>& imported,
                                const server::Settings& settings, const PublicKeys& keys) {
@@ -127,20 +156,8 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     formats::RunFile run;
     run.name = options.name;
     run.seed = options.seed;
-    run.model = preset.model;
-    formats::albert_of(run).vocabulary = corpus.vocabulary;
-    run.sequence_length = preset.sequence_length;
-    if (imported) {
-        run.model = imported->model;
-        run.sequence_length = std::min(preset.sequence_length, formats::albert_of(run).positions);
-        run.initial_state = imported->head.digest;
-    }
-    if (options.dropout.size() == 3) {
-        formats::AlbertSpec& model = formats::albert_of(run);
-        model.hidden_dropout = options.dropout[0];
-        model.attention_dropout = options.dropout[1];
-        model.classifier_dropout = options.dropout[2];
-    }
+    choose_model(options, preset, corpus, imported, run);
+    if (imported) run.initial_state = imported->head.digest;
     run.target_batch = options.target_batch.value_or(preset.target_batch);
     run.steps = options.steps;
     run.optimizer = make_optimizer(options, preset);
@@ -168,14 +185,19 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "held_out");
     fs::create_directory(folder / "checkpoints");
-    fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    if (!corpus.pictures)
+        fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
     if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
     fs::copy_file(options.corpus / "corpus.json", folder / "corpus.json");
     std::size_t copied = 0;
     for (const auto& shard : corpus.shards) {
         begins(fmt::format("copying shard {} of {}", ++copied, corpus.shards.size()));
-        fs::copy_file(options.corpus / shard.name,
-                      folder / (shard.is_held_out ? "held_out" : "shards") / shard.name);
+        const fs::path to = folder / (shard.is_held_out ? "held_out" : "shards");
+        fs::copy_file(options.corpus / shard.name, to / shard.name);
+        if (!corpus.pictures) continue;
+        // Jobs get shards only, by their names.
+        const std::string labels = corpus::labels_name(shard);
+        fs::copy_file(options.corpus / labels, to / labels);
     }
     if (!imported) return;
     begins("writing the first state");
@@ -186,9 +208,11 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
 /// The model to start from, if the options name one.
 std::optional<ImportedModel> import_for(const RunOptions& options, const corpus::Corpus& corpus) {
     if (options.from.empty()) return std::nullopt;
+    if (corpus.pictures) throw InputError("--from starts from an ALBERT, which trains on text");
     require_tokenizer(options.from, options.corpus / "tokenizer.model");
-    ImportedModel imported =
-        import_model(options.from, {.optimizer = options.optimizer, .seed = options.seed});
+    ImportedModel imported = import_model(
+        options.from,
+        {.optimizer = options.optimizer.value_or(formats::Optimizer::kLamb), .seed = options.seed});
     if (imported.model.vocabulary != corpus.vocabulary) {
         throw InputError(fmt::format("{} has a vocabulary of {} pieces, and the corpus {}",
                                      options.from.string(), imported.model.vocabulary,
@@ -213,11 +237,13 @@ void insert_run(server::Database& database, const formats::RunFile& run, const s
 
 }  // namespace
 
-CreatedRun create_run(const RunOptions& options, const project::Begins& begins) {
-    check_run_name(options.name);
-    const auto project = project::existing_project(options.project);
+CreatedRun create_run(const RunOptions& given, const project::Begins& begins) {
+    check_run_name(given.name);
+    const auto project = project::existing_project(given.project);
     const auto state = server::state_folder(project);
-    const auto corpus = corpus::read_corpus(options.corpus);
+    const auto corpus = corpus::read_corpus(given.corpus);
+    RunOptions options = given;
+    if (options.model.empty()) options.model = corpus.pictures ? "swav-tiny" : "tiny";
     check_corpus(options.corpus, corpus);
     project::ProjectDatabase access{project};
     if (access.database().query_one("select id from dedloc_run where name = ?", {options.name})) {
@@ -241,7 +267,10 @@ CreatedRun create_run(const RunOptions& options, const project::Begins& begins) 
         folder.path(),
         formats::sign(server::recent_revocations(access.database(), platform::utc_now()), signer));
     begins("measuring the samples");
-    const double min_flops = corpus::min_sample_flops(folder.path() / "shards", run);
+    // All crops have the same size.
+    const double min_flops = corpus.pictures
+                                 ? run.flops_per_sample
+                                 : corpus::min_sample_flops(folder.path() / "shards", run);
     begins("writing all to the disk");
     folder.finish();
     try {

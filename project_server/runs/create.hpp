@@ -17,18 +17,21 @@ struct RunOptions {
     std::filesystem::path project;  ///< the project's folder
     std::filesystem::path corpus;   ///< a folder made by build_corpus()
     std::string name;               ///< 1 to 40 letters, digits, - and _
-    std::string model = "tiny";     ///< name of a ModelPreset
-    std::filesystem::path from;     ///< Hugging Face folder to start from, or empty
-    std::uint64_t steps = 0;        ///< updates until the run is finished
-    std::uint64_t seed = 42;        ///< seed of the first parameters
-    Codec codec = Codec::kFp32;     ///< how gradients are encoded between peers
+    std::string
+        model;  ///< name of a ModelPreset; empty: tiny, or swav-tiny if the corpus is pictures
+    std::filesystem::path from;  ///< Hugging Face folder to start from, or empty
+    std::uint64_t steps = 0;     ///< updates until the run is finished
+    std::uint64_t seed = 42;     ///< seed of the first parameters
+    Codec codec = Codec::kFp32;  ///< how gradients are encoded between peers
     std::uint64_t job_bytes = std::uint64_t{256} << 20;  ///< most bytes of shards in a job
     bool overlaps = false;                               ///< computes while a round is on its way
     std::optional<std::uint64_t> target_batch;           ///< absent: the preset's
-    formats::Optimizer optimizer = formats::Optimizer::kLamb;  ///< how parameters are updated
-    std::optional<formats::Schedule> schedule;    ///< absent: the usual one of the optimizer
-    std::optional<std::uint64_t> warmup_steps;    ///< absent: a tenth of the steps, at least 1
-    std::optional<double> learning_rate;          ///< absent: of LAMB the preset's, else the usual
+    std::optional<formats::Optimizer>
+        optimizer;  ///< how parameters are updated; absent: the preset's
+    std::optional<formats::Schedule> schedule;  ///< absent: the usual one of the optimizer
+    std::optional<std::uint64_t> warmup_steps;  ///< absent: a tenth of the steps, at least 1
+    /// Absent: the preset's with its optimizer or another LAMB, else the usual one.
+    std::optional<double> learning_rate;
     std::optional<double> weight_decay;           ///< absent: the usual one of the optimizer
     std::optional<double> clip_norm;              ///< absent: the usual one of the optimizer
     std::optional<std::uint64_t> evaluate_every;  ///< steps; 0: none; absent: a fiftieth of all

@@ -9,17 +9,20 @@
 
 namespace dedloc::runs {
 
-/// The settings that `--model NAME` stands for. The size of the vocabulary comes from the corpus.
+/// The settings that `--model NAME` stands for. The size of a vocabulary comes from the corpus.
 struct ModelPreset {
-    formats::AlbertSpec model;          ///< architecture, without the vocabulary
-    std::uint64_t sequence_length = 0;  ///< tokens per sample
-    std::uint64_t target_batch = 0;     ///< samples of one step
-    double learning_rate = 0;           ///< peak of the schedule with LAMB
+    formats::ModelSpec model;                                  ///< without the vocabulary
+    std::uint64_t sequence_length = 0;                         ///< tokens per sample; 0: pictures
+    std::uint64_t target_batch = 0;                            ///< samples of one step
+    formats::Optimizer optimizer = formats::Optimizer::kLamb;  ///< unless another is chosen
+    double learning_rate = 0;  ///< peak of the schedule with that optimizer
 };
 
 /// The preset with this name, or for a name that ends with .json the ALBERT of this Hugging Face
 /// configuration, whose vocabulary is ignored. Its samples have the length of its positions; batch
 /// and learning rate are those of `tiny` up to a width of 256, and DeDLOC's above.
+/// Names that begin with `swav` are SwAV on pictures: `swav-resnet50` is DeDLOC's, for pictures of
+/// some 500 pixels; `swav-resnet18` and `swav-tiny` are for pictures of some 32.
 /// Errors   InputError: a name that is not known, with those that are; a file that cannot be used
 ModelPreset model_preset(const std::string& name);
 

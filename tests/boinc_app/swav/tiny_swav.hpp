@@ -30,6 +30,7 @@ inline formats::SwavSpec tiny_task() {
 inline formats::RunFile swav_run(const formats::SwavSpec& task, std::uint64_t seed = 5) {
     formats::RunFile run;
     run.seed = seed;
+    run.model = task;
     run.tensors = formats::swav_tensors(task);
     return run;
 }

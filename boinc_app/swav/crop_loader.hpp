@@ -1,0 +1,58 @@
+// From shards of pictures to the crops of a micro-batch, by public seeds.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "boinc_app/swav/swav.hpp"
+#include "boinc_app/training/task.hpp"
+#include "peer/base/bytes.hpp"
+#include "peer/formats/picture_shard.hpp"
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::swav {
+
+/// The crops of a micro-batch, in memory.
+struct LoadedCrops {
+    std::vector<FloatVector> sizes;  ///< for each size [count · pictures, 3, size, size]
+
+    /// What the model takes; valid while this lives.
+    CropBatch batch(std::uint64_t pictures, StepIndex step) const;
+};
+
+/// Draws pictures, decodes each once, and makes its crops.
+///
+/// Sample i of a peer's step draws from step_random(…).split(i): first its picture, each one as
+/// often as its shard's weight says, then crop k from split(k + 1). All crops of a picture are made
+/// from the smallest DCT scale that enlarges no crop.
+///
+/// Thread   any, one at a time; computes with torch's compute threads of the calling one
+/// Memory   the crops; for each thread a picture and its buffers
+class CropLoader {
+  public:
+    /// `run` and `shards` must outlive it. Errors: InputError without a picture.
+    CropLoader(const formats::RunFile& run, std::span<const formats::PictureShard> shards);
+
+    /// The crops of these samples. Nothing when `is_interrupted`, which is called between groups of
+    /// pictures, returns true. Errors: InputError: a picture that cannot be decoded.
+    std::optional<LoadedCrops> load(const training::SampleRange& samples,
+                                    const training::IsInterrupted& is_interrupted) const;
+
+  private:
+    void load_picture(const Random& sample, std::size_t place, std::size_t pictures,
+                      LoadedCrops& crops) const;
+    /// The bytes of the picture with this number in the weighted list.
+    std::span<const std::byte> picture(std::uint64_t drawn) const;
+
+    const formats::SwavSpec& task_;
+    const std::uint64_t seed_;
+    const std::span<const formats::PictureShard> shards_;
+    std::uint32_t min_side_ = 1;  ///< decoded pictures are that large, so that no crop is enlarged
+    /// The sum of weight × pictures over a shard and all before it, one for each shard.
+    std::vector<std::uint64_t> mass_ends_;
+};
+
+}  // namespace dedloc::swav
