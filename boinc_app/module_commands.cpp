@@ -27,7 +27,7 @@ namespace {
 
 using training::module::InputTensor;
 using training::module::PassCost;
-using training::module::Samples;
+using training::module::SampleSource;
 using training::module::ScriptModule;
 
 /// Adds the shards to the run file, and what the first one says of the samples to its model.

@@ -97,7 +97,7 @@ std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t firs
     return inputs;
 }
 
-std::unique_ptr<const Samples> open_samples(const formats::RunFile& run, SampleShards shards) {
+std::unique_ptr<const SampleSource> open_samples(const formats::RunFile& run, SampleShards shards) {
     if (auto* const text = std::get_if<std::vector<formats::Shard>>(&shards)) {
         return std::make_unique<TextWindows>(std::move(*text), run.sequence_length);
     }

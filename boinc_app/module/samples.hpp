@@ -28,9 +28,9 @@ struct InputTensor {
 };
 
 /// Draws micro-batches. Thread: any, one at a time.
-class Samples {
+class SampleSource {
   public:
-    virtual ~Samples() = default;
+    virtual ~SampleSource() = default;
     /// The tensors of samples first … first + count − 1 of the step, in the order of forward's
     /// arguments. Requires count ≥ 1 (aborts).
     virtual std::vector<InputTensor> draw(const Random& step, std::uint64_t first,
@@ -39,7 +39,7 @@ class Samples {
 
 /// Windows of consecutive tokens of text: one tensor [M, length], int64. A window may reach across
 /// sentences and documents. The probability of a window is proportional to its shard's weight.
-class TextWindows final : public Samples {
+class TextWindows final : public SampleSource {
   public:
     /// Errors: InputError: no shard has so many tokens.
     TextWindows(std::vector<formats::Shard> shards, std::uint64_t length);
@@ -53,7 +53,7 @@ class TextWindows final : public Samples {
 };
 
 /// Rows of the tensors of shards. The probability of one is proportional to its shard's weight.
-class TensorRows final : public Samples {
+class TensorRows final : public SampleSource {
   public:
     /// Errors: InputError: no shard, or shards with different tensors.
     explicit TensorRows(std::vector<formats::TensorShard> shards);
@@ -73,6 +73,6 @@ using SampleShards = std::variant<std::vector<formats::Shard>, std::vector<forma
 
 /// The samples of a run that trains a module. Errors: as the constructors above; the shards'
 /// tensors are not those that the run file says (InputError).
-std::unique_ptr<const Samples> open_samples(const formats::RunFile& run, SampleShards shards);
+std::unique_ptr<const SampleSource> open_samples(const formats::RunFile& run, SampleShards shards);
 
 }  // namespace dedloc::training::module

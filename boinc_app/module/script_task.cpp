@@ -15,7 +15,8 @@ namespace {
 class ScriptModel final : public Model {
   public:
     ScriptModel(const formats::RunFile& run, std::span<const std::byte> file,
-                const Samples& samples, const Bounds& bounds, std::span<const float> parameters)
+                const SampleSource& samples, const Bounds& bounds,
+                std::span<const float> parameters)
         : seed_(run.seed), samples_(samples), module_(file, bounds) {
         module_.bind(formats::tensor_offsets(run), parameters);
     }
@@ -29,7 +30,7 @@ class ScriptModel final : public Model {
 
   private:
     const std::uint64_t seed_;
-    const Samples& samples_;
+    const SampleSource& samples_;
     ScriptModule module_;
 };
 
@@ -63,7 +64,7 @@ Bounds bounds_of(const formats::RunFile& run) {
 }
 
 ScriptTask::ScriptTask(const formats::RunFile& run, std::span<const std::byte> file,
-                       std::unique_ptr<const Samples> samples, const Bounds& bounds)
+                       std::unique_ptr<const SampleSource> samples, const Bounds& bounds)
     : run_(run), file_(file), samples_(std::move(samples)), bounds_(bounds) {
     const ScriptModule loaded{file_, bounds_};
     check_tensors(run_, loaded.parameters());

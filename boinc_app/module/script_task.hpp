@@ -28,7 +28,7 @@ class ScriptTask final : public Task {
     /// Errors  InputError, as ScriptModule; the module's parameters are not the run's tensors, or
     ///         forward takes another number of tensors than the samples have
     ScriptTask(const formats::RunFile& run, std::span<const std::byte> file,
-               std::unique_ptr<const Samples> samples, const Bounds& bounds);
+               std::unique_ptr<const SampleSource> samples, const Bounds& bounds);
 
     /// As Task says. Every model loads the module anew. Errors: InputError: a GPU is wanted, where
     /// neither memory nor operators are bounded yet.
@@ -38,7 +38,7 @@ class ScriptTask final : public Task {
   private:
     const formats::RunFile& run_;
     const std::span<const std::byte> file_;
-    const std::unique_ptr<const Samples> samples_;
+    const std::unique_ptr<const SampleSource> samples_;
     const Bounds bounds_;
 };
 

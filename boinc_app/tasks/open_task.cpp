@@ -19,7 +19,7 @@ using training::module::ScriptTask;
 class ModuleTask final : public training::Task {
   public:
     ModuleTask(const formats::RunFile& run, inputs::ModuleFile file,
-               std::unique_ptr<const training::module::Samples> samples)
+               std::unique_ptr<const training::module::SampleSource> samples)
         : file_(std::move(file)),
           script_(run, file_.bytes, std::move(samples), training::module::bounds_of(run)) {}
 

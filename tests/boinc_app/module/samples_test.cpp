@@ -55,8 +55,8 @@ TEST_CASE("windows are consecutive tokens, in proportion to the shards' weights"
 TEST_CASE("a sample is the same in a micro-batch of any size", "[module]") {
     const TextWindows windows{{text_shard(0, 500, 1)}, 8};
     const TensorRows rows{{test::shard_fixture("convnet.shard")}};
-    for (const Samples* const samples :
-         {static_cast<const Samples*>(&windows), static_cast<const Samples*>(&rows)}) {
+    for (const SampleSource* const samples :
+         {static_cast<const SampleSource*>(&windows), static_cast<const SampleSource*>(&rows)}) {
         const auto all = samples->draw(Random{3}, 5, 6);
         for (std::uint64_t i = 0; i < 6; ++i) {
             const auto one = samples->draw(Random{3}, 5 + i, 1);

@@ -27,7 +27,7 @@ formats::RunFile run_of(const test::BoundModule& bound) {
     return run;
 }
 
-std::unique_ptr<const Samples> rows_of(const std::string& shard) {
+std::unique_ptr<const SampleSource> rows_of(const std::string& shard) {
     return std::make_unique<TensorRows>(std::vector{test::shard_fixture(shard)});
 }
 
@@ -114,9 +114,9 @@ TEST_CASE("training a module lowers its loss, and twice gives the same state", "
             HostReplica replica{run, task, workers};
             LocalTrainer trainer{run, workers, replica, 4};
             const Share share{.peer = {}, .samples = Samples{run.target_batch}};
-            const auto first = trainer.step({&share, 1}, {});
-            for (int step = 0; step < 20; ++step) trainer.step({&share, 1}, {});
-            const auto last = trainer.step({&share, 1}, {});
+            const auto first = trainer.step({&share, 1});
+            for (int step = 0; step < 20; ++step) trainer.step({&share, 1});
+            const auto last = trainer.step({&share, 1});
             CHECK(last->loss_sum < 0.9 * first->loss_sum);
             digests.push_back(replica.digest());
         }
