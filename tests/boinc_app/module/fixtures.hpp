@@ -65,11 +65,16 @@ struct BoundModule {
     explicit BoundModule(const std::string& name, const training::module::Bounds& bounds = {})
         : file(module_fixture(name)), loaded(file, bounds) {
         for (const auto& parameter : loaded.parameters()) {
-            run.tensors.push_back({.name = parameter.name,
-                                   .shape = parameter.shape,
-                                   .initial = formats::Initial::kNormal,
-                                   .deviation = 0.1,
-                                   .decays = false});
+            formats::TensorSpec& tensor = run.tensors.emplace_back();
+            tensor.name = parameter.name;
+            tensor.shape = parameter.shape;
+            const bool is_matrix = tensor.shape.size() >= 2;
+            if (is_matrix) {
+                tensor.initial = formats::Initial::kNormal;
+                tensor.deviation = 0.1;
+            } else if (tensor.name.ends_with("weight")) {
+                tensor.initial = formats::Initial::kOne;
+            }
         }
         offsets = formats::tensor_offsets(run);
         parameters.resize(formats::element_count(run));
