@@ -200,4 +200,17 @@ DEDLOC_HOST_DEVICE inline float sgd_momentum(float b, float d, const SgdElementS
     return s.momentum * b + d;
 }
 
+// --- rows of unit length -----------------------------------------------------
+
+/// The length of a row with this sum of squares, by which it is divided; 0 if the length is 0 or
+/// not finite, and the row stays as it is.
+DEDLOC_HOST_DEVICE inline double unit_divisor(double squares) {
+    return squares > 0 && squares <= 0x1.fffffffffffffp1023 ? std::sqrt(squares) : 0.0;
+}
+
+/// x ÷ divisor, rounded to a double and then to a float.
+DEDLOC_HOST_DEVICE inline float unit_element(float x, double divisor) {
+    return static_cast<float>(static_cast<double>(x) / divisor);
+}
+
 }  // namespace dedloc::kernels

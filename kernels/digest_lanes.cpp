@@ -14,6 +14,18 @@
 
 #include "kernels/check.hpp"
 
+/// A DEDLOC_LOOP whose references lead into local arrays, at indices that are constants once it is
+/// unrolled. With -fsanitize=undefined clang would check each of them and keep the arrays in
+/// memory: this file would take it 49 s instead of 10 s, and eight leaves 4.3 ms instead of 2.5 ms
+/// (clang 14, -O1, also with the address sanitizer).
+#if defined(__clang__)
+#define DEDLOC_LOCAL_LOOP                                              \
+    [[clang::no_sanitize("alignment", "bounds", "null", "object-size", \
+                         "pointer-overflow")]] DEDLOC_LOOP
+#else
+#define DEDLOC_LOCAL_LOOP DEDLOC_LOOP
+#endif
+
 namespace dedloc::kernels {
 namespace {
 
@@ -70,7 +82,7 @@ struct Lanes {
     using AllLanes = std::make_index_sequence<kLanes>;
 
     template <std::size_t kBits, std::size_t... kByte>
-    DEDLOC_LOOP void rotate_bytes(Words& words, std::index_sequence<kByte...>) {
+    DEDLOC_LOCAL_LOOP void rotate_bytes(Words& words, std::index_sequence<kByte...>) {
         const auto bytes = reinterpret_cast<Bytes32>(words);
         const Bytes32 rotated =
             __builtin_shufflevector(bytes, bytes, (kByte / 8 * 8 + (kByte + kBits / 8) % 8)...);
@@ -78,7 +90,7 @@ struct Lanes {
     }
 
     template <std::size_t kBits>
-    DEDLOC_LOOP void rotate_right(Words& words) {
+    DEDLOC_LOCAL_LOOP void rotate_right(Words& words) {
         if constexpr (kRotatesBytes && kBits % 8 == 0) {
             rotate_bytes<kBits>(words, std::make_index_sequence<sizeof(Words)>{});
         } else {
@@ -86,7 +98,8 @@ struct Lanes {
         }
     }
 
-    DEDLOC_LOOP void mix(Words& a, Words& b, Words& c, Words& d, const Words& x, const Words& y) {
+    DEDLOC_LOCAL_LOOP void mix(Words& a, Words& b, Words& c, Words& d, const Words& x,
+                               const Words& y) {
         a += b + x;
         d ^= a;
         rotate_right<32>(d);
@@ -102,7 +115,7 @@ struct Lanes {
     }
 
     template <std::size_t kRound>
-    DEDLOC_LOOP void round(Words (&v)[16], const Words (&block)[16]) {
+    DEDLOC_LOCAL_LOOP void round(Words (&v)[16], const Words (&block)[16]) {
         constexpr auto& s = kSchedule[kRound % 10];
         mix(v[0], v[4], v[8], v[12], block[s[0]], block[s[1]]);
         mix(v[1], v[5], v[9], v[13], block[s[2]], block[s[3]]);
@@ -115,13 +128,13 @@ struct Lanes {
     }
 
     template <std::size_t... kRounds>
-    DEDLOC_LOOP void all_rounds(Words (&v)[16], const Words (&block)[16],
-                                std::index_sequence<kRounds...>) {
+    DEDLOC_LOCAL_LOOP void all_rounds(Words (&v)[16], const Words (&block)[16],
+                                      std::index_sequence<kRounds...>) {
         (round<kRounds>(v, block), ...);
     }
 
     template <std::size_t kStep, std::size_t... kLane>
-    DEDLOC_LOOP void exchange(Words& upper, Words& lower, std::index_sequence<kLane...>) {
+    DEDLOC_LOCAL_LOOP void exchange(Words& upper, Words& lower, std::index_sequence<kLane...>) {
         const Words a = upper;
         const Words b = lower;
         upper = __builtin_shufflevector(a, b, (kLane & kStep ? kLanes + kLane - kStep : kLane)...);
@@ -129,14 +142,14 @@ struct Lanes {
     }
 
     template <std::size_t kStep>
-    DEDLOC_LOOP void exchange_all(Words* square) {
+    DEDLOC_LOCAL_LOOP void exchange_all(Words* square) {
         for (std::size_t row = 0; row < kLanes; ++row) {
             if ((row & kStep) == 0) exchange<kStep>(square[row], square[row + kStep], AllLanes{});
         }
     }
 
     /// Transposes a square by exchanging blocks of 1, 2 and 4 words.
-    DEDLOC_LOOP void transpose(Words* square) {
+    DEDLOC_LOCAL_LOOP void transpose(Words* square) {
         exchange_all<1>(square);
         exchange_all<2>(square);
         if constexpr (kLanes == 8) exchange_all<4>(square);

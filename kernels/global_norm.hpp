@@ -1,6 +1,7 @@
 // Norms by one fixed reduction tree, and the factor that clips by the norm.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "kernels/workers.hpp"
@@ -15,6 +16,19 @@ double sum_of_squares(std::span<const float> values, const Workers& workers = Th
 
 /// √ of sum_of_squares: the norm of a whole gradient, or of one tensor.
 double global_norm(std::span<const float> values, const Workers& workers = ThisThread{});
+
+/// Neighbouring elements of a vector.
+struct ElementRange {
+    std::uint64_t first = 0;  ///< index of the first one
+    std::uint64_t count = 0;  ///< their number
+    bool operator==(const ElementRange&) const = default;
+};
+
+/// The same norm with the elements of these ranges taken as 0, whatever they hold.
+///
+/// Requires  ranges in ascending order within `values` that do not overlap      (aborts)
+double global_norm(std::span<const float> values, std::span<const ElementRange> ignored,
+                   const Workers& workers = ThisThread{});
 
 /// The factor by which a gradient of norm `norm` is multiplied so that its norm is at most `limit`;
 /// the optimizers multiply by it in their own pass:

@@ -20,6 +20,9 @@ void require_lamb(const LambVectors& vectors, std::uint64_t end, const LambScala
 /// Checks the arguments of sgd; `end` is SegmentTable::end().
 void require_sgd(const SgdVectors& vectors, std::uint64_t end, const SgdScalars& scalars);
 
+/// Checks the arguments of unit_rows; `end` is SegmentTable::end().
+void require_unit_rows(std::size_t count, std::uint64_t end);
+
 /// Checks the number of places for ratios or rates: none, or one for each tensor.
 void require_results(std::size_t places, std::size_t tensors);
 

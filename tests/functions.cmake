@@ -6,10 +6,10 @@
 # TIMEOUT is for tests that hang: the default leaves time on a machine that is busy.
 # Tests themselves gain nothing from -O3 and take a quarter longer to compile with it; those that wait
 # for others gain nothing from -O1. With the address sanitizer a batch of tests takes clang 28 s with
-# -O1 and the fuzzer's counters, which are for the code that fuzz targets link, and 10 s without.
+# -O1 and the fuzzer's counters, and 10 s with -O0 and without them.
 add_library(dedloc_test_code INTERFACE)  # its options must follow those of dedloc_warnings
 if(DEDLOC_FUZZ)
-    target_compile_options(dedloc_test_code INTERFACE -O0 -fno-sanitize=fuzzer-no-link)
+    target_compile_options(dedloc_test_code INTERFACE -O0)
 endif()
 foreach(label tidy unit sim integration threads pages net gpu bench fuzz)
     add_custom_target(tests_${label})

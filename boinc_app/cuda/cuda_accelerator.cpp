@@ -27,6 +27,7 @@
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/sgd.hpp"
 #include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/unit_rows.hpp"
 
 namespace dedloc::training {
 namespace {
@@ -72,7 +73,8 @@ struct Table {
         : segments(table.segments().size(), stream),
           tensors(table.tensors().size(), stream),
           view{segments.span(), tensors.span(), table.end()},
-          workspace(std::max(cuda::lamb_workspace_bytes(view), cuda::sgd_workspace_bytes(view)),
+          workspace(std::max({cuda::lamb_workspace_bytes(view), cuda::sgd_workspace_bytes(view),
+                              cuda::unit_rows_workspace_bytes(view)}),
                     stream) {
         cuda::upload(table.segments(), segments.span(), stream);
         cuda::upload(table.tensors(), tensors.span(), stream);
@@ -209,20 +211,26 @@ class CudaAccelerator final : public Accelerator {
             return read<double>(norm_);
         });
     }
-    void set_tensors(const kernels::SegmentTable& table) override {
-        guarded([&] { table_.emplace(table, stream_); });
+    void set_tensors(const kernels::SegmentTable& tensors,
+                     const kernels::SegmentTable& unit_rows) override {
+        guarded([&] {
+            table_.emplace(tensors, stream_);
+            unit_rows_.emplace(unit_rows, stream_);
+        });
     }
     void update(const kernels::LambVectors& all, const kernels::LambScalars& scalars) override {
         guarded([&] {
             cuda::lamb({there(all.parameters), there(all.first_moment), there(all.second_moment),
                         there(all.gradient)},
                        table_.value().view, scalars, {}, table_.value().workspace, stream_);
+            scale_unit_rows(there(all.parameters));
         });
     }
     void update(const kernels::SgdVectors& all, const kernels::SgdScalars& scalars) override {
         guarded([&] {
             cuda::sgd({there(all.parameters), there(all.momentum), there(all.gradient)},
                       table_.value().view, scalars, {}, table_.value().workspace, stream_);
+            scale_unit_rows(there(all.parameters));
         });
     }
 
@@ -234,6 +242,9 @@ class CudaAccelerator final : public Accelerator {
     template <class Act>
     std::invoke_result_t<const Act&> guarded(const Act& act) const {
         return with_typed_errors(device_, act);
+    }
+    void scale_unit_rows(DeviceSpan<float> parameters) {
+        cuda::unit_rows(parameters, unit_rows_.value().view, unit_rows_.value().workspace, stream_);
     }
     /// Copies one number from the device and waits for it.
     template <class T>
@@ -255,6 +266,7 @@ class CudaAccelerator final : public Accelerator {
     const DeviceBuffer<double> norm_;
     const PinnedBuffer<std::byte> results_;
     std::optional<Table> table_;
+    std::optional<Table> unit_rows_;
 };
 
 }  // namespace

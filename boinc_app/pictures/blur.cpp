@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "boinc_app/pictures/transposition.hpp"
 #include "kernels/instruction_set.hpp"

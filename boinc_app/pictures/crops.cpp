@@ -3,6 +3,7 @@
 #include "boinc_app/pictures/crops.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "boinc_app/pictures/colours.hpp"
 #include "kernels/instruction_set.hpp"

@@ -21,7 +21,7 @@
 namespace dedloc::training {
 
 /// The version of this interface. The plug-in must have been compiled for the same one.
-inline constexpr std::uint32_t kAcceleratorVersion = 2;
+inline constexpr std::uint32_t kAcceleratorVersion = 3;
 
 /// What a GPU is.
 struct GpuProperties {
@@ -83,9 +83,11 @@ class Accelerator {
     virtual bool all_finite(std::span<const float> values) = 0;
     /// As kernels::global_norm, with the same bits. Waits.
     virtual double global_norm(std::span<const float> values) = 0;
-    /// Sets the tensors of later updates.
-    virtual void set_tensors(const kernels::SegmentTable& table) = 0;
-    /// As kernels::lamb and kernels::sgd, with the same bits. The spans are in device memory.
+    /// Sets the tensors of later updates, and the rows that they scale to unit length.
+    virtual void set_tensors(const kernels::SegmentTable& tensors,
+                             const kernels::SegmentTable& unit_rows) = 0;
+    /// As kernels::lamb and kernels::sgd, then kernels::unit_rows of the parameters, with the same
+    /// bits. The spans are in device memory.
     virtual void update(const kernels::LambVectors& vectors,
                         const kernels::LambScalars& scalars) = 0;
     virtual void update(const kernels::SgdVectors& vectors, const kernels::SgdScalars& scalars) = 0;

@@ -61,7 +61,7 @@ DeviceReplica::DeviceReplica(const formats::RunFile& run, const Task& task,
       task_(task),
       workers_(workers),
       settings_(state::optimizer_settings(run)),
-      table_(state::segment_table(state::tensor_ranges(run), settings_.optimizer)),
+      tables_(state::tensor_ranges(run), settings_.optimizer),
       count_(static_cast<std::size_t>(formats::element_count(run))),
       device_(std::move(device)),
       computation_(computation) {
@@ -79,9 +79,7 @@ std::size_t DeviceReplica::state_bytes() const {
 DeviceReplica::Held& DeviceReplica::held() {
     if (held_) return *held_;
     const std::size_t vectors = formats::state_vectors(settings_.optimizer);
-    auto held = std::make_unique<Held>(*this, vectors);
-    device_->set_tensors(table_);
-    held_ = std::move(held);
+    held_ = std::make_unique<Held>(*this, vectors);
     if (parked_.empty()) {
         device_->clear({held_->state->data(), state_bytes()});
     } else {
@@ -89,6 +87,13 @@ DeviceReplica::Held& DeviceReplica::held() {
         parked_ = {};
     }
     return *held_;
+}
+
+void DeviceReplica::send_tables() {
+    if (tables_.move_to(step_)) has_tables_ = false;
+    if (has_tables_) return;
+    device_->set_tensors(tables_.current().tensors, tables_.current().unit_rows);
+    has_tables_ = true;
 }
 
 void DeviceReplica::release() {
@@ -119,12 +124,8 @@ void DeviceReplica::read_state(const TakePiece& take) {
 void DeviceReplica::initialise(std::span<const float> parameters) {
     DEDLOC_CHECK(parameters.size() == count_, "the model has another number of parameters",
                  parameters.size(), count_);
-    // The padding is zero whatever `parameters` has there.
     AlignedFloats values(count_);
-    for (const kernels::TensorSegment& segment : table_.segments()) {
-        const auto first = static_cast<std::ptrdiff_t>(segment.first);
-        std::copy_n(parameters.begin() + first, segment.count, values.begin() + first);
-    }
+    tables_.put_initial(parameters, values);
     const Held& memory = held();
     device_->clear({memory.state->data(), state_bytes()});
     upload(*device_, std::as_bytes(std::span{values}), std::as_writable_bytes(memory.vector(0)));
@@ -168,6 +169,11 @@ state::UpdateReport DeviceReplica::apply(std::span<const float> average,
     const Held& memory = held();
     const std::span<float> gradient = memory.average();
     upload(*device_, std::as_bytes(average), std::as_writable_bytes(gradient));
+    send_tables();
+    for (const kernels::ElementRange& range : tables_.current().frozen) {
+        device_->clear(std::as_writable_bytes(gradient.subspan(
+            static_cast<std::size_t>(range.first), static_cast<std::size_t>(range.count))));
+    }
     state::UpdateReport report{.gradient_norm = device_->global_norm(gradient)};
     step_ = step_.next();
     if (!std::isfinite(report.gradient_norm)) return report;

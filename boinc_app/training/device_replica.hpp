@@ -12,6 +12,7 @@
 #include "boinc_app/training/task.hpp"
 #include "kernels/workers.hpp"
 #include "peer/formats/run_file.hpp"
+#include "peer/state/step_tables.hpp"
 
 namespace dedloc::training {
 
@@ -51,6 +52,8 @@ class DeviceReplica final : public Replica {
     /// What is in the device's memory; takes that memory if it was released.
     Held& held();
     std::size_t state_bytes() const;
+    /// Gives the device the tables of the next update, if it has others.
+    void send_tables();
     void write_state(std::span<const std::byte> bytes);
     /// Calls `take` with the bytes of the state, in pieces.
     void read_state(const TakePiece& take);
@@ -59,7 +62,7 @@ class DeviceReplica final : public Replica {
     const Task& task_;
     const kernels::Workers& workers_;
     const state::OptimizerSettings settings_;
-    const kernels::SegmentTable table_;
+    state::StepTables tables_;
     const std::size_t count_;  // N
     const std::unique_ptr<Accelerator> device_;
     const Computation computation_;
@@ -67,6 +70,7 @@ class DeviceReplica final : public Replica {
     Buffer parked_;               // the state, while the device's memory is released
     StepIndex step_{};
     bool has_sum_ = false;
+    bool has_tables_ = false;  // the device has those of tables_
 };
 
 }  // namespace dedloc::training

@@ -1,4 +1,4 @@
-// How good a state is on held-out data: the loss, and the other figures of its task by their names.
+// The quality of a state on held-out data: its loss, and the other figures of its task by name.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct Figure {
     bool operator==(const Figure&) const = default;
 };
 
-/// How many things of one kind the samples have.
+/// A number of things that the samples have.
 struct Count {
     std::string name;         ///< for programs: "masked_tokens"
     std::uint64_t value = 0;  ///< their number
     bool operator==(const Count&) const = default;
 };
 
-/// What is measured of one state.
+/// A state, measured.
 struct Evaluation {
     Estimate loss;                  ///< what training minimises
     std::vector<Figure> figures{};  ///< the others of the task, in the order of figures_of()

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +19,10 @@ namespace dedloc {
 template <class Tag>
 struct Bytes32 {
     std::array<std::byte, 32> bytes{};  ///< all zeros: no value
-    bool operator==(const Bytes32&) const = default;
+    /// The default compares std::byte one by one: libstdc++ 12 takes only integers together.
+    bool operator==(const Bytes32& other) const {
+        return std::memcmp(bytes.data(), other.bytes.data(), bytes.size()) == 0;
+    }
     /// Byte by byte. Cost: most pairs differ in the first bytes, which are compared as one number.
     std::strong_ordering operator<=>(const Bytes32& other) const {
         const std::uint64_t ours = first_bytes();
@@ -36,11 +41,9 @@ struct Bytes32 {
   private:
     /// The first 8 bytes as a big-endian number.
     std::uint64_t first_bytes() const {
-        std::uint64_t number = 0;
-        for (std::size_t i = 0; i < sizeof number; ++i) {
-            number = number << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-        }
-        return number;
+        std::uint64_t number;
+        std::memcpy(&number, bytes.data(), sizeof number);
+        return std::endian::native == std::endian::little ? __builtin_bswap64(number) : number;
     }
 };
 

@@ -31,6 +31,7 @@ OptimizerSpec usual_settings(Optimizer optimizer) {
     } else if (optimizer == Optimizer::kSgdLarc) {
         spec.schedule = Schedule::kCosine;
         spec.learning_rate = 2.4;
+        spec.final_learning_rate = 0.0048;
         spec.epsilon = 1e-8;
         spec.weight_decay = 1e-6;
         spec.clip_norm = 0;

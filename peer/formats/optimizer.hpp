@@ -20,10 +20,10 @@ enum class Optimizer : std::uint8_t {
 inline constexpr std::array<const char*, 4> kOptimizerNames{"lamb", "lamb_nvidia", "sgd",
                                                             "sgd_larc"};
 
-/// How the learning rate goes on after its linear warm-up. Every schedule ends with the run.
+/// The learning rate after its linear warm-up. Every schedule ends with the run.
 enum class Schedule : std::uint8_t {
-    kLinear,       ///< linearly down to 0
-    kCosine,       ///< half a cosine, down to 0
+    kLinear,       ///< linearly down to the final one
+    kCosine,       ///< half a cosine, down to the final one
     kConstant,     ///< stays at the peak
     kInverseSqrt,  ///< falls with the inverse square root of the step
 };
@@ -42,6 +42,11 @@ inline const char* name_of(Schedule schedule) {
 std::optional<Optimizer> optimizer_named(std::string_view name);
 std::optional<Schedule> schedule_named(std::string_view name);
 
+/// Whether the schedule falls to a final learning rate.
+inline bool has_final_rate(Schedule schedule) {
+    return schedule == Schedule::kLinear || schedule == Schedule::kCosine;
+}
+
 /// Whether it is a variant of LAMB, which has two moments; SGD has one.
 inline bool is_lamb(Optimizer optimizer) {
     return optimizer == Optimizer::kLamb || optimizer == Optimizer::kLambNvidia;
@@ -59,6 +64,9 @@ struct OptimizerSpec {
     Schedule schedule = Schedule::kLinear;  ///< not in the file if linear
     double learning_rate = 0.00176;         ///< the peak
     std::uint64_t warmup_steps = 0;         ///< steps until the peak is reached
+    double start_learning_rate = 0;         ///< start of the warm-up; not in the file if 0
+    double final_learning_rate = 0;         ///< end of the schedule, if it has_final_rate; not in
+                                            ///< the file if 0
     double beta1 = 0.9;                     ///< LAMB: decay of the first moment
     double beta2 = 0.999;                   ///< LAMB: decay of the second moment
     double momentum = 0.9;                  ///< SGD: decay of the momentum

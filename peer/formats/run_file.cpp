@@ -104,6 +104,24 @@ bool has_epsilon(Optimizer optimizer) {
     return is_lamb(optimizer) || optimizer == Optimizer::kSgdLarc;
 }
 
+/// The learning rates before the warm-up and at the end of the schedule.
+void read_ends(JsonFields& fields, OptimizerSpec& optimizer) {
+    constexpr const char* kStart = "start_learning_rate";
+    constexpr const char* kFinal = "final_learning_rate";
+    if (fields.has(kStart)) {
+        optimizer.start_learning_rate = fields.number(kStart, 0, optimizer.learning_rate);
+    }
+    if (fields.has(kFinal)) {
+        optimizer.final_learning_rate = fields.number(kFinal, 0, optimizer.learning_rate);
+    }
+    if (optimizer.start_learning_rate > 0 && optimizer.warmup_steps == 0) {
+        fields.refuse(kStart, "needs 'optimizer.warmup_steps' of at least 1");
+    }
+    if (optimizer.final_learning_rate > 0 && !has_final_rate(optimizer.schedule)) {
+        fields.refuse(kFinal, "needs the schedule 'linear' or 'cosine'");
+    }
+}
+
 OptimizerSpec read_optimizer(JsonFields fields) {
     OptimizerSpec optimizer;
     const auto name = optimizer_named(fields.text("name", kMaxNameBytes));
@@ -118,6 +136,7 @@ OptimizerSpec read_optimizer(JsonFields fields) {
     }
     optimizer.learning_rate = fields.number("learning_rate", 0, 1'000);
     optimizer.warmup_steps = fields.integer("warmup_steps", 0, kMaxSteps);
+    read_ends(fields, optimizer);
     if (is_lamb(*name)) {
         optimizer.beta1 = fields.number("beta1", 0, 0.999999);
         optimizer.beta2 = fields.number("beta2", 0, 0.999999);
@@ -198,6 +217,13 @@ TensorSpec read_tensor(JsonFields& fields) {
         fields.refuse("init", "must be 'zero', 'one' or 'normal'");
     }
     tensor.decays = fields.boolean("decay");
+    tensor.has_unit_rows = fields.has("unit_rows") && fields.boolean("unit_rows");
+    if (tensor.has_unit_rows && tensor.shape.size() < 2) {
+        fields.refuse("unit_rows", "needs a shape of at least two extents");
+    }
+    if (fields.has("frozen_steps")) {
+        tensor.frozen_steps = fields.integer("frozen_steps", 0, kMaxSteps);
+    }
     fields.finish();
     return tensor;
 }
@@ -224,12 +250,18 @@ void read_lists(JsonFields& fields, RunFile& run) {
             fields.integer("shards_per_job", 0, static_cast<std::uint64_t>(trained));
     }
     std::uint64_t elements = 0;
+    std::uint64_t unit_rows = 0;
     for (JsonFields& tensor : fields.objects("tensors", 1, kMaxTensors)) {
         run.tensors.push_back(read_tensor(tensor));
         elements += run.tensors.back().padded_count();
         if (elements > wire::kMaxElements)
             fields.refuse("tensors",
                           fmt::format("have more than {} elements together", wire::kMaxElements));
+        if (run.tensors.back().has_unit_rows) unit_rows += run.tensors.back().shape.front();
+        if (unit_rows > kMaxUnitRows) {
+            fields.refuse("tensors", fmt::format("have more than {} rows of unit length together",
+                                                 kMaxUnitRows));
+        }
     }
     refuse_repeated_names(run.shards, fields, "shards");
     refuse_repeated_names(run.tensors, fields, "tensors");
@@ -285,6 +317,13 @@ void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
     }
     put(out, "learning_rate", optimizer.learning_rate);
     put(out, "warmup_steps", optimizer.warmup_steps);
+    // Not written for 0, so that runs that are older than these fields keep their ids.
+    if (optimizer.start_learning_rate > 0) {
+        put(out, "start_learning_rate", optimizer.start_learning_rate);
+    }
+    if (optimizer.final_learning_rate > 0) {
+        put(out, "final_learning_rate", optimizer.final_learning_rate);
+    }
     if (is_lamb(optimizer.name)) {
         put(out, "beta1", optimizer.beta1);
         put(out, "beta2", optimizer.beta2);
@@ -309,6 +348,11 @@ void put_tensor(Writer& out, const TensorSpec& tensor) {
     if (tensor.initial == Initial::kNormal) put(out, "deviation", tensor.deviation);
     out.Key("decay");
     out.Bool(tensor.decays);
+    if (tensor.has_unit_rows) {
+        out.Key("unit_rows");
+        out.Bool(true);
+    }
+    if (tensor.frozen_steps != 0) put(out, "frozen_steps", tensor.frozen_steps);
     out.EndObject();
 }
 

@@ -33,6 +33,7 @@ inline constexpr std::size_t kMaxShards = 4'096;                       ///< shar
 inline constexpr std::uint64_t kMaxShardWeight = 1'000'000;            ///< weight of a shard
 inline constexpr std::size_t kMaxNameBytes = 254;                      ///< most names in the file
 inline constexpr double kMaxDropout = 0.9;                             ///< highest rate of dropout
+inline constexpr std::uint64_t kMaxUnitRows = 65'536;  ///< rows of unit length in a model
 
 /// The dimensions of an ALBERT.
 struct AlbertSpec {
@@ -88,6 +89,12 @@ struct TensorSpec {
     Initial initial = Initial::kZero;  ///< elements at the start
     double deviation = 0;              ///< standard deviation with kNormal, else 0
     bool decays = false;               ///< weight decay applies
+    /// "unit_rows": each row, which is all extents but the first, is scaled to length 1 at the start
+    /// and after every update; a row of zeros stays one. Not in the file if false (the default).
+    bool has_unit_rows = false;
+    /// The first updates, which leave this tensor and its moments as they are. Not in the file if 0
+    /// (the default).
+    std::uint64_t frozen_steps = 0;
     /// Number of elements.
     std::uint64_t count() const {
         std::uint64_t product = 1;

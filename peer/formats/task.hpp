@@ -36,7 +36,7 @@ struct GuessingLoss {
     const char* formula = "";  ///< for people: "ln V + ln 2"
     double value = 0;          ///< in nats
 };
-/// That of a model of the run's kind and shape.
+/// The loss of guessing for a network of the run's kind and shape.
 GuessingLoss guessing_loss(const RunFile& run);
 
 /// Samples that are computed together, because the loss of one depends on the others: micro-batches

@@ -111,15 +111,12 @@ void VirtualTrainer::hand_over() {
     const StepIndex step = *std::exchange(freeze_, std::nullopt);
     Contribution contribution;
     if (wants_work_ && step == state_.step() && samples_ > Samples{0}) {
-        contribution = {.samples = samples_,
-                        .loss_sum = loss_sum_,
-                        .is_finite = true,
-                        .sum = std::make_shared<FloatVector>(sum_)};
+        // The next sum begins with a vector of its own.
+        const auto sum = std::make_shared<FloatVector>(std::move(sum_));
+        contribution = {
+            .samples = samples_, .loss_sum = loss_sum_, .is_finite = !is_poisoned_, .sum = sum};
         if (std::exchange(is_poisoned_, false)) {
-            FloatVector bad = sum_;
-            bad.front() = std::numeric_limits<float>::infinity();
-            contribution.sum = std::make_shared<FloatVector>(std::move(bad));
-            contribution.is_finite = false;
+            sum->front() = std::numeric_limits<float>::infinity();
         }
         witness_({step, digest_, contribution, parts_});
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "peer/base/overloaded.hpp"
 #include "peer/simulation/node.hpp"
 #include "peer/simulation/world.hpp"
 
@@ -13,12 +14,6 @@ namespace dedloc::simulation {
 namespace {
 
 constexpr Duration kSigningTime = std::chrono::milliseconds{500};
-template <class... Handlers>
-struct ActionHandlers : Handlers... {
-    using Handlers::operator()...;
-};
-template <class... Handlers>
-ActionHandlers(Handlers...) -> ActionHandlers<Handlers...>;  // clang 14 needs it
 
 }  // namespace
 
@@ -27,7 +22,7 @@ ActionHandlers(Handlers...) -> ActionHandlers<Handlers...>;  // clang 14 needs i
 void World::perform(Id id, const Action& action) {
     Node& host = node(id);
     if (writes(host, action)) do_write(id, action);
-    std::visit(ActionHandlers{
+    std::visit(Overloaded{
                    [&](const action::Dial& a) { network_.dial(id, a.remote); },
                    [&](const action::Send& a) {
                        if (!hooks_->takes_frame(id, a)) put_on_link(a.link, a.frame);

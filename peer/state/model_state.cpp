@@ -17,6 +17,7 @@
 #include "kernels/lamb.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/sgd.hpp"
+#include "kernels/unit_rows.hpp"
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/state/update_arguments.hpp"
@@ -65,7 +66,7 @@ Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_
 ModelState::ModelState(const std::vector<TensorRange>& tensors, const OptimizerSettings& settings)
     : settings_(settings),
       count_(checked_count(tensors)),
-      table_(segment_table(tensors, settings.optimizer)),
+      tables_(tensors, settings.optimizer),
       values_(state_vectors(settings.optimizer) * count_) {
     DEDLOC_CHECK(are_usable(settings), "the optimizer's settings are invalid");
 }
@@ -74,10 +75,7 @@ void ModelState::initialise(std::span<const float> parameters) {
     DEDLOC_CHECK(parameters.size() == count_, "the model has another number of parameters",
                  parameters.size(), count_);
     std::fill(values_.begin(), values_.end(), 0.0f);
-    for (const kernels::TensorSegment& segment : table_.segments()) {
-        const auto first = static_cast<std::ptrdiff_t>(segment.first);
-        std::copy_n(parameters.begin() + first, segment.count, values_.begin() + first);
-    }
+    tables_.put_initial(parameters, vector(0));
     step_ = StepIndex{0};
 }
 
@@ -86,8 +84,10 @@ UpdateReport ModelState::apply(std::span<const float> average, const UpdateScala
     DEDLOC_CHECK(average.size() == count_, "the average has another number of elements",
                  average.size(), count_);
     DEDLOC_CHECK(are_usable(scalars), "the update scalars are invalid");
+    tables_.move_to(step_);
+    const UpdateTables& tables = tables_.current();
     step_ = step_.next();
-    UpdateReport report{.gradient_norm = kernels::global_norm(average, workers)};
+    UpdateReport report{.gradient_norm = kernels::global_norm(average, tables.frozen, workers)};
     if (!std::isfinite(report.gradient_norm)) return report;
     report.was_applied = true;
     report.clip_factor =
@@ -97,11 +97,14 @@ UpdateReport ModelState::apply(std::span<const float> average, const UpdateScala
                        .first_moment = vector(1),
                        .second_moment = vector(2),
                        .gradient = average},
-                      table_, lamb_arguments(settings_, scalars, report.clip_factor), {}, workers);
+                      tables.tensors, lamb_arguments(settings_, scalars, report.clip_factor), {},
+                      workers);
     } else {
-        kernels::sgd({.parameters = vector(0), .momentum = vector(1), .gradient = average}, table_,
-                     sgd_arguments(settings_, scalars, report.clip_factor), {}, workers);
+        kernels::sgd({.parameters = vector(0), .momentum = vector(1), .gradient = average},
+                     tables.tensors, sgd_arguments(settings_, scalars, report.clip_factor), {},
+                     workers);
     }
+    kernels::unit_rows(vector(0), tables.unit_rows, workers);
     return report;
 }
 

@@ -7,23 +7,14 @@
 #include <span>
 #include <vector>
 
-#include "kernels/segment_table.hpp"
 #include "kernels/workers.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
+#include "peer/state/step_tables.hpp"
 #include "peer/state/update_scalars.hpp"
 
 namespace dedloc::state {
-
-/// One tensor's range in the flat parameter vector.
-struct TensorRange {
-    std::uint64_t offset = 0;   ///< first element
-    std::uint64_t count = 0;    ///< number of elements
-    std::uint64_t padding = 0;  ///< number of zeros that follow it in the vector
-    bool decays = false;        ///< weight decay applies to this tensor
-    bool operator==(const TensorRange&) const = default;
-};
 
 /// Digest of a state: BLAKE2b over its step and the root of the digest tree over parameters and
 /// moments (ModelState::bytes), with leaves of 256 KiB.
@@ -49,6 +40,10 @@ struct UpdateReport {
 /// Padding: the elements between tensors are part of N, of bytes() and of the digest. They are zero
 /// and stay so: initialise and apply write tensors only, whatever an average holds beside them.
 ///
+/// Frozen tensors (TensorRange::frozen_steps) and their moments stay as they are, and their part of
+/// an average counts neither for its norm nor for whether it is finite. So the step decides which
+/// tensors an update changes, and a restored state goes on as the whole one does.
+///
 /// Functions that read or write the whole state take the threads that they may use. The result has
 /// the same bits with any number of threads.
 class ModelState {
@@ -59,13 +54,14 @@ class ModelState {
     ModelState(const ModelState&) = delete;
     ModelState& operator=(const ModelState&) = delete;
 
-    /// Resets to step 0 with these parameters and zero moments. Ignores what is in the padding.
-    /// Requires N elements (aborts).
+    /// Resets to step 0 with these parameters and zero moments. Ignores what is in the padding;
+    /// rows of TensorRange::row_length get length 1. Requires N elements (aborts).
     void initialise(std::span<const float> parameters);
 
     /// Applies the average of one committed round: computes its norm and the clip factor, runs the
-    /// optimizer on all tensors and increments the step. The norm is that of all N elements; honest
-    /// peers send zeros in the padding.
+    /// optimizer on all tensors that are not frozen, scales their rows of unit length and increments
+    /// the step. The norm is that of all N elements but the frozen ones; honest peers send zeros in
+    /// the padding.
     ///
     /// An average that is not finite (a sum of finite gradients may overflow) changes only the
     /// step. Every peer sees the same bytes, so every peer skips the same update.
@@ -106,9 +102,9 @@ class ModelState {
     std::span<float> vector(std::size_t index);
 
     const OptimizerSettings settings_;
-    const std::size_t count_;            ///< N
-    const kernels::SegmentTable table_;  ///< the tensors
-    AlignedFloats values_;               ///< parameters, then the moments
+    const std::size_t count_;  ///< N
+    StepTables tables_;        ///< the tensors
+    AlignedFloats values_;     ///< parameters, then the moments
     StepIndex step_{};
 };
 

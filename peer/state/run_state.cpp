@@ -30,10 +30,13 @@ std::vector<TensorRange> tensor_ranges(const formats::RunFile& run) {
     const std::vector<std::uint64_t> offsets = formats::tensor_offsets(run);
     for (std::size_t i = 0; i < run.tensors.size(); ++i) {
         const formats::TensorSpec& tensor = run.tensors[i];
-        ranges.push_back({.offset = offsets[i],
-                          .count = tensor.count(),
-                          .padding = tensor.padded_count() - tensor.count(),
-                          .decays = tensor.decays});
+        ranges.push_back(
+            {.offset = offsets[i],
+             .count = tensor.count(),
+             .padding = tensor.padded_count() - tensor.count(),
+             .decays = tensor.decays,
+             .row_length = tensor.has_unit_rows ? tensor.count() / tensor.shape.front() : 0,
+             .frozen_steps = tensor.frozen_steps});
     }
     return ranges;
 }
@@ -44,6 +47,8 @@ OptimizerSettings optimizer_settings(const formats::RunFile& run) {
     settings.schedule = run.optimizer.schedule;
     settings.learning_rate = run.optimizer.learning_rate;
     settings.warmup_steps = run.optimizer.warmup_steps;
+    settings.start_learning_rate = run.optimizer.start_learning_rate;
+    settings.final_learning_rate = run.optimizer.final_learning_rate;
     settings.total_steps = run.steps;
     settings.beta1 = run.optimizer.beta1;
     settings.beta2 = run.optimizer.beta2;

@@ -16,17 +16,6 @@ double from_bits(std::uint32_t bits) {
 
 }  // namespace
 
-kernels::SegmentTable segment_table(const std::vector<TensorRange>& tensors, Optimizer optimizer) {
-    std::vector<kernels::TensorPlace> places;
-    for (const TensorRange& tensor : tensors) {
-        places.push_back({.offset = tensor.offset,
-                          .count = tensor.count,
-                          .decays = tensor.decays,
-                          .adapts = optimizer != Optimizer::kLambNvidia || tensor.decays});
-    }
-    return kernels::SegmentTable{places};
-}
-
 kernels::LambScalars lamb_arguments(const OptimizerSettings& settings, const UpdateScalars& scalars,
                                     float clip_factor) {
     const bool is_nvidia = settings.optimizer == Optimizer::kLambNvidia;

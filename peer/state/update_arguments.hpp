@@ -1,20 +1,12 @@
 // An update's settings and scalars as arguments of the kernels, for the host and for devices.
 #pragma once
 
-#include <vector>
-
 #include "kernels/lamb.hpp"
-#include "kernels/segment_table.hpp"
 #include "kernels/sgd.hpp"
-#include "peer/state/model_state.hpp"
 #include "peer/state/update_scalars.hpp"
 
 namespace dedloc::state {
 
-/// The tensors as the optimizer's kernels want them. NVIDIA's LAMB scales only the steps of tensors
-/// that decay.
-kernels::SegmentTable segment_table(const std::vector<TensorRange>& tensors,
-                                    formats::Optimizer optimizer);
 /// The arguments of both LAMB variants.
 kernels::LambScalars lamb_arguments(const OptimizerSettings& settings, const UpdateScalars& scalars,
                                     float clip_factor);

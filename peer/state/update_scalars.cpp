@@ -36,21 +36,23 @@ double power(double base, std::uint64_t exponent) {
     return product;
 }
 
-/// The learning rate after the warm-up, in parts of the peak. Requires warmup ≤ step < total.
+/// The learning rate after the warm-up. Requires warmup ≤ step < total.
 double after_warmup(const OptimizerSettings& settings, std::uint64_t step) {
     const auto left = static_cast<double>(settings.total_steps - step) /
                       static_cast<double>(settings.total_steps - settings.warmup_steps);
+    const double peak = settings.learning_rate;
+    const double end = settings.final_learning_rate;
     switch (settings.schedule) {
         case Schedule::kLinear:
-            return left;
+            return end + (peak - end) * left;
         case Schedule::kCosine:
-            return (1 + std::cos(std::numbers::pi * (1 - left))) / 2;
+            return end + (peak - end) * ((1 + std::cos(std::numbers::pi * (1 - left))) / 2);
         case Schedule::kConstant:
-            return 1;
+            return peak;
         case Schedule::kInverseSqrt:
-            return std::sqrt(
-                static_cast<double>(std::max<std::uint64_t>(settings.warmup_steps, 1)) /
-                static_cast<double>(step + 1));
+            return peak * std::sqrt(static_cast<double>(
+                                        std::max<std::uint64_t>(settings.warmup_steps, 1)) /
+                                    static_cast<double>(step + 1));
     }
     DEDLOC_CHECK(false, "the schedule is unknown", static_cast<int>(settings.schedule));
     return 0;
@@ -59,9 +61,17 @@ double after_warmup(const OptimizerSettings& settings, std::uint64_t step) {
 }  // namespace
 
 bool are_usable(const OptimizerSettings& settings) {
-    const std::array all{settings.learning_rate, settings.beta1,     settings.beta2,
-                         settings.momentum,      settings.epsilon,   settings.trust,
-                         settings.weight_decay,  settings.clip_norm, settings.norm_limit};
+    const std::array all{settings.learning_rate,
+                         settings.start_learning_rate,
+                         settings.final_learning_rate,
+                         settings.beta1,
+                         settings.beta2,
+                         settings.momentum,
+                         settings.epsilon,
+                         settings.trust,
+                         settings.weight_decay,
+                         settings.clip_norm,
+                         settings.norm_limit};
     return std::all_of(all.begin(), all.end(), is_usable) && settings.beta1 < 1 &&
            settings.beta2 < 1 && settings.momentum < 1 && static_cast<float>(settings.epsilon) > 0;
 }
@@ -75,10 +85,11 @@ double learning_rate_at(const OptimizerSettings& settings, StepIndex step) {
     const std::uint64_t k = step.value();
     if (k >= settings.total_steps) return 0;
     if (k < settings.warmup_steps) {
-        return settings.learning_rate * static_cast<double>(k + 1) /
-               static_cast<double>(settings.warmup_steps);
+        return settings.start_learning_rate +
+               (settings.learning_rate - settings.start_learning_rate) *
+                   static_cast<double>(k + 1) / static_cast<double>(settings.warmup_steps);
     }
-    return settings.learning_rate * after_warmup(settings, k);
+    return after_warmup(settings, k);
 }
 
 UpdateScalars update_scalars(const OptimizerSettings& settings, StepIndex step) {

@@ -20,6 +20,8 @@ struct OptimizerSettings {
     formats::Schedule schedule = formats::Schedule::kLinear;   ///< after the warm-up
     double learning_rate = 0.00176;  ///< peak learning rate, reached at the end of the warm-up
     std::uint64_t warmup_steps = 0;  ///< steps of linear warm-up
+    double start_learning_rate = 0;  ///< start of the warm-up
+    double final_learning_rate = 0;  ///< end of a linear or cosine schedule
     std::uint64_t total_steps = 1;   ///< the learning rate is 0 from this step on
     double beta1 = 0.9;              ///< LAMB: decay of the first moment
     double beta2 = 0.999;            ///< LAMB: decay of the second moment
@@ -42,15 +44,16 @@ struct OptimizerSettings {
 
 /// The learning rate of the update of state `step`: linear warm-up, then the schedule.
 ///
-///     step < warmup    peak × (step + 1) ÷ warmup
+///     step < warmup    start + (peak − start) × (step + 1) ÷ warmup
 ///     step < total     with done = (step − warmup) ÷ (total − warmup):
-///         linear           peak × (1 − done)
-///         cosine           peak × (1 + cos(π done)) ÷ 2
+///         linear           final + (peak − final) × (1 − done)
+///         cosine           final + (peak − final) × (1 + cos(π done)) ÷ 2
 ///         constant         peak
 ///         inverse_sqrt     peak × √(max(warmup, 1) ÷ (step + 1))
 ///     else             0
 ///
-/// Departs from DeDLOC's schedule, whose first update has learning rate 0.
+/// Departs from DeDLOC's schedules, whose first update has the rate `start`: the warm-up is one step
+/// ahead of theirs, so that no update has a rate of 0.
 double learning_rate_at(const OptimizerSettings& settings, StepIndex step);
 
 /// The scalars of the update that turns state `step` into state `step + 1` (so t = step + 1). Only

@@ -86,8 +86,7 @@ json::Value jobs_in(server::Database* database) {
     for (const auto state : {kUnsent, kInProgress, kWaiting, kSucceeded}) {
         jobs.set(name_of(state), counts.of(state));
     }
-    jobs.set("failed",
-             counts.of(kFailed) + counts.of(kTimedOut) + counts.of(kRefused) + counts.of(kGivenUp));
+    jobs.set("failed", counts.failed());
     return jobs;
 }
 

@@ -103,6 +103,15 @@ void add_optimizer(CLI::App& command, const std::shared_ptr<runs::RunOptions>& o
                     "Peak of the schedule; default: by model and optimizer")
         ->check(CLI::PositiveNumber);
     command
+        .add_option("--start-learning-rate", options->start_learning_rate,
+                    "Rate from which the warm-up starts; default: 0")
+        ->check(CLI::NonNegativeNumber);
+    command
+        .add_option("--final-learning-rate", options->final_learning_rate,
+                    "Rate at which a linear or cosine schedule ends; default: with sgd_larc a "
+                    "500th of the peak, else 0")
+        ->check(CLI::NonNegativeNumber);
+    command
         .add_option("--weight-decay", options->weight_decay,
                     "Decay of weights; default: by optimizer")
         ->check(CLI::NonNegativeNumber);

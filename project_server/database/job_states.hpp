@@ -22,8 +22,11 @@ enum class JobState : std::uint8_t {
     kGivenUp,     ///< its client has left the project or started anew
     kNotNeeded,   ///< it ended in another way
 };
-/// Their number.
-inline constexpr std::size_t kJobStates = 9;
+/// Their number. kNotNeeded is the last one.
+inline constexpr std::size_t kJobStates = static_cast<std::size_t>(JobState::kNotNeeded) + 1;
+/// Those of jobs that have ended and brought nothing.
+inline constexpr std::array kFailedStates{JobState::kRefused, JobState::kFailed,
+                                          JobState::kTimedOut, JobState::kGivenUp};
 
 /// As statistics call it, for example "in_progress".
 const char* name_of(JobState state);
@@ -39,6 +42,12 @@ class JobCounts {
   public:
     /// The number of jobs in a state.
     std::int64_t of(JobState state) const { return counts_[static_cast<std::size_t>(state)]; }
+    /// The number of jobs in kFailedStates.
+    std::int64_t failed() const {
+        std::int64_t jobs = 0;
+        for (const JobState state : kFailedStates) jobs += of(state);
+        return jobs;
+    }
     /// Counts jobs.
     void add(JobState state, std::int64_t jobs) {
         counts_[static_cast<std::size_t>(state)] += jobs;

@@ -29,7 +29,7 @@ struct Provenance {
     bool operator==(const Provenance&) const = default;
 };
 
-/// What the project has measured of the state on held-out data.
+/// The project's own measurement of the state on held-out data.
 struct Measurement {
     double loss = 0;                                 ///< mean over samples
     double loss_error = 0;                           ///< its standard error

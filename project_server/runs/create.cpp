@@ -58,6 +58,13 @@ formats::OptimizerSpec make_optimizer(const RunOptions& options, const ModelPres
     optimizer.warmup_steps =
         options.warmup_steps.value_or(std::max<std::uint64_t>(1, options.steps / 10));
     optimizer.learning_rate = options.learning_rate.value_or(optimizer.learning_rate);
+    optimizer.start_learning_rate = options.start_learning_rate.value_or(0);
+    const formats::OptimizerSpec usual = formats::usual_settings(optimizer.name);
+    const double usual_final =
+        formats::has_final_rate(optimizer.schedule)
+            ? usual.final_learning_rate * (optimizer.learning_rate / usual.learning_rate)
+            : 0;
+    optimizer.final_learning_rate = options.final_learning_rate.value_or(usual_final);
     optimizer.weight_decay = options.weight_decay.value_or(optimizer.weight_decay);
     optimizer.clip_norm = options.clip_norm.value_or(optimizer.clip_norm);
     return optimizer;

@@ -40,6 +40,9 @@ struct RunOptions {
     int aggregators = 8;  ///< the most jobs that only average, at the same time
     /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.
     std::vector<double> dropout;
+    /// Start of the warm-up and end of the schedule; absent: 0, and the optimizer's usual one in
+    /// proportion to the peak.
+    std::optional<double> start_learning_rate, final_learning_rate;
 };
 
 /// What create_run() has created.

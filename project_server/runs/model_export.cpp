@@ -223,7 +223,7 @@ huggingface::Provenance provenance_of(const CheckpointHead& head, const LedgerPr
     return provenance;
 }
 
-/// What the project has measured of this state, if its database answers.
+/// The project's own measurement of this state, if its database answers.
 std::optional<huggingface::Measurement> measured(const CheckpointHead& head,
                                                  const ExportOptions& options) {
     try {

@@ -1,4 +1,4 @@
-// Figures of a run on held-out data, with the names and words of its task (peer/formats/figures.hpp).
+// Figures of a run on held-out data, with the names and words of its task.
 #pragma once
 
 #include <span>

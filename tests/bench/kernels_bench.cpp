@@ -24,6 +24,7 @@
 #include "kernels/lamb.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/thread_workers.hpp"
+#include "kernels/unit_rows.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/random.hpp"
 #include "tests/bench/albert_large.hpp"
@@ -148,6 +149,8 @@ std::vector<Line> all_lines() {
              kernels::sgd({a.out, a.m, a.parts[3]}, a.table, sgd, a.rates, w);
              return std::accumulate(a.rates.begin(), a.rates.end(), 0.0);
          }},
+        {"unit_rows, the tensors", 12, "",
+         [](A& a, const W& w) { return kernels::unit_rows(a.out, a.table, w), 0; }},
         {"global_norm", 4, "",
          [](A& a, const W& w) { return kernels::global_norm(a.parts[2], w); }},
         {"all_finite", 4, "",

@@ -22,11 +22,13 @@
 #include "kernels/cuda/lamb.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/sgd.hpp"
+#include "kernels/cuda/unit_rows.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/thread_workers.hpp"
+#include "kernels/unit_rows.hpp"
 #include "peer/base/random.hpp"
 #include "tests/bench/albert_large.hpp"
 #include "tests/bench/lamb_scalars.hpp"
@@ -180,6 +182,10 @@ std::vector<Line> all_lines() {
                      [sgd](Host& h) {
                          kernels::sgd({h.out, h.m, h.parts[1]}, h.table, sgd, h.rates);
                      }});
+    lines.push_back(
+        {"unit_rows, the tensors", 12, "85",
+         [](const Device& d) { cuda::unit_rows(d.out, d.all_tensors(), d.workspace, d.stream); },
+         [](Host& h) { kernels::unit_rows(h.out, h.table); }});
     return lines;
 }
 

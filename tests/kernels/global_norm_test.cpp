@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "kernels/finite.hpp"
 #include "tests/kernels/aborts.hpp"
@@ -49,6 +50,36 @@ TEST_CASE("a norm is finite exactly if every element is", "[kernels]") {
     CHECK_FALSE(all_below(std::vector<float>{-2.0F, 1.0F, 0.0F}, 2.0F));
     CHECK_FALSE(all_below(std::vector<float>{1.0F, NAN}, INFINITY));
     CHECK(global_norm({}) == 0);
+}
+
+TEST_CASE("a norm without some ranges is that of a vector with zeros there", "[kernels]") {
+    constexpr std::size_t kCount = 70'000;
+    const auto values = tests::adversarial(Random{5}, kCount);
+    const std::vector<std::vector<ElementRange>> choices{
+        {},
+        {{0, 1}},
+        {{0, kCount}},
+        {{3, 5}, {8, 0}, {8, 2'040}, {2'050, 1}, {65'000, 2'000}, {69'999, 1}},
+        {{1'024, 1'024}, {kCount - 7, 7}}};
+    for (const auto& ignored : choices) {
+        auto zeroed = values;
+        auto poisoned = values;
+        for (const ElementRange& range : ignored) {
+            for (std::uint64_t i = range.first; i < range.first + range.count; ++i) {
+                zeroed[static_cast<std::size_t>(i)] = 0;
+                poisoned[static_cast<std::size_t>(i)] = NAN;
+            }
+        }
+        CHECK(global_norm(poisoned, ignored) == std::sqrt(tests::slow::tree_of_squares(zeroed)));
+        CHECK(global_norm(poisoned, ignored) == global_norm(zeroed));
+    }
+    const auto refuses = [&](const char* sentence, const std::vector<ElementRange>& ranges) {
+        return tests::aborts_saying(sentence, [&] { global_norm(values, ranges); });
+    };
+    CHECK(refuses("overlap or descend", {{5, 2}, {6, 1}}));
+    CHECK(refuses("overlap or descend", {{5, 2}, {3, 1}}));
+    CHECK(refuses("beyond the end", {{kCount - 1, 2}}));
+    CHECK(refuses("beyond the end", {{kCount + 1, ~std::uint64_t{0}}}));
 }
 
 TEST_CASE("clipping bounds the norm and leaves short gradients alone", "[kernels]") {

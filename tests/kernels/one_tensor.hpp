@@ -1,9 +1,11 @@
 // Updates of a single tensor that is a whole vector, as most tests of the optimizers need them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "kernels/lamb.hpp"
 #include "kernels/sgd.hpp"
@@ -21,6 +23,15 @@ inline kernels::SegmentTable one_tensor(std::size_t count, Treatment treatment =
     const kernels::TensorPlace place{
         .count = count, .decays = treatment.decays, .adapts = treatment.adapts};
     return kernels::SegmentTable{std::span{&place, 1}};
+}
+
+/// The table of a vector that is rows of this length, the last one shorter.
+inline kernels::SegmentTable rows_of(std::size_t count, std::size_t length) {
+    std::vector<kernels::TensorPlace> rows;
+    for (std::size_t at = 0; at < count; at += length) {
+        rows.push_back({.offset = at, .count = std::min(length, count - at)});
+    }
+    return kernels::SegmentTable{rows};
 }
 
 /// kernels::lamb on one tensor; returns its ratio.

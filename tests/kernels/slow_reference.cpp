@@ -147,4 +147,14 @@ void sgd(Floats& p, Floats& b, const Floats& gradient, const SgdInput& in) {
     }
 }
 
+void unit_row(Floats& row) {
+    const double norm = std::sqrt(tree_of_squares(row));
+    if (norm == 0 || !std::isfinite(norm)) return;
+    for (float& x : row) {
+        volatile double quotient = static_cast<double>(x) / norm;
+        volatile float rounded = static_cast<float>(quotient);
+        x = rounded;
+    }
+}
+
 }  // namespace dedloc::tests::slow

@@ -41,4 +41,7 @@ struct SgdInput {
 /// One update of SGD with momentum, and of LARC if trust is not 0, in place.
 void sgd(Floats& p, Floats& b, const Floats& gradient, const SgdInput& input);
 
+/// Scales one row to length 1.
+void unit_row(Floats& row);
+
 }  // namespace dedloc::tests::slow

@@ -11,6 +11,7 @@
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
 #include "kernels/sgd.hpp"
+#include "kernels/unit_rows.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "tests/kernels/aborts.hpp"
 #include "tests/kernels/encodings.hpp"
@@ -66,6 +67,11 @@ std::vector<std::byte> everything(std::size_t count, const Workers& workers) {
     const SgdScalars sgd_scalars{.element = {.learning_rate = 0.1f, .momentum = 0.9f},
                                  .trust = 0.01};
     numbers.push_back(double{tests::sgd_of_one({p, m, g}, sgd_scalars, workers)});
+    const ElementRange middle{.first = count / 3, .count = count / 2};
+    numbers.push_back(global_norm(g, std::span{&middle, 1}, workers));
+    Floats rows = g;
+    unit_rows(rows, tests::rows_of(count, 300), workers);
+    keep(trace, rows);
     for (const Floats& values : {sum, half, bfloat, decoded, error, p, m, v}) keep(trace, values);
     keep(trace, numbers);
     const DigestBytes root = tree_digest(trace, workers);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "peer/base/overloaded.hpp"
 #include "peer/simulation/node.hpp"
 #include "peer/state/model_state.hpp"
 #include "peer/wire/limits.hpp"
@@ -20,13 +21,6 @@ namespace {
 /// Bytes that a peer may queue at a link in addition to bulk data: plans, and the heartbeats of a
 /// failure timeout.
 constexpr std::uint64_t kControlBytes = 2 * wire::kMaxFrameBytes;
-
-template <class... Handlers>
-struct CheckHandlers : Handlers... {
-    using Handlers::operator()...;
-};
-template <class... Handlers>
-CheckHandlers(Handlers...) -> CheckHandlers<Handlers...>;  // clang 14 needs it
 
 /// Options with these rules.
 TestWorldOptions options_with(const RoundRules& rules) {
@@ -118,7 +112,7 @@ void TestWorld::check(Id id, const Action& action) {
     const Node& host = node(id);
     Trial& trial = trials_[id];
     std::visit(
-        CheckHandlers{
+        Overloaded{
             [&](const action::Dial& a) {
                 if (!hostile::is_storm_endpoint(a.remote)) return;
                 throw Violation{fmt::format("peer {} dials {}, which only an adversary has named",

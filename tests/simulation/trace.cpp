@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "peer/base/overloaded.hpp"
 #include "peer/wire/message_codec.hpp"
 
 namespace dedloc::simulation {
@@ -72,7 +73,7 @@ constexpr std::array kBodyNames{
 static_assert(kBodyNames.size() == std::variant_size_v<wire::BodyKinds>);
 
 /// One line about a frame; empty for a heartbeat.
-std::string describe(const SharedBytes& frame) {
+std::string description_of(const SharedBytes& frame) {
     const auto message = wire::decode_unverified(*frame);
     if (!message) return fmt::format("unreadable frame of {} bytes", frame->size());
     std::string text =
@@ -89,13 +90,6 @@ std::string describe(const SharedBytes& frame) {
     }
     return text + fmt::format(", {} bytes", frame->size());
 }
-
-template <class... Handlers>
-struct TraceHandlers : Handlers... {
-    using Handlers::operator()...;
-};
-template <class... Handlers>
-TraceHandlers(Handlers...) -> TraceHandlers<Handlers...>;  // clang 14 needs it
 
 }  // namespace
 
@@ -120,9 +114,9 @@ void Trace::keep(Line line) {
 
 void Trace::event(TimePoint when, std::uint32_t node, const Event& event) {
     std::uint64_t size = 0;
-    Line line{.when = when, .node = node, .is_sent = false, .link = {}, .frame = {}, .text = {}};
+    Line line{.when = when, .node = node};
     bool is_worth_reading = true;
-    std::visit(TraceHandlers{
+    std::visit(Overloaded{
                    [&](const event::Tick&) { is_worth_reading = false; },
                    [&](const event::FrameWritten& e) {
                        size = e.link.value();
@@ -149,21 +143,22 @@ void Trace::event(TimePoint when, std::uint32_t node, const Event& event) {
                event);
     mix(when, node, event.index(), size);
     if (!is_worth_reading) return;
-    if (line.frame == nullptr) line.text = fmt::format("{} {}", kEventNames[event.index()], size);
+    line.name = kEventNames[event.index()];
+    line.size = size;
     keep(std::move(line));
 }
 
 void Trace::action(TimePoint when, std::uint32_t node, const Action& action) {
     std::uint64_t size = 0;
-    Line line{.when = when, .node = node, .is_sent = true, .link = {}, .frame = {}, .text = {}};
+    Line line{.when = when, .node = node, .is_sent = true};
     if (const auto* send = std::get_if<action::Send>(&action)) {
         size = send->frame.size();
         line.link = send->link;
-        line.frame = send->frame.whole();
+        line.frame = send->frame;
     }
     mix(when, node, 100 + action.index(), size);
     if (const auto* told = std::get_if<action::Note>(&action)) return note(when, node, told->line);
-    if (line.frame == nullptr) line.text = fmt::format("action {}", kActionNames[action.index()]);
+    line.name = kActionNames[action.index()];
     keep(std::move(line));
 }
 
@@ -171,12 +166,19 @@ void Trace::note(TimePoint when, std::uint32_t node, std::string line) {
     const double seconds = seconds_of(when.time_since_epoch());
     notes_.push_back(fmt::format("{:12.6f} s  {:3}  {}", seconds, node, line));
     if (notes_.size() > kNotes) notes_.pop_front();
-    keep({.when = when,
-          .node = node,
-          .is_sent = false,
-          .link = {},
-          .frame = {},
-          .text = "* " + std::move(line)});
+    keep({.when = when, .node = node, .text = "* " + std::move(line)});
+}
+
+/// Without time and node; empty for a heartbeat.
+std::string Trace::describe(const Line& line) {
+    if (line.frame) {
+        const std::string what = description_of(line.frame.whole());
+        if (what.empty()) return what;
+        return fmt::format("{} link {}: {}", line.is_sent ? "->" : "<-", line.link.value(), what);
+    }
+    if (line.name == nullptr) return line.text;
+    return line.is_sent ? fmt::format("action {}", line.name)
+                        : fmt::format("{} {}", line.name, line.size);
 }
 
 std::vector<std::string> Trace::last_lines() const {
@@ -184,13 +186,8 @@ std::vector<std::string> Trace::last_lines() const {
     for (auto line = lines_.rbegin(); line != lines_.rend() && lines.size() < max_printed_;
          ++line) {
         const double seconds = seconds_of(line->when.time_since_epoch());
-        std::string text = line->text;
-        if (line->frame != nullptr) {
-            const std::string what = describe(line->frame);
-            if (what.empty()) continue;
-            text = fmt::format("{} link {}: {}", line->is_sent ? "->" : "<-", line->link.value(),
-                               what);
-        }
+        const std::string text = describe(*line);
+        if (text.empty()) continue;
         lines.push_front(fmt::format("{:12.6f} s  {:3}  {}", seconds, line->node, text));
     }
     return {lines.begin(), lines.end()};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/base/frame.hpp"
 #include "peer/base/units.hpp"
 #include "peer/events.hpp"
 
@@ -37,14 +38,18 @@ class Trace {
 
   private:
     static constexpr std::size_t kNotes = 400;
+    /// Described when last_lines() is called: most lines are never read.
     struct Line {
         TimePoint when;
         std::uint32_t node;
-        bool is_sent;  ///< whether the node sent or received `frame`
-        LinkId link;
-        SharedBytes frame;  ///< described when last_lines() is called; null: `text` is the line
-        std::string text;
+        bool is_sent = false;        ///< an action, else an event
+        LinkId link{};               ///< of `frame`
+        Frame frame{};               ///< what the node sent or received, shared with the vectors
+        const char* name = nullptr;  ///< of an event or action without frame
+        std::uint64_t size = 0;      ///< of an event without frame
+        std::string text{};          ///< a line without frame and name
     };
+    static std::string describe(const Line& line);
     void mix(TimePoint when, std::uint32_t node, std::uint64_t kind, std::uint64_t size);
     void keep(Line line);
 

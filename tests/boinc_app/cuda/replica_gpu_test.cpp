@@ -64,8 +64,11 @@ constexpr test::TinyShape kMedium{
 
 TEST_CASE("updates on the GPU have the processor's bits, with every optimizer", "[gpu]") {
     using formats::Optimizer;
-    const World world{kMedium, GENERATE(Optimizer::kLamb, Optimizer::kLambNvidia, Optimizer::kSgd,
-                                        Optimizer::kSgdLarc)};
+    World world{kMedium, GENERATE(Optimizer::kLamb, Optimizer::kLambNvidia, Optimizer::kSgd,
+                                  Optimizer::kSgdLarc)};
+    const bool has_prototypes = GENERATE(false, true);
+    world.run.tensors[0].has_unit_rows = has_prototypes;
+    world.run.tensors[0].frozen_steps = has_prototypes ? 2 : 0;
     const auto gpu = on_gpu(world);
     HostReplica host{world.run, world.task, world.workers};
     gpu->initialise(world.parameters());

@@ -2,6 +2,7 @@
 // picture makes them read elsewhere or allocate much.
 #include "boinc_app/pictures/crops.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
@@ -22,6 +23,10 @@ std::size_t allocated_bytes = 0;  // in all; this program has one thread
     allocated_bytes += bytes;
     if (void* memory = std::malloc(bytes)) return memory;
     throw std::bad_alloc{};
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    allocated_bytes += bytes;
+    return std::malloc(bytes);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
     std::free(memory);
@@ -130,7 +135,7 @@ TEST_CASE("pictures of any shape have crops of any size", "[pictures]") {
     for (const Extent extent :
          {Extent{1, 1}, {1, 500}, {500, 1}, {1, 65'500}, {65'500, 1}, {65'500, 7}, {17, 3}}) {
         const Picture picture = filled(extent, 100);
-        for (const std::uint32_t size : {1u, 2u, 31u, 33u, 224u}) {
+        for (const std::uint32_t size : {1u, 31u, 33u, 97u}) {
             const std::size_t count = std::size_t{3} * size * size;
             const formats::CropSpec spec{.size = size, .count = 1, .min_area = 0.01, .max_area = 1};
             std::vector<std::uint8_t> out(count);

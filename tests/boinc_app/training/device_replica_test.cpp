@@ -32,7 +32,8 @@ formats::RunFile run_with(formats::Optimizer optimizer) {
 
 struct DeviceFixture {
     explicit DeviceFixture(formats::Optimizer optimizer = formats::Optimizer::kLamb)
-        : run(run_with(optimizer)) {
+        : DeviceFixture(run_with(optimizer)) {}
+    explicit DeviceFixture(const formats::RunFile& the_run) : run(the_run) {
         set_compute_threads(1);
         host.initialise(state::initial_parameters(run));
         gpu.initialise(state::initial_parameters(run));
@@ -87,6 +88,43 @@ TEST_CASE("updates on a GPU have the bits of the processor, with every optimizer
         CHECK(report.gradient_norm == expected.gradient_norm);
         CHECK(report.clip_factor == expected.clip_factor);
         world.check_equal();
+    }
+}
+
+TEST_CASE("frozen tensors and rows of unit length have the processor's bits on a GPU",
+          "[training]") {
+    using formats::Optimizer;
+    formats::RunFile run = run_with(
+        GENERATE(Optimizer::kLamb, Optimizer::kLambNvidia, Optimizer::kSgd, Optimizer::kSgdLarc));
+    run.tensors[0].has_unit_rows = true;
+    run.tensors[0].frozen_steps = 2;
+    run.tensors[3].frozen_steps = 1;
+    DeviceFixture world{run};
+    world.check_equal();
+    std::vector<StateCopy> states{world.host.copy()};
+    std::vector<Digest> digests{world.host.digest()};
+    const auto advance = [&] {
+        FloatVector average = world.average(1e-2f);
+        // The gradient of a frozen tensor counts for nothing.
+        if (world.host.step() < StepIndex{2}) average[1] = std::numeric_limits<float>::infinity();
+        const auto report = world.gpu.apply(average, world.scalars());
+        const auto expected = world.host.apply(average, world.scalars());
+        CHECK(report.was_applied);
+        CHECK(report.gradient_norm == expected.gradient_norm);
+        world.check_equal();
+    };
+    for (int step = 0; step < 4; ++step) {
+        if (step == 3) world.gpu.release();
+        advance();
+        states.push_back(world.host.copy());
+        digests.push_back(world.host.digest());
+    }
+    CHECK(world.record.tables == 3);  // of the steps 0, 1, and 2 with all later ones
+    for (const std::uint64_t from : {1u, 3u, 0u}) {
+        REQUIRE(world.gpu.load(StepIndex{from}, states[from].bytes, digests[from]));
+        REQUIRE(world.host.load(StepIndex{from}, states[from].bytes, digests[from]));
+        advance();
+        CHECK(world.gpu.digest() == digests[from + 1]);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "boinc_app/training/device_error.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/global_norm.hpp"
+#include "kernels/unit_rows.hpp"
 
 namespace dedloc::test {
 
@@ -23,6 +24,7 @@ struct GpuRecord {
     unsigned misuses = 0;                    ///< staging buffers used while a copy was under way
     unsigned trims = 0;                      ///< calls of trim()
     unsigned attached = 0;                   ///< calls of attach()
+    unsigned tables = 0;                     ///< calls of set_tensors()
     bool is_lost = false;                    ///< every call fails
 };
 
@@ -81,14 +83,22 @@ class HostAccelerator final : public training::Accelerator {
         check();
         return kernels::global_norm(values);
     }
-    void set_tensors(const kernels::SegmentTable& table) override { table_.emplace(table); }
+    void set_tensors(const kernels::SegmentTable& tensors,
+                     const kernels::SegmentTable& unit_rows) override {
+        check();
+        ++record_.tables;
+        table_.emplace(tensors);
+        unit_rows_.emplace(unit_rows);
+    }
     void update(const kernels::LambVectors& vectors, const kernels::LambScalars& scalars) override {
         check();
         kernels::lamb(vectors, table_.value(), scalars, {});
+        kernels::unit_rows(vectors.parameters, unit_rows_.value());
     }
     void update(const kernels::SgdVectors& vectors, const kernels::SgdScalars& scalars) override {
         check();
         kernels::sgd(vectors, table_.value(), scalars, {});
+        kernels::unit_rows(vectors.parameters, unit_rows_.value());
     }
 
   private:
@@ -129,7 +139,7 @@ class HostAccelerator final : public training::Accelerator {
     std::array<std::vector<std::byte>, kStagingBuffers> staging_;
     std::array<std::vector<std::byte>, kStagingBuffers> arriving_;
     std::array<bool, kStagingBuffers> is_copying_{};
-    std::optional<kernels::SegmentTable> table_;
+    std::optional<kernels::SegmentTable> table_, unit_rows_;
 };
 
 }  // namespace dedloc::test

@@ -66,7 +66,7 @@ TEST_CASE("every device kernel rounds every operation once, on every architectur
     const DeviceCode code = read_device_code(DEDLOC_DEVICE_LIBRARY);
     CHECK(joined(objections_to(code)) == "");
     const auto machine = architectures_of(code.machine);
-    CHECK(machine.size() == 13);
+    CHECK(machine.size() == 16);
     for (const auto& [kernel, architectures] : machine) {
         INFO(kernel);
         CHECK(architectures == kArchitectures);
@@ -106,12 +106,18 @@ TEST_CASE("kernels over a table load 16 bytes at once in aligned tensors and 4 i
         if (!is_over_table(kernel.kernel)) continue;
         ++tables;
         INFO(kernel.kernel << " for compute_" << kernel.architecture);
-        CHECK(count_with(kernel.instructions, "ld.global.v4", "") > 0);
-        CHECK(count_with(kernel.instructions, "ld.global.f32", "") > 0);
+        const auto count = [&](const char* load) {
+            return count_with(kernel.instructions, load, "");
+        };
+        CHECK(count("ld.global.v4") > 0);
+        // Elements that are only squared are loaded as bits on devices with slow doubles. One such
+        // load is that of the segment's length.
+        const bool has_bits = count("ld.global.v4.u32") > 0 && count("ld.global.u32") > 4;
+        CHECK((count("ld.global.f32") > 0 || has_bits));
         CHECK((body_of(kernel.kernel) == "TableSums" ||
                count_with(kernel.instructions, "st.global.v4", "") > 0));
     }
-    CHECK(tables == 6 * kArchitectures.size());
+    CHECK(tables == 8 * kArchitectures.size());
 }
 
 TEST_CASE("every device kernel has the barriers between its phases", "[cuda]") {

@@ -8,6 +8,7 @@
 #include "kernels/cuda/global_norm.hpp"
 #include "kernels/cuda/lamb.hpp"
 #include "kernels/cuda/sgd.hpp"
+#include "kernels/cuda/unit_rows.hpp"
 #include "kernels/lanes.hpp"
 #include "tests/kernels/aborts.hpp"
 #include "tests/kernels/cuda/device.hpp"
@@ -87,6 +88,12 @@ TEST_CASE("optimizers on a device refuse misuse", "[cuda]") {
     CHECK(refuses("beyond the end", sgd(longer, {}, {})));
     CHECK(refuses("must not be negative", sgd(table, {.trust = -1}, {})));
     CHECK(refuses("a place for the result", sgd(table, {}, at<float>(kD, 2))));
+    const auto rows = [&](const kernels::cuda::DeviceTable& on, DeviceSpan<std::byte> workspace) {
+        return [=, &device] { kernels::cuda::unit_rows(a, on, workspace, device.stream()); };
+    };
+    CHECK(refuses("beyond the end", rows(longer, kWorkspace)));
+    CHECK(refuses("workspace is too small", rows(table, at<std::byte>(1 << 20, 15))));
+    CHECK(refuses("workspace overlaps", rows(table, at<std::byte>(kA, 4096))));
     CHECK(refuses("the default stream", [] {
         CUstream_st* const none = nullptr;
         static_cast<void>(StreamView{none});

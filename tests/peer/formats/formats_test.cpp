@@ -250,6 +250,7 @@ TEST_CASE("a run file holds every optimizer and schedule, and only the fields th
             RunFile run = tiny_run();
             run.optimizer = usual_settings(static_cast<Optimizer>(i));
             run.optimizer.schedule = *schedule_named(schedule);
+            if (!has_final_rate(run.optimizer.schedule)) run.optimizer.final_learning_rate = 0;
             const std::string json = write_run_file(run);
             INFO(json);
             CHECK(parse_run_file(json) == run);

@@ -307,6 +307,39 @@ TEST_CASE("every schedule warms up linearly, ends with the run and has its own s
     }
 }
 
+TEST_CASE("a schedule may start and end at other rates than 0, as DeDLOC's for SwAV", "[state]") {
+    using formats::Schedule;
+    OptimizerSettings s{.optimizer = formats::Optimizer::kSgdLarc,
+                        .schedule = Schedule::kCosine,
+                        .learning_rate = 2.4,
+                        .warmup_steps = 500,
+                        .start_learning_rate = 0.3,
+                        .final_learning_rate = 0.0048,
+                        .total_steps = 5'000};
+    const auto at = [&](std::uint64_t step) { return learning_rate_at(s, StepIndex{step}); };
+    CHECK(at(0) == Approx(0.3 + 2.1 / 500));
+    CHECK(at(249) == Approx(0.3 + 2.1 / 2));
+    CHECK(at(499) == Approx(2.4));
+    CHECK(at(500) == Approx(2.4));
+    CHECK(at(2'750) == Approx((2.4 + 0.0048) / 2));
+    for (const std::uint64_t step : {501u, 1'000u, 3'000u, 4'999u}) {
+        const double done = static_cast<double>(step - 500) / 4'500;
+        CHECK(at(step) == Approx(0.0048 + (2.4 - 0.0048) * 0.5 * (1 + std::cos(M_PI * done))));
+    }
+    CHECK(at(4'999) > 0.0048);
+    CHECK(at(4'999) == Approx(0.0048).epsilon(1e-4));
+    CHECK(at(5'000) == 0);
+    s.schedule = Schedule::kLinear;
+    CHECK(at(2'750) == Approx((2.4 + 0.0048) / 2));
+    CHECK(at(4'999) == Approx(0.0048 + (2.4 - 0.0048) / 4'500));
+    CHECK(are_usable(update_scalars(s, StepIndex{17})));
+    s.final_learning_rate = -1;
+    CHECK_FALSE(are_usable(s));
+    s.final_learning_rate = 0;
+    s.start_learning_rate = NAN;
+    CHECK_FALSE(are_usable(s));
+}
+
 TEST_CASE("the coordinator's scalars follow schedule and bias correction", "[state]") {
     const auto at = [](std::uint64_t step) {
         return learning_rate_at(settings(), StepIndex{step});

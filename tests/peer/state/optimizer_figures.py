@@ -10,6 +10,8 @@ Everything is computed in binary64 from the same binary32 inputs. The sources of
     lamb_nvidia  the formula of apex' FusedLAMB, which needs a GPU, written out below
     sgd          torch.optim.SGD
     sgd_larc     torch.optim.SGD on gradients scaled by the formula of apex' LARC (clip=False)
+    prototypes   the same, where the first tensor is treated as facebook's SwAV treats its
+                 prototypes: no gradient in the first steps, rows normalised before each step
 """
 
 import numpy
@@ -21,6 +23,9 @@ LEARNING_RATE = 0.01
 DECAY = 0.1
 # Elements, whether the tensor decays, and its elements before the first step.
 TENSORS = [(12, True, "normal"), (4, False, 0.0), (5, False, 1.0)]
+# The rows of the first tensor if it holds prototypes, and the steps in which they are frozen.
+PROTOTYPES = 4
+FROZEN_STEPS = 6
 
 
 def starts(random):
@@ -49,18 +54,30 @@ def split(row):
     return numpy.split(row, ends[:-1])
 
 
-def by_torch(start, rows, make, decay, prepare=None):
+def normalise(prototypes):
+    with torch.no_grad():
+        rows = prototypes.view(PROTOTYPES, -1)
+        rows.copy_(torch.nn.functional.normalize(rows, dim=1, p=2))
+
+
+def by_torch(start, rows, make, decay, prepare=None, has_prototypes=False):
     parameters = [torch.tensor(p, dtype=torch.float64, requires_grad=True) for p in start]
     groups = [{"params": [p], "weight_decay": decay if decays else 0.0}
               for p, (_, decays, _) in zip(parameters, TENSORS)]
     optimizer = make(groups)
     result = []
-    for row in rows:
+    if has_prototypes:
+        normalise(parameters[0])
+    for step, row in enumerate(rows):
         for p, gradient in zip(parameters, split(row)):
             p.grad = torch.tensor(gradient)
+        if has_prototypes and step < FROZEN_STEPS:
+            parameters[0].grad = None
         if prepare:
             prepare(optimizer)
         optimizer.step()
+        if has_prototypes:
+            normalise(parameters[0])
         result.append(numpy.concatenate([p.detach().numpy().copy() for p in parameters]))
     return result
 
@@ -76,6 +93,8 @@ class Larc:
             group["weight_decay"] = 0.0
             decay = self.decay if decays else 0.0
             for p in group["params"]:
+                if p.grad is None:
+                    continue
                 p_norm, g_norm = torch.norm(p.data), torch.norm(p.grad)
                 if p_norm != 0 and g_norm != 0:
                     rate = self.trust * p_norm / (g_norm + p_norm * decay + self.epsilon)
@@ -126,6 +145,8 @@ def main():
         groups, lr=LEARNING_RATE, momentum=0.9), DECAY))
     show("sgd_larc", by_torch(start, rows, lambda groups: torch.optim.SGD(
         groups, lr=LEARNING_RATE, momentum=0.9), DECAY, Larc(0.1, 1e-8, DECAY)))
+    show("prototypes", by_torch(start, rows, lambda groups: torch.optim.SGD(
+        groups, lr=LEARNING_RATE, momentum=0.9), DECAY, Larc(0.1, 1e-8, DECAY), True))
 
 
 if __name__ == "__main__":

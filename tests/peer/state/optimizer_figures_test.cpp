@@ -28,6 +28,14 @@ std::vector<TensorRange> tensors() {
             {.offset = 16, .count = 5, .decays = false}};
 }
 
+/// The same; the first one as prototypes, of which PROTOTYPES and FROZEN_STEPS speak.
+std::vector<TensorRange> with_prototypes() {
+    std::vector<TensorRange> ranges = tensors();
+    ranges[0].row_length = 3;
+    ranges[0].frozen_steps = 6;
+    return ranges;
+}
+
 /// The rows below this name.
 std::vector<Row> rows_of(const std::string& name, std::size_t count) {
     std::ifstream file{DEDLOC_OPTIMIZER_FIGURES};
@@ -67,8 +75,9 @@ constexpr double kBound = kSteps * 0x1p-24;
 
 /// The largest error of any parameter after any step, in parts of the tensor's largest parameter.
 double worst_error(
-    const OptimizerSettings& chosen, const char* figures, Change change = [](UpdateScalars&) {}) {
-    ModelState state{tensors(), chosen};
+    const OptimizerSettings& chosen, const char* figures, Change change = [](UpdateScalars&) {},
+    const std::vector<TensorRange>& ranges = tensors()) {
+    ModelState state{ranges, chosen};
     state.initialise(narrow(rows_of("start", 1)[0]));
     const std::vector<Row> gradients = rows_of("gradients", kSteps);
     const std::vector<Row> expected = rows_of(figures, kSteps);
@@ -99,6 +108,29 @@ TEST_CASE("every optimizer agrees with the program that it follows", "[state]") 
             worst_error(settings(static_cast<Optimizer>(i)), formats::kOptimizerNames[i]);
         INFO(formats::kOptimizerNames[i] << ": error " << worst << ", bound " << kBound);
         CHECK(worst <= kBound);
+    }
+}
+
+TEST_CASE("prototypes have unit rows and are frozen at first, as in SwAV's program", "[state]") {
+    const auto error_with = [](const std::vector<TensorRange>& ranges) {
+        return worst_error(
+            settings(Optimizer::kSgdLarc), "prototypes", [](UpdateScalars&) {}, ranges);
+    };
+    const double worst = error_with(with_prototypes());
+    // A step rounds a prototype twice: by the update and by the division.
+    INFO("error " << worst << ", bound " << 2 * kBound);
+    CHECK(worst <= 2 * kBound);
+    for (const std::uint64_t steps : {0u, 5u, 7u}) {
+        auto wrong = with_prototypes();
+        wrong[0].frozen_steps = steps;
+        INFO("frozen for " << steps << " steps");
+        CHECK(error_with(wrong) > 10 * kBound);
+    }
+    for (const std::uint64_t length : {0u, 4u, 12u}) {
+        auto wrong = with_prototypes();
+        wrong[0].row_length = length;
+        INFO("rows of " << length);
+        CHECK(error_with(wrong) > 10 * kBound);
     }
 }
 

@@ -6,19 +6,13 @@
 #include "kernels/arithmetic.hpp"
 #include "kernels/digest.hpp"
 #include "peer/base/check.hpp"
+#include "peer/base/overloaded.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/state/model_state.hpp"
 #include "tests/peer/state/average_digest.hpp"
 
 namespace dedloc::test {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-    using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 /// Far more events than any scenario has at one moment.
 constexpr int kMaxEventsAtOnce = 100'000;

@@ -189,8 +189,14 @@ TEST_CASE("a run's progress has the figures and words of its task", "[server]") 
 
 TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]") {
     const runs::ModelPreset large = runs::model_preset("large");
-    CHECK(large.model.hidden == 1'024);
-    CHECK(large.model.layers == 24);
+    const auto albert = [](const runs::ModelPreset& preset) {
+        return std::get<formats::AlbertSpec>(preset.model);
+    };
+    CHECK(albert(large).hidden == 1'024);
+    CHECK(albert(large).layers == 24);
+    const runs::ModelPreset swav = runs::model_preset("swav-resnet18");
+    CHECK(std::get<formats::SwavSpec>(swav.model).prototypes == 512);
+    CHECK(swav.optimizer == formats::Optimizer::kSgdLarc);
     CHECK_THROWS_WITH(runs::model_preset("huge"), Catch::Contains("tiny, base, large, xlarge"));
 
     const TemporaryDirectory folder;
@@ -203,8 +209,8 @@ TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]"
         return path.string();
     };
     const runs::ModelPreset narrow = runs::model_preset(write("256"));
-    CHECK(narrow.model.hidden == 256);
-    CHECK(narrow.model.layers == 6);
+    CHECK(albert(narrow).hidden == 256);
+    CHECK(albert(narrow).layers == 6);
     CHECK(narrow.sequence_length == 96);
     CHECK(narrow.target_batch == runs::model_preset("tiny").target_batch);
     CHECK(narrow.learning_rate == runs::model_preset("tiny").learning_rate);
