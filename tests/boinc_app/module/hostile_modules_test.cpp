@@ -49,6 +49,7 @@ TEST_CASE("a module's lists and texts cannot grow without bound", "[module]") {
     CHECK_THROWS_WITH(load("long_list"),
                       "the module makes a list by aten::mul, which is not "
                       "allowed");
+    CHECK_THROWS_WITH(load("doubling_list"), Contains("makes a list by aten::add"));
     CHECK_THROWS_WITH(load("long_text"),
                       "the module makes a text by aten::add, which is not "
                       "allowed");
