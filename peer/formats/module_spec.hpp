@@ -1,5 +1,5 @@
 // A TorchScript module that a researcher brings, as a run file names it: a network and its loss in
-// a file of their own, which is an input file of every job.
+// a file of their own, which trainers get beside the run file.
 #pragma once
 
 #include <cstdint>
