@@ -16,6 +16,7 @@
 #include "boinc_app/tasks/open_task.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training_worker.hpp"
+#include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/formats/task.hpp"
@@ -59,6 +60,9 @@ int train_alone(const Options& options) {
             run,
             {.shards = {options.shards.begin(), options.shards.end()}, .module = options.module});
         std::vector<formats::Shard> held_out;
+        if (!options.held_out.empty() && formats::architecture_of(run) != formats::kAlbert) {
+            throw InputError{"--held-out measures runs of ALBERT only"};
+        }
         if (!options.held_out.empty())
             held_out = inputs::open_held_out_shards(options.held_out, run);
         return train_locally(run, *task, held_out, options.local);
