@@ -30,7 +30,7 @@ constexpr const char* kName = "dedloc_train";
 struct Options {
     seat::Arguments seat;
     std::vector<std::string> shards;  ///< empty: shard_0, shard_1 … as many as a job has
-    std::string module = "module";    ///< of a run that trains a module
+    std::string module = "module";    ///< file, if the run trains one
     std::string device = "cpu";
     std::uint64_t micro_batch = 0;
     LocalOptions local;

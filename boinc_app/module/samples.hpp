@@ -20,7 +20,7 @@ namespace dedloc::training::module {
 
 /// One tensor of a micro-batch, in row-major order.
 struct InputTensor {
-    formats::ElementType type = formats::ElementType::kFloat32;  ///< of its elements
+    formats::ElementType type = formats::ElementType::kFloat32;  ///< type of an element
     std::vector<std::uint64_t> shape;                            ///< samples first
     /// Elements in the machine's byte order, which is little-endian.
     std::vector<std::byte, AlignedAllocator<std::byte>> bytes{};

@@ -39,7 +39,7 @@ using torch::jit::Graph;
 using torch::jit::Node;
 
 constexpr std::size_t kMaxRecords = 65'536;
-constexpr std::uint64_t kMaxCodeBytes = std::uint64_t{1} << 24;  // of all code together
+constexpr std::uint64_t kMaxCodeBytes = std::uint64_t{1} << 24;  // sum over the code
 constexpr std::size_t kMaxInputs = 16;
 constexpr std::size_t kMaxExtents = 8;
 constexpr std::size_t kMaxNameBytes = 254;
@@ -393,7 +393,7 @@ struct ScriptModule::State {
     std::vector<at::Tensor> tensors;         // one for each parameter
     std::vector<std::vector<Place>> places;  // likewise: its attributes
     std::vector<Buffer> buffers;
-    std::vector<std::uint64_t> offsets;  // of bind()
+    std::vector<std::uint64_t> offsets;  // those that bind() was given
 };
 
 ScriptModule::ScriptModule(std::span<const std::byte> file, const Bounds& bounds)

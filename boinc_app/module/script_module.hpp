@@ -18,7 +18,7 @@ namespace dedloc::training::module {
 
 /// A parameter of a module.
 struct Parameter {
-    std::string name;                  ///< with the names of the modules that contain it
+    std::string name;                  ///< path from the module, with dots
     std::vector<std::uint64_t> shape;  ///< extents; one of 1 for a number
     bool operator==(const Parameter&) const = default;
 };
@@ -54,7 +54,7 @@ class ScriptModule {
     /// Number of the tensors that forward takes.
     std::size_t input_count() const;
     /// Copies the present values of the parameters to `vector`, each to its offset.
-    /// Requires an offset for each, and room for its elements (aborts).
+    /// Requires an offset for each, and a vector that is long enough (aborts).
     void copy_parameters(std::span<const std::uint64_t> offsets, std::span<float> vector) const;
     /// From now on the parameters are those of this memory, which must outlive the module or the
     /// next call; the module only reads it. Requires as copy_parameters().

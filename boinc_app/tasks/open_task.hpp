@@ -13,7 +13,7 @@ namespace dedloc::tasks {
 /// The files of a run that a job brings.
 struct TaskFiles {
     std::vector<std::filesystem::path> shards;  ///< at least one
-    std::filesystem::path module;               ///< of a run that trains a module
+    std::filesystem::path module;               ///< unused unless the run trains one
 };
 
 /// Opens the run's task on these files, which it maps and checks. `run` must outlive it.

@@ -1,3 +1,5 @@
+// Ranges here only keep numbers representable and allocations small. What a module may be, the
+// trainer says that loads it.
 #include "peer/formats/module_fields.hpp"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ inline constexpr std::uint64_t kMaxSampleBytes = std::uint64_t{1} << 30;
 
 /// One tensor of a sample.
 struct SampleTensor {
-    ElementType type = ElementType::kFloat32;  ///< of its elements
+    ElementType type = ElementType::kFloat32;  ///< type of an element
     std::vector<std::uint64_t> shape;          ///< extents, none of them 0; empty: a number
     /// Bytes of its elements. Requires at most kMaxSampleBytes.
     std::uint64_t bytes() const;

@@ -129,7 +129,7 @@ void write_tensor_summary(const fs::path& folder, const TensorCorpus& corpus) {
     platform::replace_file(folder / kTensorSummary, std::string{buffer.GetString()} + "\n");
 }
 
-TensorCorpus fill(const fs::path& folder, const TensorOptions& options) {
+void fill(const fs::path& folder, const TensorOptions& options) {
     const std::vector<TensorSource> sources = open_all(options);
     TensorCorpus corpus;
     std::uint64_t sample_bytes = 0;
@@ -151,7 +151,6 @@ TensorCorpus fill(const fs::path& folder, const TensorOptions& options) {
     write_shards(folder, sources, samples.subspan(order.trained), per_shard, true, corpus);
     std::ranges::sort(corpus.shards, {}, &formats::ShardReference::name);
     write_tensor_summary(folder, corpus);
-    return corpus;
 }
 
 }  // namespace
@@ -160,9 +159,9 @@ TensorCorpus build_tensor_corpus(const TensorOptions& options) {
     BuildFolder folder{options.folder};
     (void)folder.resume({});  // removes what an earlier build has left
     try {
-        TensorCorpus corpus = fill(folder.path(), options);
+        fill(folder.path(), options);
         folder.finish();
-        return corpus;
+        return read_tensor_corpus(options.folder);
     } catch (...) {
         folder.discard();
         throw;

@@ -16,7 +16,7 @@ namespace dedloc::corpus {
 /// One tensor of all samples, used in place.
 struct TensorSource {
     std::string name;                   ///< for messages
-    formats::SampleTensor tensor;       ///< of one sample
+    formats::SampleTensor tensor;       ///< that of one sample
     std::uint64_t samples = 0;          ///< at least 1
     std::span<const std::byte> bytes;   ///< samples × tensor.bytes()
     std::shared_ptr<const void> owner;  ///< keeps `bytes` mapped

@@ -88,7 +88,7 @@ TEST_CASE("a pass ends at whichever operator it is interrupted, and adds nothing
     const auto inputs = test::inputs_of(test::shard_fixture("gpt.shard"));
     Counted all;
     REQUIRE(bound.loaded.add_gradient(inputs, bound.sum, all.is_interrupted));
-    CHECK(all.count > 200);  // of the forward and of the backward pass
+    CHECK(all.count > 200);  // those of both passes
     const std::vector<float> before = bound.sum;
     for (std::uint64_t limit = 0; limit < all.count; limit += 7) {
         Counted some;
