@@ -25,7 +25,7 @@ struct LocalOptions {
     /// Evaluates the first and the last state, and one after every so many steps (0: no other), on
     /// so many samples of the held-out shards, if there are any.
     std::uint64_t evaluate_every = 0;
-    std::uint64_t evaluate_samples = training::albert::kUsualSamples;  ///< samples of an evaluation
+    std::uint64_t evaluate_samples = training::kUsualSamples;  ///< samples of an evaluation
 };
 
 /// Computes the run's target batch in every step, prints a line for each step, and at the end the

@@ -114,7 +114,7 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
     command
         ->add_option("--evaluate-samples", options.local.evaluate_samples,
                      "samples of an evaluation")
-        ->check(CLI::Range(std::uint64_t{1}, training::albert::kMaxSamples))
+        ->check(CLI::Range(std::uint64_t{1}, training::kMaxSamples))
         ->capture_default_str()
         ->needs(held_out);
     return command;

@@ -6,16 +6,18 @@
 # TIMEOUT is for tests that hang: the default leaves time on a machine that is busy.
 # Tests themselves gain nothing from -O3 and take a quarter longer to compile with it; those that wait
 # for others gain nothing from -O1. With the address sanitizer a batch of tests takes clang 28 s with
-# -O1 and the fuzzer's counters, and 10 s with -O0 and without them.
+# -O1 and the fuzzer's counters, and 10 s with -O0 and without them; COMPUTES is for those that save
+# more with -O1 when they run.
 add_library(dedloc_test_code INTERFACE)  # its options must follow those of dedloc_warnings
 if(DEDLOC_FUZZ)
-    target_compile_options(dedloc_test_code INTERFACE -O0)
+    target_compile_options(dedloc_test_code INTERFACE
+        $<$<NOT:$<BOOL:$<TARGET_PROPERTY:dedloc_computes>>>:-O0>)
 endif()
 foreach(label tidy unit sim integration threads pages net gpu bench fuzz)
     add_custom_target(tests_${label})
 endforeach()
 function(dedloc_test name)
-    cmake_parse_arguments(A "THREADS" "LABEL;TIMEOUT" "SOURCES;LINKS;ARGUMENTS" ${ARGN})
+    cmake_parse_arguments(A "COMPUTES;THREADS" "LABEL;TIMEOUT" "SOURCES;LINKS;ARGUMENTS" ${ARGN})
     add_executable(${name} ${A_SOURCES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PRIVATE ${A_LINKS} Catch2::Catch2WithMain dedloc_warnings
@@ -25,6 +27,7 @@ function(dedloc_test name)
         set(level -O0)
     endif()
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${level}>)
+    set_target_properties(${name} PROPERTIES dedloc_computes ${A_COMPUTES})
     dedloc_cases(${name} ${ARGN} PROGRAM ${name})
     # Hidden cases, such as "[.slow]", are a test of their own for tests/run nightly. It names only
     # tags that some case has, because Catch2 fails if a part of the selection matches no case.
@@ -48,7 +51,8 @@ endfunction()
 
 # dedloc_cases(name PROGRAM program LABEL unit ARGUMENTS ...): a test of some cases of a program.
 function(dedloc_cases name)
-    cmake_parse_arguments(A "THREADS" "PROGRAM;LABEL;TIMEOUT" "SOURCES;LINKS;ARGUMENTS" ${ARGN})
+    cmake_parse_arguments(A "COMPUTES;THREADS" "PROGRAM;LABEL;TIMEOUT" "SOURCES;LINKS;ARGUMENTS"
+        ${ARGN})
     add_test(NAME ${name} COMMAND ${A_PROGRAM} -w NoTests ${A_ARGUMENTS})
     if(NOT A_TIMEOUT)
         set(A_TIMEOUT 3600)

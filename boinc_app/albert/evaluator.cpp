@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "boinc_app/training/task.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::training::albert {
@@ -35,12 +34,6 @@ double one(const SampleFigures&) {
 }
 
 }  // namespace
-
-Random evaluation_random(std::uint64_t run_seed) {
-    PeerKey no_peer;
-    no_peer.bytes.fill(std::byte{0xff});
-    return step_random(run_seed, no_peer, StepIndex{0});
-}
 
 Evaluation summarise(std::span<const SampleFigures> figures) {
     DEDLOC_CHECK(!figures.empty(), "an evaluation needs a sample");

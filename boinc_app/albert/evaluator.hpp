@@ -14,22 +14,10 @@
 #include "boinc_app/albert/albert.hpp"
 #include "boinc_app/albert/batch.hpp"
 #include "boinc_app/training/evaluation.hpp"
-#include "boinc_app/training/task.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
 namespace dedloc::training::albert {
-
-/// The generator of a run's evaluation samples: that of step 0 of a peer whose key is all ones,
-/// which no peer has, because these bytes are no Ed25519 key.
-Random evaluation_random(std::uint64_t run_seed);
-
-/// Number of samples unless another one is chosen. The standard error of the sentence order's
-/// accuracy is then at most 1.6 %; that of the loss of the demo's untrained model was 0.003 nats
-/// (dedloc-evaluate --initial).
-inline constexpr std::uint64_t kUsualSamples = 1'024;
-/// The most samples that may be chosen.
-inline constexpr std::uint64_t kMaxSamples = 1'000'000;
 
 /// Sums up the figures of samples. Losses are means over samples, in nats, without dropout; a
 /// sample's masked tokens together weigh as much as those of any other, as in training. Requires at

@@ -5,14 +5,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "boinc_app/training/task.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::training {
 
-const Estimate& figure_of(const Evaluation& evaluation, std::string_view name) {
-    const auto found = std::ranges::find(evaluation.figures, name, &Figure::name);
-    DEDLOC_CHECK(found != evaluation.figures.end(), "no such figure was measured", name);
-    return found->estimate;
+PeerKey evaluation_peer() {
+    PeerKey no_peer;
+    no_peer.bytes.fill(std::byte{0xff});
+    return no_peer;
+}
+
+Random evaluation_random(std::uint64_t run_seed) {
+    return step_random(run_seed, evaluation_peer(), StepIndex{0});
 }
 
 std::vector<formats::MeasuredFigure> measured_figures(const Evaluation& evaluation) {

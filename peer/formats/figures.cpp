@@ -25,14 +25,16 @@ constexpr std::array<FigureKind, 4> kAlbertFigures{{
 
 // K prototypes; "untrained" is the network with its first values, "uniform" an assignment that
 // gives each prototype 1 / K, whose loss is ln K.
-constexpr std::array<FigureKind, 7> kSwavFigures{{
+constexpr std::array<FigureKind, 9> kSwavFigures{{
     {"knn_accuracy", "kNN accuracy", kShare, true, kHeadline},
     {"linear_accuracy", "linear accuracy", kShare, true, kHeadline},
     {"untrained_knn_accuracy", "untrained kNN accuracy", kShare, true, kTable},
     {"untrained_linear_accuracy", "untrained linear accuracy", kShare, true, kTable},
     {"below_uniform", "loss below ln K", kNats, true, kTable},
     {"assignment_entropy", "entropy of the mean assignment", kShare, true, kTable},
+    {"prediction_entropy", "entropy of the mean prediction", kShare, true, kData},
     {"prototypes_used", "prototypes in use", kCount, true, kTable},
+    {"projection_deviation", "deviation of projections", kNumber, true, kData},
 }};
 
 std::string with_commas(double value) {

@@ -29,8 +29,8 @@ enum class FigurePlace : std::uint8_t {
 struct FigureKind {
     const char* name;       ///< for programs, unique in its task: at most 64 letters, digits and _
     const char* label;      ///< for people, as inside a sentence
-    FigureUnit unit;        ///< of the value and of its standard error
-    bool is_higher_better;  ///< of two values the higher one is better
+    FigureUnit unit;        ///< the value and its standard error have it
+    bool is_higher_better;  ///< the higher one of two values is better
     FigurePlace place;      ///< where it is shown
 };
 

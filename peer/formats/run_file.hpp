@@ -89,7 +89,7 @@ struct TensorSpec {
     Initial initial = Initial::kZero;  ///< elements at the start
     double deviation = 0;              ///< standard deviation with kNormal, else 0
     bool decays = false;               ///< weight decay applies
-    /// "unit_rows": each row, which is all extents but the first, is scaled to length 1 at the start
+    /// "unit_rows": each row, which is all extents but the first, is scaled to length 1 at first
     /// and after every update; a row of zeros stays one. Not in the file if false (the default).
     bool has_unit_rows = false;
     /// The first updates, which leave this tensor and its moments as they are. Not in the file if 0

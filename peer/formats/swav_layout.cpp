@@ -212,7 +212,7 @@ std::optional<std::string> fault_of(const SwavSpec& task) {
     check_trunk(task.trunk, ranges);
     ranges.whole("hidden", task.hidden, 0, 65'536);
     ranges.whole("projection", task.projection, 2, 65'536);
-    ranges.whole("prototypes", task.prototypes, 2, 100'000);
+    ranges.whole("prototypes", task.prototypes, 2, kMaxUnitRows);
     check_crops(task.crops, ranges);
     check_colours(task.colours, ranges);
     ranges.real("temperature", task.temperature, 0.001, 100);
@@ -238,7 +238,10 @@ std::vector<TensorSpec> swav_tensors(const SwavSpec& task) {
         out.linear(head, task.projection, features);
     }
     out.matrix("prototypes", task.prototypes, task.projection);
-    return std::move(out).finish();
+    std::vector<TensorSpec> tensors = std::move(out).finish();
+    tensors.back().has_unit_rows = true;
+    tensors.back().frozen_steps = task.frozen_steps;
+    return tensors;
 }
 
 double swav_flops_per_sample(const SwavSpec& task) {

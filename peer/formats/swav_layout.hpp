@@ -52,6 +52,7 @@ std::optional<std::string> fault_of(const SwavSpec& task);
 ///          norms 1 and 0; linear maps and their biases normal with the variance of PyTorch's
 ///          start, which is uniform in ±1 ÷ √inputs: 1 ÷ (3 · inputs).
 /// Decay    all, as in DeDLOC's runs.
+/// Updates  keep the prototypes at unit length, and leave them as they are in the first steps.
 std::vector<TensorSpec> swav_tensors(const SwavSpec& task);
 
 /// Floating-point operations to train on one picture: three times those of the forward pass of all

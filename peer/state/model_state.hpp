@@ -59,9 +59,9 @@ class ModelState {
     void initialise(std::span<const float> parameters);
 
     /// Applies the average of one committed round: computes its norm and the clip factor, runs the
-    /// optimizer on all tensors that are not frozen, scales their rows of unit length and increments
-    /// the step. The norm is that of all N elements but the frozen ones; honest peers send zeros in
-    /// the padding.
+    /// optimizer on all tensors that are not frozen, scales their rows of unit length and
+    /// increments the step. The norm is that of all N elements but the frozen ones; honest peers
+    /// send zeros in the padding.
     ///
     /// An average that is not finite (a sum of finite gradients may overflow) changes only the
     /// step. Every peer sees the same bytes, so every peer skips the same update.

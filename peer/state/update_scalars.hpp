@@ -52,8 +52,8 @@ struct OptimizerSettings {
 ///         inverse_sqrt     peak × √(max(warmup, 1) ÷ (step + 1))
 ///     else             0
 ///
-/// Departs from DeDLOC's schedules, whose first update has the rate `start`: the warm-up is one step
-/// ahead of theirs, so that no update has a rate of 0.
+/// Departs from DeDLOC's schedules, whose first update has the rate `start`: the warm-up is one
+/// step ahead of theirs, so that no update has a rate of 0.
 double learning_rate_at(const OptimizerSettings& settings, StepIndex step);
 
 /// The scalars of the update that turns state `step` into state `step + 1` (so t = step + 1). Only

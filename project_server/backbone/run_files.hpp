@@ -19,6 +19,8 @@ struct RunFiles {
     /// The run's files.
     std::filesystem::path ledger() const { return folder / "ledger"; }
     std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
+    /// Statistics of batch norms for measured states; absent in a run without batch norms.
+    std::filesystem::path norms() const { return folder / "norms"; }
     std::filesystem::path pause() const { return folder / "pause"; }
     std::filesystem::path tokenizer() const { return folder / "tokenizer.model"; }
     /// What the tokenizer does besides SentencePiece; absent if nothing. It is not in run.json,

@@ -171,7 +171,8 @@ void export_to(const runs::ExportOptions& options, bool as_json) {
 void add_export(CLI::App& run) {
     const auto options = std::make_shared<runs::ExportOptions>();  // shared by parser and callback
     auto* const command = run.add_subcommand(
-        "export", "Write the model as a folder that Hugging Face's from_pretrained loads");
+        "export",
+        "Write the model as a folder that Hugging Face's from_pretrained or torchvision loads");
     command->add_option("--project", options->project, "The project's folder")->required();
     command->add_option("--name", options->run, "The run's name")->required();
     command->add_option("--format", "Format of the folder")
@@ -185,6 +186,9 @@ void add_export(CLI::App& run) {
                      "Instead: a checkpoint of the run from any source, proven or not, as "
                      "dedloc_train local writes")
         ->excludes(step);
+    command->add_option("--norms", options->norms,
+                        "Of pictures: a folder with statistics of batch norms, as dedloc-evaluate "
+                        "--norms writes; default: that of the run");
     command->add_option("folder", options->folder, "Output folder, must not exist yet")->required();
     const auto as_json = std::make_shared<bool>(false);
     command->add_flag("--json", *as_json, "Print JSON");

@@ -8,16 +8,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string_view>
 #include <vector>
 
-#include "boinc_app/inputs/shard_files.hpp"
-#include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/task.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/formats/task.hpp"
 #include "peer/platform/files.hpp"
-#include "peer/platform/memory.hpp"
+#include "project_server/evaluate/state_evaluator.hpp"
 #include "project_server/json/value.hpp"
 
 namespace dedloc::evaluate {
@@ -39,11 +38,13 @@ std::string state_text(const HandReport& report) {
                        report.state.digest->hex());
 }
 
-/// "25.00 % ± 1.56 %".
+/// "25.00 % ± 1.56 %"; without the error if it is not known.
 std::string estimate_text(const formats::FigureKind& kind, const Estimate& estimate) {
-    return fmt::format("{} ± {}{}", formats::figure_text(kind, estimate.value),
-                       formats::figure_text(kind, estimate.error),
-                       kind.unit == formats::FigureUnit::kNats ? " nats" : "");
+    std::string text = formats::figure_text(kind, estimate.value);
+    if (std::isfinite(estimate.error)) {
+        text += fmt::format(" ± {}", formats::figure_text(kind, estimate.error));
+    }
+    return text + (kind.unit == formats::FigureUnit::kNats ? " nats" : "");
 }
 
 /// "  masked tokens right     25.00 % ± 1.56 %" for each figure that was measured, aligned with the
@@ -112,20 +113,19 @@ std::string report_json(const HandReport& report) {
 void evaluate_by_hand(const HandOptions& options) {
     const formats::RunFile run =
         formats::parse_run_file(platform::read_text(options.run, formats::kMaxRunFileBytes));
-    const std::vector<formats::Shard> shards = inputs::open_held_out_shards(options.held_out, run);
+    const auto threads = static_cast<unsigned>(kernels::threads_within_reach(options.threads));
+    const auto evaluator =
+        open_evaluator(run, {.folders = {.held_out = options.held_out, .shards = options.shards},
+                             .norms = options.norms,
+                             .samples = options.samples,
+                             .micro_batch = options.micro_batch,
+                             .threads = threads});
     const LoadedState state = load(options, run);
     Proof proof{.clause = "not checked against a ledger"};
     if (!options.ledger.empty()) proof = judge(state, options.ledger, run);
-    const auto threads = static_cast<unsigned>(kernels::threads_within_reach(options.threads));
     training::set_compute_threads(threads);
-    const training::Device device{.threads = threads, .memory_bytes = platform::physical_memory()};
-    const std::uint64_t micro_batch = options.micro_batch != 0
-                                          ? options.micro_batch
-                                          : training::suitable_micro_batch(run, device);
-    const training::albert::Evaluator evaluator{run, shards, options.samples,
-                                                static_cast<std::size_t>(micro_batch)};
     const auto begin = Clock::now();
-    const auto figures = evaluator.evaluate(state.parameters);
+    const auto figures = evaluator->evaluate(state, {});
     const HandReport report{.run = run,
                             .state = state,
                             .proof = proof,

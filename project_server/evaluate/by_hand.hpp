@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "boinc_app/albert/evaluator.hpp"
+#include "boinc_app/training/evaluation.hpp"
 #include "peer/formats/run_file.hpp"
 #include "project_server/evaluate/loaded_state.hpp"
 
@@ -15,11 +15,13 @@ namespace dedloc::evaluate {
 struct HandOptions {
     std::filesystem::path run;         ///< run.json
     std::filesystem::path held_out;    ///< folder of the held-out shards
+    std::filesystem::path shards;      ///< folder of pictures to train on; empty: they are not used
+    std::filesystem::path norms;       ///< folder for batch norms' statistics; empty: not written
     std::filesystem::path checkpoint;  ///< a checkpoint of the run; empty: none
     std::filesystem::path numbers;     ///< a file of plain numbers; empty: none
     bool is_initial = false;           ///< the state that the run begins with
     std::filesystem::path ledger;      ///< the run's ledger, to prove the state; empty: none
-    std::uint64_t samples = training::albert::kUsualSamples;  ///< number of samples
+    std::uint64_t samples = training::kUsualSamples;  ///< number of samples
     std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
     unsigned threads = 0;           ///< compute threads; 0: all CPUs
     bool prints_json = false;       ///< a JSON object instead of text

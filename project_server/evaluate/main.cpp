@@ -52,6 +52,15 @@ void add_hand_options(CLI::App& app, evaluate::HandOptions& options, CLI::Option
         app.add_option("--held-out", options.held_out, "Folder with the run's held-out shards");
     run->needs(held_out);
     held_out->needs(run);
+    app.add_option(
+           "--shards", options.shards,
+           "Of pictures: a folder with the run's shards to train on, for classifiers and for "
+           "the statistics of batch norms; labels are beside shards")
+        ->needs(run);
+    app.add_option("--norms", options.norms,
+                   "Of pictures: a folder for the statistics of batch norms, for dedloc run export "
+                   "--norms")
+        ->needs(run);
     auto* const checkpoint = app.add_option("--checkpoint", options.checkpoint,
                                             "State to evaluate: a checkpoint of the run");
     auto* const numbers = app.add_option(
@@ -65,7 +74,7 @@ void add_hand_options(CLI::App& app, evaluate::HandOptions& options, CLI::Option
     app.add_option("--ledger", options.ledger, "The run's ledger: say whether it proves the state")
         ->needs(run);
     app.add_option("--samples", options.samples, "Samples to measure")
-        ->check(CLI::Range(std::uint64_t{1}, training::albert::kMaxSamples))
+        ->check(CLI::Range(std::uint64_t{1}, training::kMaxSamples))
         ->capture_default_str()
         ->needs(run);
     app.add_option("--micro-batch", options.micro_batch,

@@ -19,19 +19,16 @@
 #include <thread>
 #include <vector>
 
-#include "boinc_app/albert/evaluator.hpp"
-#include "boinc_app/inputs/shard_files.hpp"
-#include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/formats/figures.hpp"
 #include "peer/formats/task.hpp"
 #include "peer/platform/files.hpp"
-#include "peer/platform/memory.hpp"
 #include "peer/platform/priority.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/database/evaluations.hpp"
+#include "project_server/evaluate/state_evaluator.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::evaluate {
@@ -87,8 +84,7 @@ struct RunEvaluations::Run {
     fs::path folder;
     formats::RunFile file;
     RunId id;
-    std::vector<formats::Shard> shards;
-    std::optional<training::albert::Evaluator> evaluator;  ///< absent: not opened yet
+    std::unique_ptr<StateEvaluator> evaluator;  ///< null: not opened yet
     std::set<Digest> refused;  ///< damaged checkpoints, and states without finite figures
     std::string complaint;     ///< the last one that was logged
     Clock::time_point retry{};
@@ -98,12 +94,11 @@ struct RunEvaluations::Run {
         folder = its_folder;
         file = formats::parse_run_file(platform::read_text(folder / "run.json"));
         id = formats::run_id(file);
-        shards = inputs::open_held_out_shards(folder / "held_out", file);
-        const std::uint64_t micro_batch = training::suitable_micro_batch(
-            file, {.threads = threads, .memory_bytes = platform::physical_memory()});
-        evaluator.emplace(file, shards,
-                          std::clamp<std::uint64_t>(samples, 1, training::albert::kMaxSamples),
-                          static_cast<std::size_t>(micro_batch));
+        evaluator = open_evaluator(
+            file, {.folders = {.held_out = folder / "held_out", .shards = folder / "shards"},
+                   .norms = folder / "norms",
+                   .samples = std::clamp<std::uint64_t>(samples, 1, training::kMaxSamples),
+                   .threads = threads});
     }
     void complain(const std::string& name, const std::string& sentence) {
         if (complaint != sentence) log_warning("run {} is not evaluated: {}", name, sentence);
@@ -247,7 +242,7 @@ std::unique_ptr<RunEvaluations::Figures> RunEvaluations::measure(
                            ? load_checkpoint(*source.file, source.path, run.file, is_interrupted)
                            : load_initial(run.file);
     if (!state) return nullptr;
-    const auto evaluation = run.evaluator->evaluate(state->parameters, is_interrupted);
+    const auto evaluation = run.evaluator->evaluate(*state, is_interrupted);
     if (!evaluation) return nullptr;
     const std::chrono::duration<double> took = Clock::now() - begin;
     return std::make_unique<Figures>(

@@ -28,7 +28,8 @@ struct EvaluationOptions {
 ///          proves. A row of dedloc_evaluation is valid if the same holds for its digest; else its
 ///          step has become void, and the row is replaced when another state is evaluated at that
 ///          step. So there is one row for each (run, step), also with several of these daemons.
-/// Crash    A row is written by one statement, and everything else is only read.
+/// Crash    A row is written with its figures in one transaction, and a file of batch norms'
+///          statistics as a whole; everything else is only read.
 /// Thread   main, which watches the signals
 class RunEvaluations {
   public:

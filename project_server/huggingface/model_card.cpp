@@ -8,37 +8,10 @@
 #include <string_view>
 
 #include "peer/formats/task.hpp"
+#include "project_server/huggingface/card_texts.hpp"
 
 namespace dedloc::huggingface {
 namespace {
-
-constexpr const char* kFrontMatter = R"(---
-library_name: transformers
-pipeline_tag: fill-mask
-tags:
-- albert
-- volunteer-computing
----
-
-)";
-
-constexpr const char* kLoading = R"(
-## Load it
-
-```python
-from transformers import AlbertForPreTraining, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained("FOLDER")
-model = AlbertForPreTraining.from_pretrained("FOLDER")
-batch = tokenizer("A sentence.", "Another one.", truncation=True, return_tensors="pt")
-logits = model(**batch).prediction_logits
-```
-
-FOLDER is the folder that contains this file. For the masked-language model alone use
-`AlbertForMaskedLM` or `pipeline("fill-mask", model="FOLDER")`. The text is normalised by the
-SentencePiece model's own table, which `tokenizer.json` contains. `spiece.model` is the same
-tokenizer for SentencePiece.
-)";
 
 /// A table with the loss and all figures of the task that were measured.
 std::string measurement_section(const formats::RunFile& run, const Measurement& measured) {
@@ -68,14 +41,9 @@ std::string measurement_section(const formats::RunFile& run, const Measurement& 
 
 std::string write_model_card(const formats::RunFile& run, const Provenance& provenance,
                              const std::optional<Measurement>& measured) {
-    std::string text = kFrontMatter;
-    text += fmt::format("# {}\n\n", run.name);
-    text += fmt::format(
-        "ALBERT ({} layers of width {} with shared weights, {} heads, {} pieces), trained for "
-        "masked\nlanguage modelling and sentence order {}with DeDLOC@home.\n\n",
-        formats::albert_of(run).layers, formats::albert_of(run).hidden,
-        formats::albert_of(run).heads, formats::albert_of(run).vocabulary,
-        provenance.proof ? "by volunteers' computers over the internet " : "");
+    const CardTexts texts = card_texts(run, provenance.proof.has_value());
+    std::string text = texts.front_matter;
+    text += fmt::format("# {}\n\n{}\n\n", run.name, texts.description);
     const auto row = [&](const char* name, const std::string& value) {
         text += fmt::format("| {} | {} |\n", name, value);
     };
@@ -87,7 +55,7 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
         row("samples", fmt::format("{}", provenance.proof->samples.value()));
         row("contributors", fmt::format("{}", provenance.proof->contributors));
     }
-    row("sequence length", fmt::format("{}", run.sequence_length));
+    if (formats::holds_text(run)) row("sequence length", fmt::format("{}", run.sequence_length));
     row("target batch", fmt::format("{} samples", run.target_batch));
     row("optimizer", fmt::format("{}, peak learning rate {}", formats::name_of(run.optimizer.name),
                                  run.optimizer.learning_rate));
@@ -100,7 +68,7 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     row("project key", fmt::format("`{}`", run.project_key.hex()));
     row("backbone key", fmt::format("`{}`", run.backbone_key.hex()));
     if (measured) text += measurement_section(run, *measured);
-    text += kLoading;
+    text += texts.loading;
     if (!provenance.proof) {
         return text +
                "\n## Not proven\n\nNo ledger of the run has the digest of this state at its step: "

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "peer/base/bytes.hpp"
+#include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "project_server/json/value.hpp"
@@ -88,17 +89,21 @@ void check_places(const std::string& document, const std::vector<StoredTensor>& 
 
 }  // namespace
 
-std::string write_safetensors_head(std::vector<StoredTensor> tensors) {
-    json::Value format;
-    format.set("format", "pt");
+std::string write_safetensors_head(std::vector<StoredTensor> tensors,
+                                   const std::map<std::string, std::string>& metadata) {
+    json::Value described_file;
+    described_file.set("format", "pt");
+    for (const auto& [name, text] : metadata) described_file.set(name, text);
     json::Value header;
-    header.set("__metadata__", std::move(format));
+    header.set("__metadata__", std::move(described_file));
     std::uint64_t offset = 0;
     for (const StoredTensor& tensor : tensors) {
         const std::uint64_t begin = offset;
-        offset += tensor.count() * sizeof(float);
+        const std::uint64_t element_bytes = bytes_of_type(tensor.type);
+        DEDLOC_CHECK(element_bytes > 0, "a tensor of an unknown type", tensor.name);
+        offset += tensor.count() * element_bytes;
         json::Value described;
-        described.set("dtype", "F32")
+        described.set("dtype", tensor.type)
             .set("shape", json::Value::List(tensor.shape.begin(), tensor.shape.end()))
             .set("data_offsets", json::Value::List{begin, offset});
         header.set(tensor.name, std::move(described));

@@ -26,10 +26,12 @@ struct SafetensorsHeader {
     bool operator==(const SafetensorsHeader&) const = default;
 };
 
-/// The first bytes of a file of fp32 tensors: length and header, whose metadata is the one that
-/// transformers asks for. Ignores type, begin and end: the tensors follow one another in the given
-/// order. The result's length is a multiple of 8.
-std::string write_safetensors_head(std::vector<StoredTensor> tensors);
+/// The first bytes of a file: length and header, whose metadata has the one that transformers asks
+/// for and then the given ones. Ignores begin and end: the tensors follow one another in the given
+/// order. The result's length is a multiple of 8. Requires types that this program knows
+/// (DEDLOC_CHECK).
+std::string write_safetensors_head(std::vector<StoredTensor> tensors,
+                                   const std::map<std::string, std::string>& metadata = {});
 
 /// Reads a header from an untrusted file. `document` is the file's name for messages, `data_bytes`
 /// the number of bytes after the header.

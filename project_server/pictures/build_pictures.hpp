@@ -43,7 +43,7 @@ using PictureProgressSink = std::function<void(const PictureBuildProgress&)>;
 ///
 /// Errors  InputError (no folder, no picture to train on, names that no class may have, too many
 ///         shards), after which nothing is left; IoError
-/// Memory  two shards, one more while one is written, a picture, and about 100 bytes a file
+/// Memory  two shards, one more while one is written, a picture, and about 200 bytes a file
 corpus::Corpus build_pictures(const PictureBuildOptions& options,
                               const PictureProgressSink& progress = {});
 

@@ -57,8 +57,8 @@ constexpr auto kProjectParts = {"dedloc.json", "config.xml", "keys",    "templat
                                 "download",    "upload",     "evidence"};
 /// The same in a run's folder, without checkpoints and ledger.
 constexpr auto kRunParts = {"run.json",    "backbone.key", "tokenizer.model", "tokenizer.json",
-                            "corpus.json", "shards",       "held_out",        "voters.json",
-                            "pause",       "revocations",  "output_template"};
+                            "corpus.json", "shards",       "held_out",        "norms",
+                            "voters.json", "pause",        "revocations",     "output_template"};
 constexpr const char* kPendingRevocations = "pending_revocations";
 
 /// A file to back up.

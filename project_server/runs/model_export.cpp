@@ -11,12 +11,13 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <span>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/platform/file_writer.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger_proof.hpp"
@@ -26,12 +27,14 @@
 #include "project_server/database/project_config.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/model_card.hpp"
-#include "project_server/huggingface/safetensors.hpp"
+#include "project_server/huggingface/norm_file.hpp"
+#include "project_server/huggingface/swav_files.hpp"
 #include "project_server/huggingface/tokenizer_files.hpp"
 #include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/project/unfinished_folder.hpp"
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/find_run.hpp"
+#include "project_server/runs/model_parts.hpp"
 #include "project_server/views/runs.hpp"
 
 namespace dedloc::runs {
@@ -46,43 +49,43 @@ using formats::CheckpointHead;
 /// How often the checkpoints are listed again because a running backbone has removed one.
 constexpr int kMaxListings = 20;
 
-/// Writes the tensors' bytes into the model's file as the state's bytes come by.
-class ModelWriter {
-  public:
-    ModelWriter(const fs::path& path, const formats::RunFile& run)
-        : ranges_(backbone::parameter_ranges(run)), file_(path) {
-        std::vector<huggingface::StoredTensor> tensors;
-        for (const auto& tensor : run.tensors) {
-            tensors.push_back({.name = tensor.name, .type = "F32", .shape = tensor.shape});
-        }
-        file_.write(bytes_of(huggingface::write_safetensors_head(std::move(tensors))));
-    }
+const formats::SwavSpec* swav_of(const backbone::RunFiles& files) {
+    return std::get_if<formats::SwavSpec>(&files.run.model);
+}
 
-    /// Requires pieces in order and without gaps.
-    void take(std::uint64_t offset, std::span<const std::byte> bytes) {
-        const std::uint64_t end = offset + bytes.size();
-        for (; next_ < ranges_.size() && ranges_[next_].begin < end; ++next_) {
-            const backbone::ByteRange& range = ranges_[next_];
-            const std::uint64_t from = std::max(range.begin, offset);
-            file_.write(bytes.subspan(static_cast<std::size_t>(from - offset),
-                                      static_cast<std::size_t>(std::min(range.end, end) - from)));
-            if (range.end > end) break;
-        }
-    }
-    void finish() { file_.finish(); }
+/// The file with the statistics of a state's batch norms.
+fs::path norms_path(const backbone::RunFiles& files, const ExportOptions& options,
+                    const Digest& state) {
+    return (options.norms.empty() ? files.norms() : options.norms) /
+           huggingface::norm_file_name(state);
+}
 
-  private:
-    const std::vector<backbone::ByteRange> ranges_;
-    platform::FileWriter file_;
-    std::size_t next_ = 0;  ///< the range that is being written
-};
+/// These statistics; nothing for a network without batch norms.
+std::optional<huggingface::NormFile> norms_of(const backbone::RunFiles& files,
+                                              const ExportOptions& options,
+                                              const CheckpointHead& head) {
+    const auto* const swav = swav_of(files);
+    if (swav == nullptr) return std::nullopt;
+    const fs::path path = norms_path(files, options, head.digest);
+    if (!fs::exists(path)) {
+        throw InputError(fmt::format(
+            "there are no statistics of batch norms for the state of step {}: dedloc-evaluate "
+            "--norms {} computes them",
+            head.step.value(), path.parent_path().string()));
+    }
+    auto norms = huggingface::read_norm_file(path, *swav);
+    if (norms.run != files.id || norms.state != head.digest || norms.step != head.step) {
+        throw InputError(fmt::format("{} has the statistics of another state", path.string()));
+    }
+    return norms;
+}
 
 /// Finds the checkpoints that may be exported, newest first, and opens one after the other.
 class ProvenCheckpoints {
   public:
     ProvenCheckpoints(const backbone::RunFiles& files, LedgerProof& proof,
-                      std::optional<StepIndex> step)
-        : files_(files), proof_(proof), step_(step) {}
+                      const ExportOptions& options)
+        : files_(files), proof_(proof), options_(options) {}
 
     /// The newest one that has not been returned yet; null: there is none.
     std::unique_ptr<CheckpointFile> next() {
@@ -108,36 +111,42 @@ class ProvenCheckpoints {
 
   private:
     bool is_wanted(const CheckpointHead& head) const {
-        return (!step_ || head.step == *step_) &&
+        return (!options_.step || head.step == *options_.step) &&
                head.elements == formats::element_count(files_.run) &&
                std::ranges::find(refused_, head) == refused_.end() &&
+               (swav_of(files_) == nullptr ||
+                fs::exists(norms_path(files_, options_, head.digest))) &&
                proof_.judge(head) == Standing::kProven;
     }
 
     const backbone::RunFiles& files_;
     LedgerProof& proof_;
-    const std::optional<StepIndex> step_;
+    const ExportOptions& options_;
     std::vector<CheckpointHead> refused_;  ///< returned before
 };
 
 [[noreturn]] void refuse_without_checkpoint(const backbone::RunFiles& files,
                                             const ExportOptions& options) {
+    // Statistics of batch norms come with an evaluation.
+    const char* const measured =
+        swav_of(files) == nullptr ? "" : " and that dedloc-evaluate has measured";
     if (options.step) {
         throw InputError(fmt::format(
-            "the run {} has no checkpoint of step {} that its ledger proves: see dedloc run "
+            "the run {} has no checkpoint of step {} that its ledger proves{}: see dedloc run "
             "checkpoint list",
-            files.run.name, options.step->value()));
+            files.run.name, options.step->value(), measured));
     }
-    throw InputError(
-        fmt::format("the run {} has no checkpoint that its ledger proves yet", files.run.name));
+    throw InputError(fmt::format("the run {} has no checkpoint that its ledger proves{} yet",
+                                 files.run.name, measured));
 }
 
-/// Copies the checkpoint's parameters. False if its bytes have not the digest that it names; the
-/// file is then not finished.
-bool write_tensors(const fs::path& path, const backbone::RunFiles& files,
+/// Copies the checkpoint's parameters into `folder`. False if its bytes have not the digest that it
+/// names; the files are then not finished.
+bool write_tensors(const fs::path& folder, const backbone::RunFiles& files,
                    const CheckpointFile& checkpoint, const ExportOptions& options) {
     const double total = static_cast<double>(checkpoint.head().state_bytes());
-    ModelWriter writer{path, files.run};
+    ModelWriter writer{folder, files.run,
+                       model_parts(files.run, norms_of(files, options, checkpoint.head()))};
     const Digest digest = checkpoint.read_all([&](std::uint64_t offset, auto bytes) {
         writer.take(offset, bytes);
         if (options.progress) {
@@ -149,8 +158,8 @@ bool write_tensors(const fs::path& path, const backbone::RunFiles& files,
     return true;
 }
 
-/// Writes model.safetensors from the checkpoint that the options name.
-CheckpointHead write_given_model(const fs::path& path, const backbone::RunFiles& files,
+/// Writes the tensors of the checkpoint that the options name.
+CheckpointHead write_given_model(const fs::path& folder, const backbone::RunFiles& files,
                                  const ExportOptions& options) {
     const CheckpointFile checkpoint{options.checkpoint, files.id};
     const CheckpointHead head = checkpoint.head();
@@ -159,7 +168,7 @@ CheckpointHead write_given_model(const fs::path& path, const backbone::RunFiles&
         throw InputError(fmt::format("{} is not a state of this run: it has {} elements, not {}",
                                      name, head.elements, formats::element_count(files.run)));
     }
-    if (!write_tensors(path, files, checkpoint, options)) {
+    if (!write_tensors(folder, files, checkpoint, options)) {
         throw InputError(
             fmt::format("{} is damaged: its bytes are not the state with the digest "
                         "that it names",
@@ -168,13 +177,13 @@ CheckpointHead write_given_model(const fs::path& path, const backbone::RunFiles&
     return head;
 }
 
-/// Writes model.safetensors from a proven checkpoint. The head of the state that it holds.
-CheckpointHead write_model(const fs::path& path, const backbone::RunFiles& files,
+/// Writes the tensors of a proven checkpoint. The head of the state that it holds.
+CheckpointHead write_model(const fs::path& folder, const backbone::RunFiles& files,
                            LedgerProof& proof, const ExportOptions& options) {
-    ProvenCheckpoints checkpoints{files, proof, options.step};
+    ProvenCheckpoints checkpoints{files, proof, options};
     while (const auto checkpoint = checkpoints.next()) {
         const CheckpointHead head = checkpoint->head();
-        if (write_tensors(path, files, *checkpoint, options)) return head;
+        if (write_tensors(folder, files, *checkpoint, options)) return head;
         log_warning("the checkpoint of step {} is damaged: not exported", head.step.value());
     }
     refuse_without_checkpoint(files, options);
@@ -200,6 +209,17 @@ void write_tokenizer_files(const fs::path& folder, const backbone::RunFiles& fil
     platform::replace_file(folder / "tokenizer.json", huggingface::write_tokenizer(spec, special));
     platform::replace_file(folder / "tokenizer_config.json",
                            huggingface::write_tokenizer_config(spec, files.run));
+}
+
+/// config.json and the script beside a SwAV's tensors.
+void write_swav_files(const fs::path& folder, const backbone::RunFiles& files,
+                      const huggingface::NormFile& norms) {
+    platform::replace_file(folder / "config.json",
+                           huggingface::write_swav_config(files.run, norms));
+    const fs::path script = folder / "evaluate_knn.py";
+    platform::replace_file(script, std::string_view{huggingface::knn_script()});
+    fs::permissions(script, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
+                    fs::perm_options::add);
 }
 
 /// The run's ledger, verified; null if it has none yet.
@@ -248,13 +268,17 @@ ExportedModel export_model(const ExportOptions& options) {
     const backbone::RunFiles files = find_run(options.project, options.run);
     project::UnfinishedFolder folder{options.folder};
     const auto proof = proof_for(files, options);
-    write_tokenizer_files(folder.path(), files);
-    platform::replace_file(folder.path() / "config.json",
-                           huggingface::write_albert_config(files.run));
-    const auto model = folder.path() / "model.safetensors";
+    if (formats::holds_text(files.run)) {
+        write_tokenizer_files(folder.path(), files);
+        platform::replace_file(folder.path() / "config.json",
+                               huggingface::write_albert_config(files.run));
+    }
     const CheckpointHead head = options.checkpoint.empty()
-                                    ? write_model(model, files, *proof, options)
-                                    : write_given_model(model, files, options);
+                                    ? write_model(folder.path(), files, *proof, options)
+                                    : write_given_model(folder.path(), files, options);
+    if (const auto norms = norms_of(files, options, head)) {
+        write_swav_files(folder.path(), files, *norms);
+    }
     const auto provenance = provenance_of(head, proof.get());
     platform::replace_file(
         folder.path() / "README.md",

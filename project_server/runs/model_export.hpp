@@ -1,4 +1,5 @@
-// Writes a run's model as a folder that Hugging Face's from_pretrained() loads.
+// Writes a run's model as a folder that other programs load: Hugging Face's from_pretrained(), or
+// torchvision.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,9 @@ struct ExportOptions {
     /// A checkpoint of the run from any source, which need not be proven; empty: one of the run's
     /// folder that the ledger proves.
     std::filesystem::path checkpoint;
+    /// SwAV: a folder with the statistics of batch norms, as dedloc-evaluate --norms writes them;
+    /// empty: that in the run's folder.
+    std::filesystem::path norms{};
     /// Called from time to time with what is being done and the share of it, from 0 to 1.
     std::function<void(const char* what, double share)> progress;
 };
@@ -34,11 +38,12 @@ struct ExportedModel {
     bool is_proven = true;         ///< the run's ledger has its digest
 };
 
-/// Writes model.safetensors, config.json, tokenizer.json, tokenizer_config.json, spiece.model and
-/// README.md from a checkpoint that the run's ledger proves, or from the one that the options name;
-/// README.md then says whether it is proven. Only reads the run's files, so a
-/// running backbone is not disturbed; README.md has the figures of the state if the database answers
-/// and has them.
+/// Writes model.safetensors, config.json and README.md, of an ALBERT also tokenizer.json,
+/// tokenizer_config.json and spiece.model, of a SwAV head.safetensors and evaluate_knn.py, from a
+/// checkpoint that the run's ledger proves, or from the one that the options name; README.md then
+/// says whether it is proven. A SwAV's checkpoint must have been measured: that gives the
+/// statistics of its batch norms. Only reads the run's files, so a running backbone is not
+/// disturbed; README.md has the figures of the state if the database answers and has them.
 ///
 /// Crash   the folder appears when it is complete and on the disk
 /// Errors  InputError (no such run, folder exists, no proven checkpoint, of this step, a damaged

@@ -39,7 +39,7 @@ ModelPreset swav_preset(const std::string& name) {
     ModelPreset preset{.model = {},
                        .target_batch = 512,
                        .optimizer = formats::Optimizer::kSgdLarc,
-                       .learning_rate = 0.6};
+                       .learning_rate = 2.4};
     formats::SwavSpec model;
     if (name == "swav-tiny") {
         model = small_pictures();
@@ -55,9 +55,12 @@ ModelPreset swav_preset(const std::string& name) {
         model.hidden = 512;
         model.prototypes = 512;
     } else {  // swav-resnet50
-        model.queue = 3'840;
+        // An epoch of ImageNet has 39 steps of this batch: prototypes are frozen in the first one,
+        // the queue begins with the sixteenth.
         preset.target_batch = 32'768;
-        preset.learning_rate = 2.4;
+        model.frozen_steps = 39;
+        model.queue = 3'840;
+        model.queue_from_step = 585;
     }
     preset.model = model;
     return preset;

@@ -29,7 +29,7 @@ struct RunStatus {
     double samples_per_second = 0;        ///< sum over these trainers
     std::vector<StepLine> lines;          ///< ascending by step
     std::string final_digest;             ///< digest of the last state, hex; empty until finished
-    std::string architecture{};           ///< of its model: which figures it has
+    std::string architecture{};           ///< its model's, which decides on the figures
     std::vector<EvaluationRow> held_out;  ///< figures on held-out data, ascending by step
     bool is_live = false;                 ///< its backbone answers: the next two are of the present
     std::uint64_t samples = 0;            ///< computed for the next step

@@ -34,7 +34,7 @@ struct RunView {
     double credit_per_sample = 0;            ///< rate
     double credit_per_gigabyte_reduced = 0;  ///< rate, for 10⁹ bytes
     std::string final_digest{};              ///< digest of the last state, hex; empty before
-    std::string architecture{};              ///< of its model; empty: the database was not asked
+    std::string architecture{};              ///< its model's; empty: the database was not asked
     std::optional<HeldOut> held_out{};       ///< nothing before an evaluation
 };
 

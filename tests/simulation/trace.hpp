@@ -43,10 +43,10 @@ class Trace {
         TimePoint when;
         std::uint32_t node;
         bool is_sent = false;        ///< an action, else an event
-        LinkId link{};               ///< of `frame`
+        LinkId link{};               ///< the link of `frame`
         Frame frame{};               ///< what the node sent or received, shared with the vectors
-        const char* name = nullptr;  ///< of an event or action without frame
-        std::uint64_t size = 0;      ///< of an event without frame
+        const char* name = nullptr;  ///< an event or action without frame
+        std::uint64_t size = 0;      ///< an event without frame has one
         std::string text{};          ///< a line without frame and name
     };
     static std::string describe(const Line& line);

@@ -12,6 +12,7 @@
 #include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
+#include "tests/boinc_app/figure_of.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
 namespace dedloc::training::albert {

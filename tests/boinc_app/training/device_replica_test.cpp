@@ -119,7 +119,7 @@ TEST_CASE("frozen tensors and rows of unit length have the processor's bits on a
         states.push_back(world.host.copy());
         digests.push_back(world.host.digest());
     }
-    CHECK(world.record.tables == 3);  // of the steps 0, 1, and 2 with all later ones
+    CHECK(world.record.tables == 3);  // steps 0, 1, and 2 with all later ones
     for (const std::uint64_t from : {1u, 3u, 0u}) {
         REQUIRE(world.gpu.load(StepIndex{from}, states[from].bytes, digests[from]));
         REQUIRE(world.host.load(StepIndex{from}, states[from].bytes, digests[from]));

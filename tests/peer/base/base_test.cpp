@@ -270,6 +270,21 @@ TEST_CASE("BLAKE2b gives the known digests", "[base]") {
     CHECK_FALSE(Digest::parse("39a7", parsed));
 }
 
+TEST_CASE("digests are ordered byte by byte, and differ if one byte does", "[base]") {
+    const Digest zero;
+    CHECK(zero == Digest{});
+    for (std::size_t i = 0; i < zero.bytes.size(); ++i) {
+        Digest one;
+        one.bytes[i] = std::byte{0xFF};
+        CHECK(one != zero);
+        CHECK(zero < one);
+        if (i == 0) continue;
+        Digest larger;
+        larger.bytes[i - 1] = std::byte{1};
+        CHECK(one < larger);
+    }
+}
+
 TEST_CASE("signatures match the test vectors of RFC 8032", "[base]") {
     // Section 7.1, test 2.
     const auto seed =

@@ -1,5 +1,5 @@
-// Fields of a run file that SwAV's optimizer needs: the ends of a schedule, frozen tensors and rows of
-// unit length.
+// Fields of a run file that SwAV's optimizer needs: the ends of a schedule, frozen tensors and rows
+// of unit length.
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>

@@ -87,6 +87,7 @@ TEST_CASE("tensors of a SwAV start as in PyTorch, and all decay", "[formats]") {
     for (const TensorSpec& tensor : swav_tensors({})) {
         CAPTURE(tensor.name);
         CHECK(tensor.decays);
+        CHECK(tensor.has_unit_rows == (tensor.name == "prototypes.weight"));
         const bool is_norm = tensor.name.find("bn") != std::string::npos ||
                              tensor.name.find("downsample.1") != std::string::npos ||
                              tensor.name.starts_with("projection_head.1");
@@ -144,7 +145,7 @@ TEST_CASE("a task with a field out of range gets a sentence that names it", "[fo
         return fault_of(task).value_or("none");
     };
     CHECK(sentence([](SwavSpec& task) { task.prototypes = 1; }) ==
-          "prototypes is 1, but must be from 2 to 100000");
+          "prototypes is 1, but must be from 2 to 65536");
     CHECK(sentence([](SwavSpec& task) { task.crops[0].count = 1; }) ==
           "crops.count of the first size is 1, but assignments need at least 2 crops");
     CHECK(sentence([](SwavSpec& task) { task.crops.clear(); }) ==

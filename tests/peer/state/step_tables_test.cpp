@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kFrozenSteps = 3;
 constexpr std::size_t kRows = 30;
 constexpr std::size_t kRowLength = 128;
-constexpr std::size_t kFirst = 512;  // of the prototypes
+constexpr std::size_t kFirst = 512;  // prototypes begin here
 constexpr std::size_t kEnd = kFirst + kRows * kRowLength;
 constexpr std::size_t kLength = kEnd + 70'016;
 

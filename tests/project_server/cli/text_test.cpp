@@ -179,7 +179,8 @@ TEST_CASE("a run's progress has the figures and words of its task", "[server]") 
                Catch::Contains(R"("loss_error":0.25,"knn_accuracy":0.5,"linear_accuracy":null,)"
                                R"("untrained_knn_accuracy":null,"untrained_linear_accuracy":null,)"
                                R"("below_uniform":null,"assignment_entropy":null,)"
-                               R"("prototypes_used":17.0,"samples":64,)"));
+                               R"("prediction_entropy":null,"prototypes_used":17.0,)"
+                               R"("projection_deviation":null,"samples":64,)"));
     // A module has a loss only.
     status.architecture = "module";
     CHECK(terminal_view(status, status.lines, 80)[3] ==

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/albert_layout.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/run_files.hpp"
 #include "project_server/huggingface/safetensors.hpp"

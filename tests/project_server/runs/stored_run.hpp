@@ -8,7 +8,7 @@
 #include <string>
 
 #include "peer/base/random.hpp"
-#include "peer/formats/albert_layout.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/membership/quorum.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/state/run_state.hpp"
@@ -37,7 +37,17 @@ class StoredRun {
   public:
     explicit StoredRun(std::uint64_t width = 16, std::size_t keep = 3,
                        std::optional<Digest> initial_state = {})
-        : run_(make_run(width, initial_state)),
+        : StoredRun(formats::AlbertSpec{.vocabulary = 100,
+                                        .embedding = 8,
+                                        .hidden = width,
+                                        .layers = 2,
+                                        .heads = 2,
+                                        .ffn = 2 * width,
+                                        .positions = 16},
+                    keep, initial_state) {}
+    explicit StoredRun(const formats::ModelSpec& model, std::size_t keep = 3,
+                       std::optional<Digest> initial_state = {})
+        : run_(make_run(model, initial_state)),
           id_(formats::run_id(run_)),
           state_(state::tensor_ranges(run_), state::optimizer_settings(run_)),
           head_(genesis(id_, backbone_.public_key())),
@@ -107,26 +117,25 @@ class StoredRun {
     }
 
   private:
-    formats::RunFile make_run(std::uint64_t width, std::optional<Digest> initial_state) const {
+    formats::RunFile make_run(const formats::ModelSpec& model,
+                              std::optional<Digest> initial_state) const {
         formats::RunFile run;
         run.initial_state = initial_state;
         run.name = "small";
         run.seed = 42;
-        run.model = formats::AlbertSpec{.vocabulary = 100,
-                                        .embedding = 8,
-                                        .hidden = width,
-                                        .layers = 2,
-                                        .heads = 2,
-                                        .ffn = 2 * width,
-                                        .positions = 16};
-        run.sequence_length = 16;
+        run.model = model;
+        if (formats::holds_text(run)) {
+            run.sequence_length = 16;
+        } else {
+            run.special_tokens = {};
+        }
         run.target_batch = 40;
         run.steps = 1'000;
         run.optimizer.learning_rate = 0.01;
         run.flops_per_sample = 1e6;
         run.project_key = project_key_.public_key();
         run.backbone_key = backbone_.public_key();
-        run.tensors = formats::albert_tensors(formats::albert_of(run));
+        run.tensors = formats::tensors_of(run);
         return run;
     }
     std::filesystem::path make_folder() const {
