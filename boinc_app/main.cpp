@@ -10,11 +10,13 @@
 
 #include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/local_command.hpp"
+#include "boinc_app/module_commands.hpp"
 #include "boinc_app/runtime/boinc_runtime.hpp"
 #include "boinc_app/seat/program.hpp"
 #include "boinc_app/tasks/open_task.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training_worker.hpp"
+#include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/formats/task.hpp"
@@ -28,6 +30,7 @@ constexpr const char* kName = "dedloc_train";
 struct Options {
     seat::Arguments seat;
     std::vector<std::string> shards;  ///< empty: shard_0, shard_1 … as many as a job has
+    std::string module = "module";    ///< file, if the run trains one
     std::string device = "cpu";
     std::uint64_t micro_batch = 0;
     LocalOptions local;
@@ -35,28 +38,31 @@ struct Options {
 };
 
 /// The files that options name, else those of the job.
-std::vector<std::filesystem::path> shard_paths(const Options& options, const formats::RunFile& run,
-                                               runtime::VolunteerRuntime& runtime) {
+tasks::TaskFiles task_files(const Options& options, const formats::RunFile& run,
+                            runtime::VolunteerRuntime& runtime) {
     std::vector<std::string> names = options.shards;
     for (std::size_t i = 0; options.shards.empty() && i < formats::shards_per_job(run); ++i) {
         names.push_back(fmt::format("shard_{}", i));
     }
-    std::vector<std::filesystem::path> paths;
-    for (const std::string& name : names) paths.push_back(runtime.resolve(name));
-    return paths;
+    tasks::TaskFiles files;
+    for (const std::string& name : names) files.shards.push_back(runtime.resolve(name));
+    if (formats::architecture_of(run) == formats::kModule) {
+        files.module = runtime.resolve(options.module);
+    }
+    return files;
 }
 
 /// `dedloc_train local`. Returns the exit status.
 int train_alone(const Options& options) {
     try {
         const formats::RunFile run = seat::read_run_file(options.seat.run);
-        const std::vector<std::filesystem::path> paths{options.shards.begin(),
-                                                       options.shards.end()};
-        const auto task = tasks::open_task(run, paths);
+        const auto task = tasks::open_task(
+            run,
+            {.shards = {options.shards.begin(), options.shards.end()}, .module = options.module});
         std::vector<formats::Shard> held_out;
         if (!options.held_out.empty()) {
-            if (!formats::holds_text(run)) {
-                throw InputError{"--held-out is for text: dedloc-evaluate measures pictures"};
+            if (formats::architecture_of(run) != formats::kAlbert) {
+                throw InputError{"--held-out is for ALBERT: dedloc-evaluate measures pictures"};
             }
             held_out = inputs::open_held_out_shards(options.held_out, run);
         }
@@ -80,11 +86,17 @@ void add_micro_batch_option(CLI::App& app, std::uint64_t& micro_batch) {
         ->check(CLI::Range(0, 65'536));
 }
 
+void add_module_option(CLI::App& app, Options& options) {
+    app.add_option("--module", options.module, "file of the module that the run trains, if it does")
+        ->capture_default_str();
+}
+
 CLI::App* add_local_command(CLI::App& app, Options& options) {
     auto* const command = app.add_subcommand(
         "local", "Train the run in this process alone, without a swarm; prints loss and speed");
     command->add_option("--run", options.seat.run, "run file")->required();
     command->add_option("--shard", options.shards, "shard file; repeat for each")->required();
+    add_module_option(*command, options);
     command->add_option("--steps", options.local.steps, "steps to train; 0: those of the run");
     command->add_option("--peer", options.local.peer,
                         "key, in hex digits, of the peer whose samples are drawn (default: zeros)");
@@ -109,6 +121,46 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
     return command;
 }
 
+/// Runs a command of its own and returns the exit status.
+template <class Command>
+int run_command(const Command& command) {
+    try {
+        command();
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: %s\n", kName, error.what());
+        return seat::kFailure;
+    }
+}
+
+CLI::App* add_describe_command(CLI::App& app, DescribeOptions& options) {
+    auto* const command = app.add_subcommand(
+        "describe", "Check a TorchScript module as trainers do, and write a run file for it");
+    command->add_option("--module", options.module, "module, as torch.jit.save writes it")
+        ->required();
+    command->add_option("--shard", options.shards, "shard file; repeat for each")->required();
+    command->add_option("--out", options.out, "run file to write")->required();
+    command->add_option("--name", options.name, "name of the run")->capture_default_str();
+    command->add_option("--sequence-length", options.sequence_length, "tokens of a sample of text")
+        ->capture_default_str();
+    command->add_option("--target-batch", options.target_batch, "samples of a step")
+        ->capture_default_str();
+    command->add_option("--steps", options.steps, "steps of the run")->capture_default_str();
+    command->add_option("--learning-rate", options.learning_rate, "highest learning rate")
+        ->capture_default_str();
+    return command;
+}
+
+CLI::App* add_export_command(CLI::App& app, ExportOptions& options) {
+    auto* const command = app.add_subcommand(
+        "export", "Write the module of a run with the parameters of a checkpoint");
+    command->add_option("--run", options.run, "run file")->required();
+    command->add_option("--module", options.module, "the run's module")->required();
+    command->add_option("--checkpoint", options.checkpoint, "checkpoint of the run")->required();
+    command->add_option("--out", options.out, "module to write")->required();
+    return command;
+}
+
 /// A GPU may be back later, or after the volunteer has updated the driver.
 bool is_of_device(const std::exception& error) {
     return dynamic_cast<const training::DeviceError*>(&error) != nullptr;
@@ -123,9 +175,14 @@ int main(int argc, char** argv) {
     CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
     seat::add_options(app, options.seat);
     app.add_option("--shard", options.shards, "shard file; repeat for each (default: shard_0 …)");
+    add_module_option(app, options);
     add_device_option(app, options);
     add_micro_batch_option(app, options.micro_batch);
     const CLI::App* const local = add_local_command(app, options);
+    DescribeOptions describe;
+    const CLI::App* const described = add_describe_command(app, describe);
+    ExportOptions exported;
+    const CLI::App* const exports = add_export_command(app, exported);
     std::optional<device::Choice> device;
     const seat::Program program{
         .name = kName,
@@ -133,7 +190,7 @@ int main(int argc, char** argv) {
             [&](const formats::RunFile& run, runtime::VolunteerRuntime& runtime) {
                 if (!device) log_warning("unknown device {} is ignored", options.device);
                 return training_worker(run,
-                                       tasks::open_task(run, shard_paths(options, run, runtime)),
+                                       tasks::open_task(run, task_files(options, run, runtime)),
                                        {.device = device.value_or(device::Choice{}),
                                         .micro_batch = options.micro_batch});
             },
@@ -144,6 +201,10 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s: --device wants cpu, cuda, cuda:N or auto, not '%s'\n", kName,
                      options.device.c_str());
         return seat::kBadArguments;
+    }
+    if (described->parsed()) return run_command([&] { describe_module(describe); });
+    if (exports->parsed()) {
+        return run_command([&] { export_module(seat::read_run_file(exported.run), exported); });
     }
     if (local->parsed()) {
         platform::raise_descriptor_limit();

@@ -220,11 +220,19 @@ Layers training_layers() {
                  kText}),
          {"random"},
          kNoChance},
+        // Modules of researchers, in TorchScript.
+        {"boinc_app/module/",
+         joined({Names{"boinc_app/module/", "boinc_app/training/", "peer/formats/", "peer/base/",
+                       "torch/", "ATen/", "c10/", "caffe2/serialize/"},
+                 kText}),
+         {"random"},
+         kNoChance},
         // Knows all kinds of networks.
         {"boinc_app/tasks/",
-         joined({Names{"boinc_app/tasks/", "boinc_app/albert/", "boinc_app/swav/",
-                       "boinc_app/training/", "boinc_app/inputs/", "peer/formats/", "peer/base/"},
-                 kText}),
+         joined(
+             {Names{"boinc_app/tasks/", "boinc_app/albert/", "boinc_app/module/", "boinc_app/swav/",
+                    "boinc_app/training/", "boinc_app/inputs/", "peer/formats/", "peer/base/"},
+              kText}),
          {"random"},
          kNoChance},
         {"boinc_app/training/",

@@ -8,6 +8,7 @@
 #include "boinc_app/inputs/damaged_input.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/result.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/mapped_file.hpp"
 
 namespace dedloc::inputs {
@@ -60,7 +61,7 @@ Shard accept(Result<Shard, ShardError> decoded, const Found& found) {
 
 formats::Shard decode_text(const Found& found, const formats::RunFile& run) {
     auto shard = accept(formats::decode_shard(found.file->bytes(), found.file), found);
-    const std::uint64_t vocabulary = formats::albert_of(run).vocabulary;
+    const std::uint64_t vocabulary = formats::vocabulary_of(run);
     if (shard.vocabulary != vocabulary) {
         throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}",
                                      found.path.string(), shard.vocabulary, vocabulary)};
@@ -127,6 +128,18 @@ std::vector<formats::PictureShard> open_picture_shards(std::span<const std::file
     refuse_nothing(paths);
     std::vector<formats::PictureShard> shards;
     for (const auto& path : paths) shards.push_back(decode_pictures(find_shard(path, run)));
+    return shards;
+}
+
+std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
+                                                     const formats::RunFile& run) {
+    refuse_nothing(paths);
+    std::vector<formats::TensorShard> shards;
+    for (const auto& path : paths) {
+        const Found found = find_shard(path, run);
+        shards.push_back(
+            accept(formats::decode_tensor_shard(found.file->bytes(), found.file), found));
+    }
     return shards;
 }
 

@@ -8,6 +8,7 @@
 #include "peer/formats/picture_shard.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
+#include "peer/formats/tensor_shard.hpp"
 
 namespace dedloc::inputs {
 
@@ -39,5 +40,9 @@ std::vector<formats::PictureShard> open_picture_shards(std::span<const std::file
 /// As open_held_out_shards, for shards of pictures.
 std::vector<formats::PictureShard> open_held_out_picture_shards(const std::filesystem::path& folder,
                                                                 const formats::RunFile& run);
+
+/// As open_shards, for shards of tensors.
+std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
+                                                     const formats::RunFile& run);
 
 }  // namespace dedloc::inputs

@@ -19,6 +19,7 @@
 #include "peer/base/text.hpp"
 #include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/module_fields.hpp"
 #include "peer/formats/swav_fields.hpp"
 #include "peer/formats/task.hpp"
 #include "peer/wire/limits.hpp"
@@ -90,8 +91,10 @@ ModelSpec read_model(JsonFields fields) {
         model = read_swav(fields);
     } else if (architecture == kAlbert) {
         model = read_albert(fields);
+    } else if (architecture == kModule) {
+        model = read_module(fields);
     } else {
-        fields.refuse("architecture", "must be 'albert' or 'swav'");
+        fields.refuse("architecture", "must be 'albert', 'swav' or 'module'");
     }
     fields.finish();
     return model;
@@ -300,6 +303,9 @@ void put_model(Writer& out, const AlbertSpec& model) {
 void put_model(Writer& out, const SwavSpec& model) {
     put_swav(out, model);
 }
+void put_model(Writer& out, const ModuleSpec& model) {
+    put_module(out, model);
+}
 
 void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
     out.Key("optimizer");
@@ -411,7 +417,7 @@ RunFile parse_run_file(std::string_view json) {
     if (fields.has("initial_state")) fields.hex("initial_state", run.initial_state.emplace().bytes);
     run.model = read_model(fields.object("model"));
     if (holds_text(run)) {
-        run.sequence_length = fields.integer("sequence_length", 8, albert_of(run).positions);
+        run.sequence_length = fields.integer("sequence_length", 8, longest_sequence(run));
     }
     run.target_batch = fields.integer("target_batch", 1, wire::kMaxTargetBatch);
     const std::uint64_t unit = samples_together(run);
@@ -430,7 +436,7 @@ RunFile parse_run_file(std::string_view json) {
     run.codec = read_codec(fields);
     run.overlaps = fields.has("overlap") && fields.boolean("overlap");
     if (holds_text(run)) {
-        run.special_tokens = read_special_tokens(fields, albert_of(run).vocabulary);
+        run.special_tokens = read_special_tokens(fields, vocabulary_of(run));
     }
     read_lists(fields, run);
     fields.finish();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "peer/base/digest.hpp"
+#include "peer/formats/module_spec.hpp"
 #include "peer/formats/optimizer.hpp"
 #include "peer/formats/swav_spec.hpp"
 #include "peer/formats/ticket.hpp"
@@ -51,8 +52,8 @@ struct AlbertSpec {
 };
 
 /// What a run trains: a network with its loss. "architecture" in the file names the alternative:
-/// "albert", "swav".
-using ModelSpec = std::variant<AlbertSpec, SwavSpec>;
+/// "albert", "swav", "module".
+using ModelSpec = std::variant<AlbertSpec, SwavSpec, ModuleSpec>;
 
 /// One file of the corpus.
 struct ShardReference {

@@ -4,33 +4,57 @@
 #include <cmath>
 #include <variant>
 
+#include "peer/base/check.hpp"
 #include "peer/formats/albert_layout.hpp"
 #include "peer/formats/swav_layout.hpp"
 
 namespace dedloc::formats {
 namespace {
 
+constexpr std::uint64_t kMaxWindow = std::uint64_t{1} << 20;  // tokens of a module's sample
+
 const SwavSpec* swav_of(const RunFile& run) {
     return std::get_if<SwavSpec>(&run.model);
+}
+
+const ModuleSpec* module_of(const RunFile& run) {
+    return std::get_if<ModuleSpec>(&run.model);
 }
 
 }  // namespace
 
 std::string_view architecture_of(const RunFile& run) {
+    if (module_of(run) != nullptr) return kModule;
     return swav_of(run) != nullptr ? kSwav : kAlbert;
 }
 
 bool holds_text(const RunFile& run) {
+    if (const ModuleSpec* module = module_of(run)) return module->vocabulary != 0;
     return swav_of(run) == nullptr;
+}
+
+std::uint64_t vocabulary_of(const RunFile& run) {
+    DEDLOC_CHECK(holds_text(run), "the run's shards hold no text");
+    if (const ModuleSpec* module = module_of(run)) return module->vocabulary;
+    return albert_of(run).vocabulary;
+}
+
+std::uint64_t longest_sequence(const RunFile& run) {
+    DEDLOC_CHECK(holds_text(run), "the run's shards hold no text");
+    // A module says itself if a window is too long for it.
+    if (module_of(run) != nullptr) return kMaxWindow;
+    return albert_of(run).positions;
 }
 
 std::vector<TensorSpec> tensors_of(const RunFile& run) {
     if (const SwavSpec* swav = swav_of(run)) return swav_tensors(*swav);
+    if (module_of(run) != nullptr) return run.tensors;
     return albert_tensors(albert_of(run));
 }
 
 double flops_per_sample(const RunFile& run) {
     if (const SwavSpec* swav = swav_of(run)) return swav_flops_per_sample(*swav);
+    if (const ModuleSpec* module = module_of(run)) return module->flops;
     return albert_flops_per_sample(albert_of(run), run.sequence_length);
 }
 

@@ -11,14 +11,21 @@ namespace dedloc::formats {
 
 inline constexpr std::string_view kAlbert = "albert";  ///< names AlbertSpec in a run file
 inline constexpr std::string_view kSwav = "swav";      ///< names SwavSpec
+inline constexpr std::string_view kModule = "module";  ///< names ModuleSpec
 
 /// The name of the run's kind of network.
 std::string_view architecture_of(const RunFile& run);
 
-/// Whether the run's shards hold text; else pictures.
+/// Whether the run's shards hold text; else pictures or tensors.
 bool holds_text(const RunFile& run);
 
-/// The tensors of the run's network, which RunFile::tensors must be.
+/// The number of token ids, and the longest sample in tokens that the network takes. Requires
+/// holds_text() (DEDLOC_CHECK).
+std::uint64_t vocabulary_of(const RunFile& run);
+std::uint64_t longest_sequence(const RunFile& run);
+
+/// The tensors of the run's network, which RunFile::tensors must be. Those of a module are only in
+/// its file and in RunFile::tensors.
 std::vector<TensorSpec> tensors_of(const RunFile& run);
 
 /// Floating-point operations to train on one sample, for credit.

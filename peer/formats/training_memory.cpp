@@ -55,6 +55,7 @@ std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format) 
     if (const auto* const swav = std::get_if<SwavSpec>(&run.model)) {
         return swav_activation_bytes(*swav, format.is_reduced);
     }
+    if (const auto* const module = std::get_if<ModuleSpec>(&run.model)) return module->sample_bytes;
     const AlbertSpec& model = albert_of(run);
     // The head is computed for masked tokens only, about one in six: logits, and their gradient; in
     // reduced precision also the product itself.
@@ -72,7 +73,9 @@ std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format) 
 std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format) {
     if (!format.is_reduced) return vector_bytes(run);
     // Each weight is cast once, for one product.
-    if (!holds_text(run)) return vector_bytes(run) + vector_bytes(run) / 2;
+    if (!std::holds_alternative<AlbertSpec>(run.model)) {
+        return vector_bytes(run) + vector_bytes(run) / 2;
+    }
     const AlbertSpec& model = albert_of(run);
     const std::uint64_t weights = 4 * model.hidden * model.hidden + 2 * model.hidden * model.ffn;
     // Weights are cast once for all layers, or for each of them.

@@ -19,6 +19,7 @@
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
 #include "project_server/corpus/build.hpp"
+#include "project_server/corpus/tensor_corpus.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -82,6 +83,27 @@ void build(const corpus::BuildOptions& options, bool as_json) {
     if (!warning.empty()) fmt::print(stderr, "dedloc: {}\n", warning);
 }
 
+/// The same for tensors. `common` has the options that both kinds have.
+void build_tensors(const corpus::BuildOptions& common, corpus::TensorOptions options,
+                   bool as_json) {
+    options.held_out = common.held_out;
+    options.folder = common.folder;
+    options.seed = common.seed;
+    const corpus::TensorCorpus built = corpus::build_tensor_corpus(options);
+    if (as_json) {
+        json::Value data;
+        data.set("folder", options.folder.string())
+            .set("samples", built.samples)
+            .set("held_out", built.held_out)
+            .set("inputs", built.inputs.size())
+            .set("shards", built.shards.size());
+        return print(data, true);
+    }
+    fmt::print("{}: {} samples ({} held out) of {} tensors in {} shard{}\n",
+               options.folder.string(), built.samples, built.held_out, built.inputs.size(),
+               built.shards.size(), built.shards.size() == 1 ? "" : "s");
+}
+
 /// Options that say whose ids a corpus has.
 void add_tokenizer_options(CLI::App& command,
                            const std::shared_ptr<corpus::BuildOptions>& options) {
@@ -116,22 +138,25 @@ void add_tokenizer_options(CLI::App& command,
         ->excludes(tokenizer);
 }
 
-/// Throws InputError unless the options are all for text or all for pictures.
+/// Throws InputError unless the options are all for text, all for pictures or all for tensors.
 void check_options(const CLI::App& command) {
     const auto given = [&](const std::string& name) { return command.count(name) > 0; };
-    const bool has_images = given("--images");
-    if (!has_images && !given("--text")) {
-        throw InputError("say what to build from: --text FILE or --images FOLDER");
+    const bool has_images = given("--images"), has_tensors = given("--tensors");
+    if (!has_images && !has_tensors && !given("--text")) {
+        throw InputError("say what to build from: --text FILE, --images FOLDER or --tensors FILE");
     }
+    if (has_images && has_tensors) throw InputError("--images and --tensors exclude each other");
     if (!has_images && given("--shard-bytes")) {
         throw InputError("--shard-bytes is for a corpus of pictures; text has --shard-tokens");
     }
     for (const char* name :
          {"--text", "--weight", "--documents", "--language", "--tokenizer", "--lower-case",
           "--keep-accents", "--max-unknown", "--vocabulary", "--shard-tokens", "--threads"}) {
-        if (!has_images || !given(name)) continue;
-        throw InputError(
-            fmt::format("--images makes a corpus of pictures, and {} is for text", name));
+        if (!(has_images || has_tensors) || !given(name)) continue;
+        throw InputError(fmt::format("{}, and {} is for text",
+                                     has_images ? "--images makes a corpus of pictures"
+                                                : "--tensors makes a corpus of tensors",
+                                     name));
     }
 }
 
@@ -146,6 +171,11 @@ void add_corpus_commands(CLI::App& dedloc) {
     const auto options = std::make_shared<corpus::BuildOptions>();  // owned by the callback
     options->threads = std::max(1u, std::thread::hardware_concurrency());
     command->add_option("--text", options->texts, "UTF-8 text; repeat to read several one by one");
+    const auto tensors = std::make_shared<corpus::TensorOptions>();
+    command->add_option(
+        "--tensors", tensors->files,
+        ".npy or .safetensors file whose first dimension is the sample, for a module; "
+        "repeat for each tensor of a sample, in the order of forward's arguments");
     command
         ->add_option("--weight", options->weights,
                      "For each text its share of the training samples, relative to the others "
@@ -186,8 +216,9 @@ void add_corpus_commands(CLI::App& dedloc) {
     const auto as_json = std::make_shared<bool>(false);
     command->add_flag("--json", *as_json, "Print JSON");
     const auto pictures = add_picture_options(*command);
-    command->callback([command, options, pictures, as_json] {
+    command->callback([command, options, pictures, tensors, as_json] {
         check_options(*command);
+        if (!tensors->files.empty()) return build_tensors(*options, *tensors, *as_json);
         if (pictures->images.empty()) return build(*options, *as_json);
         pictures->folder = options->folder;
         pictures->held_out = options->held_out;

@@ -16,6 +16,7 @@
 #include "peer/formats/receipt.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
+#include "peer/formats/tensor_shard.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/net/session/flow_handshake.hpp"
 #include "peer/net/session/link_frame.hpp"
@@ -307,6 +308,18 @@ void write_shards(const std::filesystem::path& root) {
     corpus.add("three_documents", std::move(more).finish().file);
 }
 
+void write_tensor_shards(const std::filesystem::path& root) {
+    using formats::ElementType;
+    const Corpus corpus(root, "tensor_shard");
+    const Buffer bytes(24, std::byte{7});
+    const std::span<const std::byte> all{bytes};
+    corpus.add("one_number", formats::encode_tensor_shard({{ElementType::kFloat32, {}}}, 1,
+                                                          std::vector{all.first(4)}));
+    corpus.add("two_tensors", formats::encode_tensor_shard(
+                                  {{ElementType::kUint8, {2, 4}}, {ElementType::kInt64, {}}}, 3,
+                                  std::vector{all, all}));
+}
+
 void write_picture_shards(const std::filesystem::path& root) {
     const Corpus corpus(root, "picture_shard");
     formats::PictureShardBuilder builder;
@@ -349,6 +362,7 @@ int main(int count, char** arguments) {
     dedloc::fuzz::write_peers(root);
     dedloc::fuzz::write_receipts(root);
     dedloc::fuzz::write_shards(root);
+    dedloc::fuzz::write_tensor_shards(root);
     dedloc::fuzz::write_picture_shards(root);
     dedloc::fuzz::write_run_files(root);
     dedloc::fuzz::write_server_seeds(root);

@@ -65,7 +65,7 @@ TEST_CASE("a run of SwAV reads back equal, without fields of text", "[wire]") {
 TEST_CASE("a run of SwAV that cannot be is refused in one sentence", "[wire]") {
     using Catch::Contains;
     CHECK_THAT(refusal(R"("architecture":"swav")", R"("architecture":"byol")"),
-               Contains("must be 'albert' or 'swav'"));
+               Contains("must be 'albert', 'swav' or 'module'"));
     CHECK_THAT(refusal(R"("prototypes":30)", R"("prototypes":1)"), Contains("prototypes is 1"));
     CHECK_THAT(refusal(R"("blocks":[1,1,1])", R"("blocks":[1,-1,1])"), Contains("whole numbers"));
     CHECK_THAT(refusal(R"("blocks":[1,1,1])", R"("blocks":[1,0,1])"),

@@ -1,0 +1,114 @@
+#include "boinc_app/module/samples.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
+
+namespace dedloc::training::module {
+namespace {
+
+/// A shard and a number within it.
+struct Place {
+    std::size_t shard = 0;
+    std::uint64_t number = 0;
+};
+
+/// The place of a number below the last end.
+Place place_of(std::span<const std::uint64_t> ends, std::uint64_t number) {
+    const auto end = std::ranges::upper_bound(ends, number);
+    const auto shard = static_cast<std::size_t>(end - ends.begin());
+    return {.shard = shard, .number = number - (shard == 0 ? 0 : ends[shard - 1])};
+}
+
+}  // namespace
+
+TextWindows::TextWindows(std::vector<formats::Shard> shards, std::uint64_t length)
+    : shards_(std::move(shards)), length_(length) {
+    DEDLOC_CHECK(length >= 1, "a window has a token");
+    std::uint64_t mass = 0;
+    for (const formats::Shard& shard : shards_) {
+        if (shard.tokens.size() >= length) {
+            mass += shard.weight * (shard.tokens.size() - length + 1);
+        }
+        mass_ends_.push_back(mass);
+    }
+    if (mass == 0) throw InputError{"no shard has as many tokens as a sample"};
+}
+
+std::vector<InputTensor> TextWindows::draw(const Random& step, std::uint64_t first,
+                                           std::uint64_t count) const {
+    DEDLOC_CHECK(count >= 1, "a micro-batch has a sample");
+    InputTensor tokens{.type = formats::ElementType::kInt64, .shape = {count, length_}};
+    tokens.bytes.resize(count * length_ * sizeof(std::int64_t));
+    std::byte* out = tokens.bytes.data();
+    for (std::uint64_t i = 0; i < count; ++i) {
+        Random random = step.split(first + i);
+        const Place place = place_of(mass_ends_, random.below(mass_ends_.back()));
+        const formats::Shard& shard = shards_[place.shard];
+        const auto window =
+            shard.tokens.subspan(static_cast<std::size_t>(place.number / shard.weight),
+                                 static_cast<std::size_t>(length_));
+        for (const std::int64_t token : window) {
+            std::memcpy(out, &token, sizeof(token));
+            out += sizeof(token);
+        }
+    }
+    std::vector<InputTensor> inputs;
+    inputs.push_back(std::move(tokens));
+    return inputs;
+}
+
+TensorRows::TensorRows(std::vector<formats::TensorShard> shards) : shards_(std::move(shards)) {
+    if (shards_.empty()) throw InputError{"there is no shard to train on"};
+    std::uint64_t mass = 0;
+    for (const formats::TensorShard& shard : shards_) {
+        if (!(shard.specs == shards_.front().specs)) {
+            throw InputError{"the shards have tensors of different types or shapes"};
+        }
+        mass_ends_.push_back(mass += shard.weight * shard.samples);
+    }
+}
+
+std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t first,
+                                          std::uint64_t count) const {
+    DEDLOC_CHECK(count >= 1, "a micro-batch has a sample");
+    const auto& specs = shards_.front().specs;
+    std::vector<InputTensor> inputs;
+    for (const formats::SampleTensor& spec : specs) {
+        InputTensor& input = inputs.emplace_back();
+        input.type = spec.type;
+        input.shape.push_back(count);
+        input.shape.insert(input.shape.end(), spec.shape.begin(), spec.shape.end());
+        input.bytes.resize(count * spec.bytes());
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+        Random random = step.split(first + i);
+        const Place place = place_of(mass_ends_, random.below(mass_ends_.back()));
+        const formats::TensorShard& shard = shards_[place.shard];
+        for (std::size_t at = 0; at < specs.size(); ++at) {
+            const auto row = shard.row(at, place.number / shard.weight);
+            std::ranges::copy(
+                row, inputs[at].bytes.begin() + static_cast<std::ptrdiff_t>(i * row.size()));
+        }
+    }
+    return inputs;
+}
+
+std::unique_ptr<const SampleSource> open_samples(const formats::RunFile& run, SampleShards shards) {
+    if (auto* const text = std::get_if<std::vector<formats::Shard>>(&shards)) {
+        return std::make_unique<TextWindows>(std::move(*text), run.sequence_length);
+    }
+    auto rows = std::make_unique<TensorRows>(
+        std::get<std::vector<formats::TensorShard>>(std::move(shards)));
+    const auto* const model = std::get_if<formats::ModuleSpec>(&run.model);
+    DEDLOC_CHECK(model != nullptr, "the run trains no module");
+    if (!(rows->tensors() == model->inputs)) {
+        throw InputError{"the shards' tensors are not those of the run file"};
+    }
+    return rows;
+}
+
+}  // namespace dedloc::training::module

@@ -1,0 +1,78 @@
+// The samples of a module, drawn from shards by public seeds: windows of token ids from text, or
+// rows of tensors with fixed shapes. Every sample is drawn by itself from the generator
+// step.split(index) of its number, so any machine can draw it again, in a micro-batch of any size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "peer/base/aligned_floats.hpp"
+#include "peer/base/random.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
+#include "peer/formats/tensor_shard.hpp"
+
+namespace dedloc::training::module {
+
+/// One tensor of a micro-batch, in row-major order.
+struct InputTensor {
+    formats::ElementType type = formats::ElementType::kFloat32;  ///< type of an element
+    std::vector<std::uint64_t> shape;                            ///< samples first
+    /// Elements in the machine's byte order, which is little-endian.
+    std::vector<std::byte, AlignedAllocator<std::byte>> bytes{};
+    bool operator==(const InputTensor&) const = default;
+};
+
+/// Draws micro-batches. Thread: any, one at a time.
+class SampleSource {
+  public:
+    virtual ~SampleSource() = default;
+    /// The tensors of samples first … first + count − 1 of the step, in the order of forward's
+    /// arguments. Requires count ≥ 1 (aborts).
+    virtual std::vector<InputTensor> draw(const Random& step, std::uint64_t first,
+                                          std::uint64_t count) const = 0;
+};
+
+/// Windows of consecutive tokens of text: one tensor [M, length], int64. A window may reach across
+/// sentences and documents. The probability of a window is proportional to its shard's weight.
+class TextWindows final : public SampleSource {
+  public:
+    /// Errors: InputError: no shard has so many tokens.
+    TextWindows(std::vector<formats::Shard> shards, std::uint64_t length);
+    std::vector<InputTensor> draw(const Random& step, std::uint64_t first,
+                                  std::uint64_t count) const override;
+
+  private:
+    const std::vector<formats::Shard> shards_;
+    const std::uint64_t length_;
+    std::vector<std::uint64_t> mass_ends_;  ///< Σ weight × windows, up to and with each shard
+};
+
+/// Rows of the tensors of shards. The probability of one is proportional to its shard's weight.
+class TensorRows final : public SampleSource {
+  public:
+    /// Errors: InputError: no shard, or shards with different tensors.
+    explicit TensorRows(std::vector<formats::TensorShard> shards);
+    std::vector<InputTensor> draw(const Random& step, std::uint64_t first,
+                                  std::uint64_t count) const override;
+
+    /// The tensors of a sample.
+    const std::vector<formats::SampleTensor>& tensors() const { return shards_.front().specs; }
+
+  private:
+    const std::vector<formats::TensorShard> shards_;
+    std::vector<std::uint64_t> mass_ends_;  ///< Σ weight × samples, up to and with each shard
+};
+
+/// The shards of a run: of text, or of tensors.
+using SampleShards = std::variant<std::vector<formats::Shard>, std::vector<formats::TensorShard>>;
+
+/// The samples of a run that trains a module. Errors: as the constructors above; the shards'
+/// tensors are not those that the run file says (InputError).
+std::unique_ptr<const SampleSource> open_samples(const formats::RunFile& run, SampleShards shards);
+
+}  // namespace dedloc::training::module

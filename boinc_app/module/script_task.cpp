@@ -1,0 +1,86 @@
+#include "boinc_app/module/script_task.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
+
+namespace dedloc::training::module {
+namespace {
+
+/// Draws the samples that it is asked for.
+class ScriptModel final : public Model {
+  public:
+    ScriptModel(const formats::RunFile& run, std::span<const std::byte> file,
+                const SampleSource& samples, const Bounds& bounds,
+                std::span<const float> parameters)
+        : seed_(run.seed), samples_(samples), module_(file, bounds) {
+        module_.bind(formats::tensor_offsets(run), parameters);
+    }
+
+    std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
+                                       const IsInterrupted& is_interrupted) override {
+        const Random random = step_random(seed_, samples.peer, samples.step);
+        return module_.add_gradient(samples_.draw(random, samples.first, samples.count), sum,
+                                    is_interrupted);
+    }
+
+  private:
+    const std::uint64_t seed_;
+    const SampleSource& samples_;
+    ScriptModule module_;
+};
+
+std::string text_of(const std::string& name, const std::vector<std::uint64_t>& shape) {
+    return fmt::format("'{}' [{}]", name, fmt::join(shape, ","));
+}
+
+}  // namespace
+
+void check_tensors(const formats::RunFile& run, std::span<const Parameter> parameters) {
+    if (run.tensors.size() != parameters.size()) {
+        throw InputError{fmt::format("the run file lists {} tensors, but the module has {}",
+                                     run.tensors.size(), parameters.size())};
+    }
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const formats::TensorSpec& wanted = run.tensors[i];
+        const Parameter& given = parameters[i];
+        if (wanted.name == given.name && wanted.shape == given.shape) continue;
+        throw InputError{fmt::format("tensor {} of the run file is {}, but the module has {} there",
+                                     i, text_of(wanted.name, wanted.shape),
+                                     text_of(given.name, given.shape))};
+    }
+}
+
+Bounds bounds_of(const formats::RunFile& run) {
+    const auto* const model = std::get_if<formats::ModuleSpec>(&run.model);
+    DEDLOC_CHECK(model != nullptr, "the run trains no module");
+    constexpr std::uint64_t kBesides = 256'000'000;
+    return {.bytes = kBesides + 2 * formats::element_count(run) * sizeof(float),
+            .sample_bytes = 2 * model->sample_bytes};
+}
+
+ScriptTask::ScriptTask(const formats::RunFile& run, std::span<const std::byte> file,
+                       std::unique_ptr<const SampleSource> samples, const Bounds& bounds)
+    : run_(run), file_(file), samples_(std::move(samples)), bounds_(bounds) {
+    const ScriptModule loaded{file_, bounds_};
+    check_tensors(run_, loaded.parameters());
+    const auto first = samples_->draw(Random{run_.seed}, 0, 1);
+    if (first.size() != loaded.input_count()) {
+        throw InputError{
+            fmt::format("the module's forward takes {} tensors, but the samples have "
+                        "{}",
+                        loaded.input_count(), first.size())};
+    }
+}
+
+std::unique_ptr<Model> ScriptTask::make_model(std::span<const float> parameters,
+                                              const Computation& computation) const {
+    if (computation.cuda) throw InputError{"a module is trained on processors only"};
+    return std::make_unique<ScriptModel>(run_, file_, *samples_, bounds_, parameters);
+}
+
+}  // namespace dedloc::training::module
