@@ -3,6 +3,8 @@
 // file beside the run's checkpoints before the figures are returned.
 #include "project_server/evaluate/state_evaluator.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -12,6 +14,7 @@
 #include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/swav/swav_evaluator.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "peer/base/error.hpp"
 #include "peer/platform/memory.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/huggingface/norm_file.hpp"
@@ -110,6 +113,10 @@ std::unique_ptr<StateEvaluator> open_evaluator(const formats::RunFile& run,
                                                const EvaluatorOptions& options) {
     if (const auto* const task = std::get_if<formats::SwavSpec>(&run.model)) {
         return std::make_unique<PictureEvaluator>(run, *task, options);
+    }
+    if (std::holds_alternative<formats::ModuleSpec>(run.model)) {
+        throw InputError(
+            fmt::format("run {} trains a module, whose loss is not measured yet", run.name));
     }
     return std::make_unique<TextEvaluator>(run, options);
 }
