@@ -270,19 +270,10 @@ Corpus build_corpus(const BuildOptions& options, const ProgressSink& progress) {
     }
     const auto given = check_inputs(options);
     BuildFolder folder{options.folder};
-    try {
-        Builder builder{options, progress, folder.path()};
-        const Corpus corpus =
-            builder.build(given, folder.resume(digest_of(options, facts_of(given))));
-        folder.finish();
-        return corpus;
-    } catch (const InputError&) {
-        folder.discard();
-        throw;
-    } catch (const IoError& error) {
-        throw IoError(
-            fmt::format("{}; the same command goes on from the last shard", error.what()));
-    }
+    return folder.fill(digest_of(options, facts_of(given)),
+                       [&](const fs::path& path, Journal journal) {
+                           return Builder{options, progress, path}.build(given, std::move(journal));
+                       });
 }
 
 double unknown_share(const Corpus& corpus) {
