@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include "boinc_app/swav/assignments.hpp"
+#include "boinc_app/swav/packed_crops.hpp"
 #include "boinc_app/swav/resnet.hpp"
 #include "boinc_app/training/torch_pass.hpp"
 #include "peer/base/check.hpp"
@@ -105,6 +106,19 @@ struct Swav::Model {
         return given.to(device).clone(at::MemoryFormat::ChannelsLast);
     }
 
+    /// The crops of each size, on the device.
+    std::vector<at::Tensor> crops_of(const CropBatch& batch) const {
+        if (batch.packed != nullptr) return batch.packed->make(computation);
+        DEDLOC_CHECK(batch.sizes.size() == task.crops.size(), "crops of another task",
+                     batch.sizes.size());
+        std::vector<at::Tensor> crops;
+        for (std::size_t i = 0; i < task.crops.size(); ++i) {
+            crops.push_back(pictures_of(batch.sizes[i], task.crops[i].count * batch.pictures,
+                                        task.crops[i].size));
+        }
+        return crops;
+    }
+
     /// Projections [rows, D] of features, before their normalisation.
     at::Tensor project(const at::Tensor& features, BatchNorms& norms) const {
         if (task.hidden == 0) return at::linear(features, projection.weight, projection.bias);
@@ -114,17 +128,13 @@ struct Swav::Model {
     }
 
     Outputs forward(const CropBatch& batch, const InterruptionPoints& points) const {
-        DEDLOC_CHECK(batch.sizes.size() == task.crops.size(), "crops of another task",
-                     batch.sizes.size());
         DEDLOC_CHECK(batch.pictures >= 2, "a micro-batch has at least 2 pictures", batch.pictures);
         BatchNorms norms;
         Outputs out;
         {
             const Autocast autocast{device.type(), computation.precision};
             std::vector<at::Tensor> features;
-            for (std::size_t i = 0; i < task.crops.size(); ++i) {
-                const at::Tensor crops = pictures_of(
-                    batch.sizes[i], task.crops[i].count * batch.pictures, task.crops[i].size);
+            for (const at::Tensor& crops : crops_of(batch)) {
                 features.push_back(trunk->features(crops, norms, points));
             }
             out.projections = points.add(project(at::cat(features), norms));
