@@ -1,12 +1,17 @@
-// Measures one machine: pictures per second and the loss of a SwAV. Not a test: run it by hand. For
-// example:
+// Measures one machine: pictures per second and the loss of a SwAV, and how fast a micro-batch can
+// be interrupted. Not a test: run it by hand. For example:
 //
 //     build/release/bin/swav_bench --resnet18 --threads 2
+//     build/release/bin/swav_bench --resnet50 --micro-batch 8 --repetitions 1 --interruption
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
+#include <utility>
+#include <vector>
 
 #include "boinc_app/training/task.hpp"
 #include "tests/boinc_app/swav/tiny_swav.hpp"
@@ -29,8 +34,43 @@ formats::SwavSpec resnet50_task() {
     return {};
 }
 
+double seconds_of_threads(unsigned threads) {
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC / threads;
+}
+
+/// Prints how long the model takes to return when it is interrupted at any moment of a micro-batch,
+/// all with the same probability: it has to come to its next question. In processor seconds of a
+/// thread, so that other work of the machine does not count.
+void measure_interruption(swav::Swav& model, const swav::CropBatch& batch, FloatVector& sum,
+                          unsigned threads) {
+    std::vector<double> gaps;
+    double last = seconds_of_threads(threads);
+    const auto note = [&] {
+        const double now = seconds_of_threads(threads);
+        gaps.push_back(now - std::exchange(last, now));
+        return false;
+    };
+    model.add_gradient(batch, sum, note);
+    note();
+    std::ranges::sort(gaps);
+    double whole = 0;
+    for (const double gap : gaps) whole += gap;
+    // A moment in a gap g waits at most t with probability min(g, t) ÷ g.
+    double median = 0;
+    double below = 0;
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+        median = (whole / 2 - below) / static_cast<double>(gaps.size() - i);
+        if (median <= gaps[i]) break;
+        below += gaps[i];
+    }
+    fmt::print(
+        "a micro-batch takes {:.2f} s and asks {} times; interrupted, it returns after {:.3f} "
+        "s (median), at most {:.3f} s\n",
+        whole, gaps.size() - 1, median, gaps.back());
+}
+
 int measure(const formats::SwavSpec& task, std::uint64_t pictures, unsigned threads,
-            unsigned repetitions) {
+            unsigned repetitions, bool interrupts) {
     training::set_compute_threads(threads);
     const formats::RunFile run = test::swav_run(task);
     const AlignedFloats parameters = test::swav_start(run);
@@ -47,6 +87,7 @@ int measure(const formats::SwavSpec& task, std::uint64_t pictures, unsigned thre
                    formats::parameter_count(run), threads, rate, rate * operations / 1e9,
                    loss / static_cast<double>(pictures));
     }
+    if (interrupts) measure_interruption(model, crops.batch(), sum, threads);
     return 0;
 }
 
@@ -55,7 +96,7 @@ int measure(const formats::SwavSpec& task, std::uint64_t pictures, unsigned thre
 
 int main(int argc, char** argv) {
     CLI::App app{"measures the training of a SwAV on this machine"};
-    bool is_resnet18 = false, is_resnet50 = false;
+    bool is_resnet18 = false, is_resnet50 = false, interrupts = false;
     std::uint64_t pictures = 32;
     unsigned threads = 1, repetitions = 3;
     app.add_flag("--resnet18", is_resnet18, "ResNet-18 with crops of 28 and 18 pixels");
@@ -63,9 +104,10 @@ int main(int argc, char** argv) {
     app.add_option("--micro-batch", pictures, "pictures")->check(CLI::Range(2, 4'096));
     app.add_option("--threads", threads, "compute threads")->check(CLI::Range(1, 256));
     app.add_option("--repetitions", repetitions, "micro-batches")->check(CLI::Range(1, 1'000));
+    app.add_flag("--interruption", interrupts, "print how fast a micro-batch can be interrupted");
     CLI11_PARSE(app, argc, argv);
     const auto task = is_resnet50   ? dedloc::resnet50_task()
                       : is_resnet18 ? dedloc::resnet18_task()
                                     : dedloc::test::tiny_task();
-    return dedloc::measure(task, pictures, threads, repetitions);
+    return dedloc::measure(task, pictures, threads, repetitions, interrupts);
 }
