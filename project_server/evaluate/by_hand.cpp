@@ -116,6 +116,7 @@ void evaluate_by_hand(const HandOptions& options) {
     const auto threads = static_cast<unsigned>(kernels::threads_within_reach(options.threads));
     const auto evaluator =
         open_evaluator(run, {.folders = {.held_out = options.held_out, .shards = options.shards},
+                             .module = options.module,
                              .norms = options.norms,
                              .samples = options.samples,
                              .micro_batch = options.micro_batch,

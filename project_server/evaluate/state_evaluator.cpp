@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "boinc_app/albert/evaluator.hpp"
+#include "boinc_app/inputs/module_file.hpp"
 #include "boinc_app/inputs/shard_files.hpp"
+#include "boinc_app/module/module_evaluator.hpp"
 #include "boinc_app/swav/swav_evaluator.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/memory.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/huggingface/norm_file.hpp"
@@ -43,6 +46,36 @@ class TextEvaluator final : public StateEvaluator {
 
     const std::vector<formats::Shard> shards_;
     const training::albert::Evaluator evaluator_;
+};
+
+class ModuleStateEvaluator final : public StateEvaluator {
+  public:
+    ModuleStateEvaluator(const formats::RunFile& run, const formats::ModuleSpec& model,
+                         const EvaluatorOptions& options)
+        : file_(inputs::open_module(options.module, model)),
+          evaluator_(
+              run, file_.bytes, open_held_out(run, options.folders.held_out), options.samples,
+              training::micro_batch_for(
+                  run, {.threads = options.threads, .memory_bytes = platform::physical_memory()},
+                  options.micro_batch)) {}
+
+    std::optional<training::Evaluation> evaluate(const LoadedState& state,
+                                                 const IsInterrupted& is_interrupted) override {
+        return evaluator_.evaluate(state.parameters, is_interrupted);
+    }
+
+  private:
+    static std::unique_ptr<const training::module::SampleSource> open_held_out(
+        const formats::RunFile& run, const std::filesystem::path& folder) {
+        if (formats::holds_text(run)) {
+            return training::module::open_samples(run, inputs::open_held_out_shards(folder, run));
+        }
+        return training::module::open_samples(run,
+                                              inputs::open_held_out_tensor_shards(folder, run));
+    }
+
+    const inputs::ModuleFile file_;
+    training::module::ModuleEvaluator evaluator_;
 };
 
 std::vector<huggingface::ChannelStatistics> channels_of(
@@ -110,6 +143,9 @@ std::unique_ptr<StateEvaluator> open_evaluator(const formats::RunFile& run,
                                                const EvaluatorOptions& options) {
     if (const auto* const task = std::get_if<formats::SwavSpec>(&run.model)) {
         return std::make_unique<PictureEvaluator>(run, *task, options);
+    }
+    if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
+        return std::make_unique<ModuleStateEvaluator>(run, *module, options);
     }
     return std::make_unique<TextEvaluator>(run, options);
 }

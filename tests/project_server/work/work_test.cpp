@@ -65,13 +65,17 @@ TEST_CASE("the input template describes every shard", "[server]") {
         "        <file_ref>\n            <open_name>run.json</open_name>\n        </file_ref>\n"
         "        <file_ref>\n            <open_name>shard_0</open_name>\n        </file_ref>\n"
         "    </workunit>\n</input_template>\n";
-    CHECK(input_template_for(one, 1) == one);
-    const std::string three = input_template_for(one, 3);
+    CHECK(input_template_for(one, 1, false) == one);
+    const std::string three = input_template_for(one, 3, false);
     CHECK(count_of(three, "<file_info>") == 4);
     CHECK(count_of(three, "<file_ref>") == 4);
     CHECK(count_of(three, "<open_name>shard_1</open_name>") == 1);
     CHECK(three.find("shard_1") < three.find("shard_2"));
-    CHECK_THROWS_AS(input_template_for("<input_template/>", 2), InputError);
+    const std::string module = input_template_for(one, 2, true);
+    CHECK(count_of(module, "<file_info>") == 4);
+    CHECK(count_of(module, "<file_ref>") == 4);
+    CHECK(module.find("shard_1") < module.find("<open_name>module</open_name>"));
+    CHECK_THROWS_AS(input_template_for("<input_template/>", 2, false), InputError);
 }
 
 TEST_CASE("the output template of a trainer has an optional file for its state", "[server]") {
