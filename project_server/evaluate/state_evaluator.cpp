@@ -3,6 +3,8 @@
 // file beside the run's checkpoints before the figures are returned.
 #include "project_server/evaluate/state_evaluator.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>

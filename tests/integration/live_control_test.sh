@@ -162,12 +162,14 @@ check_ban() {
             "${before[$seat]}"
         seen "$kind ban, link of $seat closed" \
             "$(line "${logs[$seat]}" 'has revoked our ticket' "${before[$seat]}")"
-        before[$seat]=$(lines "${logs[$seat]}" "$contributes")
     done
     for seat in "$@"; do
         await 20 "the peers of ${seat%-*}" peers_are "${seat%-*}" \
             $(($(wc -w <<<"${members[${seat%-*}]}") - 1))
     done
+    # A round that was under way may still be decided, with what the seat has contributed to it.
+    [[ $1 == third-* ]] || more_steps "${1%-*}" 1
+    for seat in "$@"; do before[$seat]=$(lines "${logs[$seat]}" "$contributes"); done
     [[ $1 == third-* ]] || more_steps "${1%-*}" 2
     for seat in "$@"; do
         ! has_more "${logs[$seat]}" "$contributes" "${before[$seat]}" \
