@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -36,8 +37,9 @@ struct GuessingLoss {
     const char* formula = "";  ///< for people: "ln V + ln 2"
     double value = 0;          ///< in nats
 };
-/// The loss of guessing for a network of the run's kind and shape.
-GuessingLoss guessing_loss(const RunFile& run);
+/// The loss of guessing for a network of the run's kind and shape; nothing for a module, which says
+/// nothing of its loss.
+std::optional<GuessingLoss> guessing_loss(const RunFile& run);
 
 /// Samples that are computed together, because the loss of one depends on the others: micro-batches
 /// and contributions consist of whole units of so many. 1: each is computed by itself.

@@ -31,9 +31,6 @@ struct RunFiles {
 /// A folder with a run.json. Errors: InputError: there is none, or an unusable one.
 RunFiles read_run_files(const std::filesystem::path& folder);
 
-/// Name of the module in the folder of a run that trains one.
-inline constexpr const char* kModuleFile = "module";
-
 /// Limit of a tokenizer's file.
 inline constexpr std::size_t kMaxTokenizerBytes = std::size_t{64} << 20;
 

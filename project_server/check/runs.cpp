@@ -89,7 +89,7 @@ void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick
     }
     check_keys(folder, keys, findings);
     if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
-        check_file("module", folder.folder / backbone::kModuleFile,
+        check_file("module", folder.folder / formats::kModuleFile,
                    {.name = module->name, .digest = module->digest, .bytes = module->bytes},
                    is_quick, findings);
     }

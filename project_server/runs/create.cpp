@@ -236,7 +236,7 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const Data& 
     fs::create_directory(folder / "checkpoints");
     if (corpus.holds_text())
         fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
-    if (!options.module.empty()) fs::copy_file(options.module, folder / backbone::kModuleFile);
+    if (!options.module.empty()) fs::copy_file(options.module, folder / formats::kModuleFile);
     if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
     const char* const summary = corpus.holds_tensors ? kTensorSummary : "corpus.json";
     fs::copy_file(options.corpus / summary, folder / summary);

@@ -91,7 +91,7 @@ std::vector<std::string> stage_inputs(const server::ProjectConfig& project, cons
     const auto* const module = std::get_if<formats::ModuleSpec>(&run.model);
     if (module == nullptr || shards.empty()) return names;
     names.push_back(staged_name_of(*module));
-    stage_file(project, folder / backbone::kModuleFile, names.back());
+    stage_file(project, folder / formats::kModuleFile, names.back());
     return names;
 }
 
