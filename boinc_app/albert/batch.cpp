@@ -42,20 +42,17 @@ Sampler::Sampler(const formats::RunFile& run, std::span<const formats::Shard> sh
             throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}", shard,
                                          shards[shard].vocabulary, vocabulary_)};
         }
-        const std::uint64_t before = mass_ends_.empty() ? 0 : mass_ends_.back();
-        mass_ends_.push_back(before + shards[shard].weight * shards[shard].start_count());
+        masses_.add(shards[shard].weight, shards[shard].start_count());
     }
-    if (mass_ends_.empty() || mass_ends_.back() == 0) {
+    if (masses_.total() == 0) {
         throw InputError{"no document of the shards has two sentences"};
     }
 }
 
 Sampler::Sample Sampler::draw_sample(Random& random) const {
-    const std::uint64_t drawn = random.below(mass_ends_.back());
-    const auto end_of_shard = std::ranges::upper_bound(mass_ends_, drawn);
-    const std::uint64_t begin = end_of_shard == mass_ends_.begin() ? 0 : *(end_of_shard - 1);
-    const auto& shard = shards_[static_cast<std::size_t>(end_of_shard - mass_ends_.begin())];
-    const auto start = shard.start((drawn - begin) / shard.weight);
+    const ShardPlace place = masses_.place_of(random.below(masses_.total()));
+    const formats::Shard& shard = shards_[place.shard];
+    const auto start = shard.start(static_cast<std::size_t>(place.index));
     const std::size_t limit = sequence_length_ - 3;  // class token and two separators
 
     std::size_t end = start.sentence;

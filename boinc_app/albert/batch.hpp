@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "boinc_app/training/shard_masses.hpp"
 #include "peer/base/random.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
@@ -68,8 +69,7 @@ class Sampler {
     const std::size_t sequence_length_;
     const formats::SpecialTokens special_;
     const std::span<const formats::Shard> shards_;
-    /// The sum of weight × number of starts over a shard and all before it, one for each shard.
-    std::vector<std::uint64_t> mass_ends_;
+    ShardMasses masses_;  ///< things are the starts of shards
 };
 
 }  // namespace dedloc::training::albert

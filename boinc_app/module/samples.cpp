@@ -8,34 +8,14 @@
 #include "peer/base/error.hpp"
 
 namespace dedloc::training::module {
-namespace {
-
-/// A shard and a number within it.
-struct Place {
-    std::size_t shard = 0;
-    std::uint64_t number = 0;
-};
-
-/// The place of a number below the last end.
-Place place_of(std::span<const std::uint64_t> ends, std::uint64_t number) {
-    const auto end = std::ranges::upper_bound(ends, number);
-    const auto shard = static_cast<std::size_t>(end - ends.begin());
-    return {.shard = shard, .number = number - (shard == 0 ? 0 : ends[shard - 1])};
-}
-
-}  // namespace
-
 TextWindows::TextWindows(std::vector<formats::Shard> shards, std::uint64_t length)
     : shards_(std::move(shards)), length_(length) {
     DEDLOC_CHECK(length >= 1, "a window has a token");
-    std::uint64_t mass = 0;
     for (const formats::Shard& shard : shards_) {
-        if (shard.tokens.size() >= length) {
-            mass += shard.weight * (shard.tokens.size() - length + 1);
-        }
-        mass_ends_.push_back(mass);
+        const std::uint64_t tokens = shard.tokens.size();
+        masses_.add(shard.weight, tokens >= length ? tokens - length + 1 : 0);
     }
-    if (mass == 0) throw InputError{"no shard has as many tokens as a sample"};
+    if (masses_.total() == 0) throw InputError{"no shard has as many tokens as a sample"};
 }
 
 std::vector<InputTensor> TextWindows::draw(const Random& step, std::uint64_t first,
@@ -46,11 +26,10 @@ std::vector<InputTensor> TextWindows::draw(const Random& step, std::uint64_t fir
     std::byte* out = tokens.bytes.data();
     for (std::uint64_t i = 0; i < count; ++i) {
         Random random = step.split(first + i);
-        const Place place = place_of(mass_ends_, random.below(mass_ends_.back()));
+        const ShardPlace place = masses_.place_of(random.below(masses_.total()));
         const formats::Shard& shard = shards_[place.shard];
-        const auto window =
-            shard.tokens.subspan(static_cast<std::size_t>(place.number / shard.weight),
-                                 static_cast<std::size_t>(length_));
+        const auto window = shard.tokens.subspan(static_cast<std::size_t>(place.index),
+                                                 static_cast<std::size_t>(length_));
         for (const std::int64_t token : window) {
             std::memcpy(out, &token, sizeof(token));
             out += sizeof(token);
@@ -63,12 +42,11 @@ std::vector<InputTensor> TextWindows::draw(const Random& step, std::uint64_t fir
 
 TensorRows::TensorRows(std::vector<formats::TensorShard> shards) : shards_(std::move(shards)) {
     if (shards_.empty()) throw InputError{"there is no shard to train on"};
-    std::uint64_t mass = 0;
     for (const formats::TensorShard& shard : shards_) {
         if (!(shard.specs == shards_.front().specs)) {
             throw InputError{"the shards have tensors of different types or shapes"};
         }
-        mass_ends_.push_back(mass += shard.weight * shard.samples);
+        masses_.add(shard.weight, shard.samples);
     }
 }
 
@@ -86,10 +64,10 @@ std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t firs
     }
     for (std::uint64_t i = 0; i < count; ++i) {
         Random random = step.split(first + i);
-        const Place place = place_of(mass_ends_, random.below(mass_ends_.back()));
+        const ShardPlace place = masses_.place_of(random.below(masses_.total()));
         const formats::TensorShard& shard = shards_[place.shard];
         for (std::size_t at = 0; at < specs.size(); ++at) {
-            const auto row = shard.row(at, place.number / shard.weight);
+            const auto row = shard.row(at, place.index);
             std::ranges::copy(
                 row, inputs[at].bytes.begin() + static_cast<std::ptrdiff_t>(i * row.size()));
         }

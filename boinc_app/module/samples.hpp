@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "boinc_app/training/shard_masses.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/random.hpp"
 #include "peer/formats/run_file.hpp"
@@ -49,7 +50,7 @@ class TextWindows final : public SampleSource {
   private:
     const std::vector<formats::Shard> shards_;
     const std::uint64_t length_;
-    std::vector<std::uint64_t> mass_ends_;  ///< Σ weight × windows, up to and with each shard
+    ShardMasses masses_;  ///< things are windows
 };
 
 /// Rows of the tensors of shards. The probability of one is proportional to its shard's weight.
@@ -65,7 +66,7 @@ class TensorRows final : public SampleSource {
 
   private:
     const std::vector<formats::TensorShard> shards_;
-    std::vector<std::uint64_t> mass_ends_;  ///< Σ weight × samples, up to and with each shard
+    ShardMasses masses_;  ///< things are samples
 };
 
 /// The shards of a run: of text, or of tensors.

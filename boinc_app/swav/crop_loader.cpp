@@ -39,24 +39,21 @@ CropLoader::CropLoader(const formats::RunFile& run, std::span<const formats::Pic
         min_side_ = std::max(min_side_, static_cast<std::uint32_t>(side));
     }
     for (const formats::PictureShard& shard : shards) {
-        const std::uint64_t before = mass_ends_.empty() ? 0 : mass_ends_.back();
-        mass_ends_.push_back(before + shard.weight * shard.picture_count());
+        masses_.add(shard.weight, shard.picture_count());
     }
-    if (mass_ends_.empty() || mass_ends_.back() == 0) throw InputError{"there is no picture"};
+    if (masses_.total() == 0) throw InputError{"there is no picture"};
 }
 
 std::span<const std::byte> CropLoader::picture(std::uint64_t drawn) const {
-    const auto end = std::ranges::upper_bound(mass_ends_, drawn);
-    const std::uint64_t begin = end == mass_ends_.begin() ? 0 : *(end - 1);
-    const auto& shard = shards_[static_cast<std::size_t>(end - mass_ends_.begin())];
-    return shard.picture(static_cast<std::size_t>((drawn - begin) / shard.weight));
+    const training::ShardPlace place = masses_.place_of(drawn);
+    return shards_[place.shard].picture(static_cast<std::size_t>(place.index));
 }
 
 void CropLoader::load_picture(const Random& sample, std::size_t place, std::size_t pictures,
                               LoadedCrops& crops) const {
     thread_local pictures::Scratch scratch;
     Random random = sample;
-    const std::uint64_t drawn = random.below(mass_ends_.back());
+    const std::uint64_t drawn = random.below(masses_.total());
     const auto decoded = pictures::decode_jpeg(picture(drawn), {.min_side = min_side_});
     if (!decoded) {
         throw InputError{fmt::format("picture {} of the shards cannot be used: {}", drawn,

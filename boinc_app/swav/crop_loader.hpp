@@ -1,13 +1,13 @@
 // From shards of pictures to the crops of a micro-batch, by public seeds.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "boinc_app/swav/swav.hpp"
+#include "boinc_app/training/shard_masses.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/base/bytes.hpp"
 #include "peer/formats/picture_shard.hpp"
@@ -51,8 +51,7 @@ class CropLoader {
     const std::uint64_t seed_;
     const std::span<const formats::PictureShard> shards_;
     std::uint32_t min_side_ = 1;  ///< decoded pictures are that large, so that no crop is enlarged
-    /// The sum of weight × pictures over a shard and all before it, one for each shard.
-    std::vector<std::uint64_t> mass_ends_;
+    training::ShardMasses masses_;  ///< things are pictures
 };
 
 }  // namespace dedloc::swav

@@ -155,11 +155,11 @@ TEST_CASE("without labels or pictures to train on less is measured", "[server]")
         if (file.path().filename() != "third") fs::remove(file.path());
     }
     const LoadedState first = load_initial(world.run());
-    CHECK(open_evaluator(world.run(), options)->evaluate(first, {})->figures.size() == 3);
+    CHECK(open_evaluator(world.run(), options)->evaluate(first, {})->figures.size() == 5);
     CHECK(fs::exists(options.norms));
     fs::remove_all(options.norms);
     options.folders.shards.clear();
-    CHECK(open_evaluator(world.run(), options)->evaluate(first, {})->figures.size() == 3);
+    CHECK(open_evaluator(world.run(), options)->evaluate(first, {})->figures.size() == 5);
     CHECK_FALSE(fs::exists(options.norms));
 }
 
