@@ -9,8 +9,11 @@ namespace dedloc {
 namespace {
 
 /// The client's choice of a GPU is the only one that other jobs on the machine respect.
-device::Choice device_of(const TrainingOptions& options, const seat::WorkerParts& parts) {
-    return parts.gpu ? device::Choice{device::Choice::Kind::kGpu, *parts.gpu} : options.device;
+device::Choice device_of(const training::Task& task, const TrainingOptions& options,
+                         const seat::WorkerParts& parts) {
+    using Kind = device::Choice::Kind;
+    if (!parts.gpu) return options.device;
+    return {task.runs_on_gpus() ? Kind::kGpu : Kind::kAutomatic, *parts.gpu};
 }
 
 }  // namespace
@@ -21,7 +24,8 @@ TrainingWorker::TrainingWorker(const formats::RunFile& run,
     : run_(run),
       task_(std::move(task)),
       compute_(
-          device::make_compute(device_of(options, parts), run, *task_, parts.workers, parts.cpus)),
+          device::make_compute(device_of(*task_, options, parts), run, *task_, parts.workers,
+                                    parts.cpus)),
       micro_batch_(training::micro_batch_for(run, compute_.device, options.micro_batch)),
       trainer_(run, *compute_.replica,
                {.peer = parts.peer,

@@ -37,6 +37,7 @@ ModuleEvaluator::ModuleEvaluator(const formats::RunFile& run, std::span<const st
     DEDLOC_CHECK(samples >= 1, "an evaluation needs a sample");
     DEDLOC_CHECK(micro_batch >= 1, "a micro-batch has at least one sample");
     check_tensors(run, module_.parameters());
+    check_inputs(*held_out_, module_);
 }
 
 std::optional<Evaluation> ModuleEvaluator::evaluate(std::span<const float> parameters,

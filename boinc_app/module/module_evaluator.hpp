@@ -1,4 +1,4 @@
-// The held-out loss of a module. A module says nothing else of its samples.
+// The held-out loss of a module, which says nothing else of its samples.
 #pragma once
 
 #include <cstdint>

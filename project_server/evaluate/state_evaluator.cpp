@@ -1,6 +1,6 @@
-// ALBERT's evaluator is used as it is. SwAV's measures more than its figures: the untrained network
-// once, whose first values follow from the run file, and batch norms' statistics, which become a
-// file beside the run's checkpoints before the figures are returned.
+// Most tasks need no more than held-out samples. SwAV's evaluator measures more than its figures:
+// the untrained network once, whose first values follow from the run file, and batch norms'
+// statistics, which become a file beside the run's checkpoints before the figures are returned.
 #include "project_server/evaluate/state_evaluator.hpp"
 
 #include <fmt/format.h>
@@ -10,13 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "boinc_app/albert/evaluator.hpp"
-#include "boinc_app/inputs/module_file.hpp"
-#include "boinc_app/inputs/shard_files.hpp"
-#include "boinc_app/module/module_evaluator.hpp"
 #include "boinc_app/swav/swav_evaluator.hpp"
+#include "boinc_app/tasks/open_evaluator.hpp"
 #include "boinc_app/training/footprint.hpp"
-#include "peer/formats/task.hpp"
 #include "peer/platform/memory.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/huggingface/norm_file.hpp"
@@ -28,56 +24,28 @@ namespace {
 /// frequency.
 constexpr std::uint64_t kOpenedForEach = 4;
 
-class TextEvaluator final : public StateEvaluator {
+/// A task that needs no more than held-out samples.
+class SampleEvaluator final : public StateEvaluator {
   public:
-    TextEvaluator(const formats::RunFile& run, const EvaluatorOptions& options)
-        : shards_(inputs::open_held_out_shards(options.folders.held_out, run)),
-          evaluator_(run, shards_, options.samples, micro_batch(run, options)) {}
+    SampleEvaluator(const formats::RunFile& run, const EvaluatorOptions& options)
+        : evaluator_(tasks::open_evaluator(run, {.held_out = options.folders.held_out,
+                                                 .module = options.module,
+                                                 .samples = options.samples,
+                                                 .micro_batch = micro_batch(run, options)})) {}
 
     std::optional<training::Evaluation> evaluate(const LoadedState& state,
                                                  const IsInterrupted& is_interrupted) override {
-        return evaluator_.evaluate(state.parameters, is_interrupted);
+        return evaluator_->evaluate(state.parameters, is_interrupted);
     }
 
   private:
-    static std::size_t micro_batch(const formats::RunFile& run, const EvaluatorOptions& options) {
-        if (options.micro_batch != 0) return static_cast<std::size_t>(options.micro_batch);
-        return static_cast<std::size_t>(training::suitable_micro_batch(
-            run, {.threads = options.threads, .memory_bytes = platform::physical_memory()}));
+    static std::uint64_t micro_batch(const formats::RunFile& run, const EvaluatorOptions& options) {
+        return training::micro_batch_for(
+            run, {.threads = options.threads, .memory_bytes = platform::physical_memory()},
+            options.micro_batch);
     }
 
-    const std::vector<formats::Shard> shards_;
-    const training::albert::Evaluator evaluator_;
-};
-
-class ModuleStateEvaluator final : public StateEvaluator {
-  public:
-    ModuleStateEvaluator(const formats::RunFile& run, const formats::ModuleSpec& model,
-                         const EvaluatorOptions& options)
-        : file_(inputs::open_module(options.module, model)),
-          evaluator_(
-              run, file_.bytes, open_held_out(run, options.folders.held_out), options.samples,
-              training::micro_batch_for(
-                  run, {.threads = options.threads, .memory_bytes = platform::physical_memory()},
-                  options.micro_batch)) {}
-
-    std::optional<training::Evaluation> evaluate(const LoadedState& state,
-                                                 const IsInterrupted& is_interrupted) override {
-        return evaluator_.evaluate(state.parameters, is_interrupted);
-    }
-
-  private:
-    static std::unique_ptr<const training::module::SampleSource> open_held_out(
-        const formats::RunFile& run, const std::filesystem::path& folder) {
-        if (formats::holds_text(run)) {
-            return training::module::open_samples(run, inputs::open_held_out_shards(folder, run));
-        }
-        return training::module::open_samples(run,
-                                              inputs::open_held_out_tensor_shards(folder, run));
-    }
-
-    const inputs::ModuleFile file_;
-    training::module::ModuleEvaluator evaluator_;
+    const std::unique_ptr<training::HeldOutEvaluator> evaluator_;
 };
 
 std::vector<huggingface::ChannelStatistics> channels_of(
@@ -146,10 +114,7 @@ std::unique_ptr<StateEvaluator> open_evaluator(const formats::RunFile& run,
     if (const auto* const task = std::get_if<formats::SwavSpec>(&run.model)) {
         return std::make_unique<PictureEvaluator>(run, *task, options);
     }
-    if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
-        return std::make_unique<ModuleStateEvaluator>(run, *module, options);
-    }
-    return std::make_unique<TextEvaluator>(run, options);
+    return std::make_unique<SampleEvaluator>(run, options);
 }
 
 }  // namespace dedloc::evaluate

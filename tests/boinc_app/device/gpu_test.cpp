@@ -125,6 +125,32 @@ TEST_CASE("an automatic choice falls back to the processor, a wanted GPU does no
     CHECK(compute.name == "the processor, 3 threads");
 }
 
+/// A task that only processors compute.
+class ProcessorTask final : public training::Task {
+  public:
+    explicit ProcessorTask(const training::Task& task) : task_(task) {}
+    std::unique_ptr<training::Model> make_model(
+        std::span<const float> parameters,
+        const training::Computation& computation) const override {
+        return task_.make_model(parameters, computation);
+    }
+    bool runs_on_gpus() const override { return false; }
+
+  private:
+    const training::Task& task_;
+};
+
+TEST_CASE("a task that only processors compute is not tried on a GPU", "[boinc]") {
+    const formats::RunFile run = test::tiny_run();
+    const training::albert::AlbertTask albert{run, {test::skewed_shard(run, 1)}};
+    const ProcessorTask task{albert};
+    const kernels::ThisThread workers;
+    CHECK(make_compute({Kind::kAutomatic, 0}, run, task, workers, 2).name ==
+          "the processor, 2 threads");
+    CHECK_THROWS_WITH(make_compute({Kind::kGpu, 0}, run, task, workers, 2),
+                      "this kind of network is trained on processors only");
+}
+
 TEST_CASE("error codes of the CUDA runtime have their types", "[boinc]") {
     using training::failure_of_cuda;
     CHECK(failure_of_cuda(2) == DeviceFailure::kOutOfMemory);

@@ -7,6 +7,7 @@
 #include "project_server/publishing/keys.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
+#include "project_server/work/staging.hpp"
 #include "project_server/work/work_generator.hpp"
 #include "tests/project_server/project_fixture.hpp"
 #include "tests/work_run.hpp"
@@ -150,6 +151,35 @@ TEST_CASE("jobs take turns with the shards and never have one that is held out",
     CHECK(world.one("select group_concat(xml_doc like '%shard_a<%', xml_doc like '%shard_b<%', "
                     "xml_doc like '%shard_1%' order by id) x from workunit") == "100,010");
     CHECK(world.one("select group_concat(xml_doc like '%shard_c%') x from workunit") == "0,0");
+}
+
+TEST_CASE("a job of a run that trains a module brings the module", "[server][integration]") {
+    World world;
+    auto run = tests::work_run();
+    const formats::ModuleSpec model{
+        .name = "net.pt",
+        .digest = blake2b(bytes_of("module")),
+        .bytes = 6,
+        .vocabulary = 0,
+        .inputs = {{.type = formats::ElementType::kFloat32, .shape = {4}}},
+        .flops = 1e6,
+        .sample_bytes = 1'000};
+    run.model = model;
+    run.sequence_length = 0;
+    run.special_tokens = {};
+    const auto folder = world.project.root() / "runs/demo";
+    platform::replace_file(folder / "run.json", formats::write_run_file(run));
+    platform::replace_file(folder / formats::kModuleFile, std::string_view{"module"});
+    CHECK(world.generator.pass().created == 2);
+    const std::string xml = world.one("select xml_doc x from workunit order by id limit 1");
+    CHECK(count_of(xml, "<file_info>") == 4);
+    CHECK(count_of(xml, "<open_name>module</open_name>") == 1);
+    CHECK(count_of(xml, "<name>" + staged_name_of(model) + "</name>") == 1);
+    CHECK(platform::read_text(staged_place(world.project.config(), staged_name_of(model))) ==
+          "module");
+    CHECK(world.one("select rsc_disk_bound x from workunit where id = 1") ==
+          std::to_string(200'000'016 + formats::trainer_disk_bytes(run)));
+    CHECK(world.one("select gpu_memory > 1e18 x from dedloc_run") == "1");
 }
 
 TEST_CASE("an output template of another form gives jobs without a checkpoint",
