@@ -23,8 +23,7 @@ TrainingWorker::TrainingWorker(const formats::RunFile& run,
                                const TrainingOptions& options, const seat::WorkerParts& parts)
     : run_(run),
       task_(std::move(task)),
-      compute_(
-          device::make_compute(device_of(*task_, options, parts), run, *task_, parts.workers,
+      compute_(device::make_compute(device_of(*task_, options, parts), run, *task_, parts.workers,
                                     parts.cpus)),
       micro_batch_(training::micro_batch_for(run, compute_.device, options.micro_batch)),
       trainer_(run, *compute_.replica,

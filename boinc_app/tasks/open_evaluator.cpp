@@ -24,8 +24,8 @@ class TextEvaluator final : public training::HeldOutEvaluator {
   public:
     TextEvaluator(const formats::RunFile& run, const EvaluatorOptions& options)
         : shards_(inputs::open_held_out_shards(options.held_out, run)),
-          evaluator_(run, shards_, options.samples,
-                     static_cast<std::size_t>(options.micro_batch)) {}
+          evaluator_(run, shards_, options.samples, static_cast<std::size_t>(options.micro_batch)) {
+    }
 
     std::optional<training::Evaluation> evaluate(std::span<const float> parameters,
                                                  const IsInterrupted& is_interrupted) override {

@@ -140,19 +140,21 @@ void add_create(CLI::App& group) {
         ->required();
     auto* const model =
         command
-            ->add_option("--model", options->model,
-                     "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; for "
-                     "pictures swav-tiny, swav-resnet18, swav-resnet50")
-        ->default_str("tiny, or swav-tiny for pictures");
+            ->add_option(
+                "--model", options->model,
+                "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; for "
+                "pictures swav-tiny, swav-resnet18, swav-resnet50")
+            ->default_str("tiny, or swav-tiny for pictures");
     auto* const module =
-        command->add_option("--module", options->module,
-                            "Train this TorchScript module instead (torch.jit.save), on text or on "
-                            "a corpus of --tensors")
+        command
+            ->add_option("--module", options->module,
+                         "Train this TorchScript module instead (torch.jit.save), on text or on "
+                         "a corpus of --tensors")
             ->excludes(model);
     command
         ->add_option("--sequence-length", options->sequence_length,
                      "Tokens of a sample of text for a module")
-        ->check(CLI::Range(2, 1'048'576))
+        ->check(CLI::Range(8, 1'048'576))
         ->capture_default_str()
         ->needs(module);
     command->add_option("--from", options->from,

@@ -116,14 +116,21 @@ with torch.no_grad():
 ```
 
 FOLDER is the folder that contains this file. With M samples, `forward` takes {1}.
-`module.pt` is the module that its authors gave, with the parameters of this state; all else in it is as they gave it.
-`model.safetensors` has the same parameters under their names in the module, for the Python class that the module was
-made from: `load_state_dict(safetensors.torch.load_file("FOLDER/model.safetensors"), strict=False)`.
+`module.pt` is the module that its authors gave, with the parameters of this state and nothing else
+changed. `model.safetensors` has the same parameters under their names in the module, for the Python
+class that it was made from:
+
+```python
+import safetensors.torch
+
+tensors = safetensors.torch.load_file("FOLDER/model.safetensors")
+model.load_state_dict(tensors, strict=False)  # buffers have no values here
+```
 )";
 
 constexpr const char* kModuleTokenizer = R"(
-`AutoTokenizer.from_pretrained("FOLDER")` makes token ids as they were in training; `spiece.model` is the same tokenizer
-for SentencePiece.
+`transformers.AutoTokenizer.from_pretrained("FOLDER")` makes token ids as they were in training;
+`spiece.model` is the same tokenizer for SentencePiece.
 )";
 
 CardTexts albert_texts(const formats::AlbertSpec& model, const char* volunteers) {
@@ -168,10 +175,9 @@ std::string inputs_text(const formats::RunFile& run, const formats::ModuleSpec& 
     }
     std::string text;
     for (const formats::SampleTensor& input : model.inputs) {
-        text += fmt::format("{}{} [M{}]", text.empty() ? "" : ", then ", name_of(input.type),
-                            input.shape.empty()
-                                ? ""
-                                : fmt::format(", {}", fmt::join(input.shape, ", ")));
+        text += fmt::format(
+            "{}{} [M{}]", text.empty() ? "" : ", then ", name_of(input.type),
+            input.shape.empty() ? "" : fmt::format(", {}", fmt::join(input.shape, ", ")));
     }
     return text;
 }
@@ -184,10 +190,10 @@ CardTexts module_texts(const formats::RunFile& run, const formats::ModuleSpec& m
                 "The TorchScript module {} ({} parameters in {} tensors), trained {}with "
                 "DeDLOC@home.\nIts authors say what it computes.",
                 model.name, formats::parameter_count(run), run.tensors.size(), volunteers),
-            .loading = fmt::format(fmt::runtime(kModuleLoading),
-                                   model.inputs.empty() ? "tokens" : arguments,
-                                   inputs_text(run, model)) +
-                       (model.inputs.empty() ? kModuleTokenizer : "")};
+            .loading =
+                fmt::format(fmt::runtime(kModuleLoading),
+                            model.inputs.empty() ? "tokens" : arguments, inputs_text(run, model)) +
+                (model.inputs.empty() ? kModuleTokenizer : "")};
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ def draw(run, folder, count):
     held_out = [shard for shard in run["shards"] if shard.get("held_out")]
     require(held_out, "the run file names no held-out shard")
     files = [(folder / "held_out" / shard["name"]).read_bytes() for shard in held_out]
-    length = run["model"].get("sequence_length", run.get("sequence_length", 0))
+    length = run.get("sequence_length", 0)
     if length:
         shards = [[read_tokens(data)] for data in files]
         counts = [max(0, len(shard[0]) - length + 1) for shard in shards]

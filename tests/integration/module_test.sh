@@ -65,7 +65,7 @@ says 2 'wants 100000000000 bytes' create no 1 rows "$modules/huge_tensor.pt"
 says 2 'forward takes 2 tensors, but the samples have 1' create no 1 rows "$modules/convnet.pt"
 says 2 'forward takes 1 tensors, but the samples have 2' create no 1 pictures "$modules/gpt.pt"
 says 2 'depends on the others' create no 1 rows "$modules/depends_on_others.pt"
-says 2 'no shard has as many tokens' create no 1 text "$modules/gpt.pt" --sequence-length 1000000
+says 2 'forward fails: .* must match' create no 1 text "$modules/gpt.pt" --sequence-length 100
 says 2 'trains on text or tensors' create no 1 images "$modules/gpt.pt"
 says 2 'dropout is for ALBERT' create no 1 rows "$modules/late_loop.pt" --dropout 0.1
 says 2 'starts from an ALBERT' create no 1 rows "$modules/late_loop.pt" --from "$folder"

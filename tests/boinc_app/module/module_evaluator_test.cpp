@@ -60,9 +60,8 @@ TEST_CASE("an evaluation follows the parameters, and ends when it is interrupted
     for (float& x : bound.parameters) x *= 1.5f;
     CHECK(evaluator.evaluate(bound.parameters, {})->loss.value != before);
     CHECK_FALSE(evaluator.evaluate(bound.parameters, [] { return true; }));
-    CHECK_THROWS_WITH(
-        (ModuleEvaluator{run, bound.file, fixture_rows("convnet.shard"), 4, 4}),
-        "the module's forward takes 1 tensors, but the samples have 2");
+    CHECK_THROWS_WITH((ModuleEvaluator{run, bound.file, fixture_rows("convnet.shard"), 4, 4}),
+                      "the module's forward takes 1 tensors, but the samples have 2");
 }
 
 }  // namespace

@@ -64,10 +64,13 @@ TEST_CASE("without dedloc_train no module is read or written", "[server]") {
     stored.save();
     stored.step();
     const fs::path folder = out.path() / "model";
-    CHECK_THROWS_WITH(
-        export_model({.project = stored.project(), .run = "small", .folder = folder, .step = {},
-                      .checkpoint = {}, .progress = {}}),
-        Catch::Contains("which reads and writes modules"));
+    CHECK_THROWS_WITH(export_model({.project = stored.project(),
+                                    .run = "small",
+                                    .folder = folder,
+                                    .step = {},
+                                    .checkpoint = {},
+                                    .progress = {}}),
+                      Catch::Contains("which reads and writes modules"));
     CHECK_FALSE(fs::exists(folder));
 }
 
