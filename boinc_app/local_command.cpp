@@ -1,5 +1,5 @@
-// One loop over LocalTrainer and the evaluator. Everything is computed on the main thread, except what
-// torch and the kernels give to their own threads.
+// One loop over LocalTrainer and the evaluator. Everything is computed on the main thread, except
+// what torch and the kernels give to their own threads.
 #include "boinc_app/local_command.hpp"
 
 #include <fmt/format.h>

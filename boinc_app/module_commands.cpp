@@ -98,8 +98,8 @@ void describe_tensors(const ScriptModule& loaded, formats::RunFile& run) {
     }
 }
 
-/// Throws InputError if a sample's loss is another one beside a second sample: peers choose how many
-/// they compute at once.
+/// Throws InputError if a sample's loss is another one beside a second sample: peers choose how
+/// many they compute at once.
 void require_independent_losses(const formats::RunFile& run, const SampleSource& samples,
                                 ScriptModule& loaded) {
     const Random random{run.seed};

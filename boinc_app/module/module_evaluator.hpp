@@ -17,8 +17,8 @@ namespace dedloc::training::module {
 /// Evaluates states of one run. Thread: one, whose number of compute threads it uses.
 class ModuleEvaluator {
   public:
-    /// Loads the module once. `run` must outlive it. Requires samples ≥ 1, micro_batch ≥ 1 (aborts).
-    /// Errors: InputError, as ScriptTask.
+    /// Loads the module once. `run` and `file` must outlive it. Requires samples ≥ 1,
+    /// micro_batch ≥ 1 (aborts). Errors: InputError, as ScriptTask.
     ModuleEvaluator(const formats::RunFile& run, std::span<const std::byte> file,
                     std::unique_ptr<const SampleSource> held_out, std::uint64_t samples,
                     std::uint64_t micro_batch);

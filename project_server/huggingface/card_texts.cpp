@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "peer/formats/module_fields.hpp"
 #include "peer/formats/swav_layout.hpp"
 #include "project_server/huggingface/swav_files.hpp"
 
@@ -155,18 +156,6 @@ CardTexts swav_texts(const formats::SwavSpec& model, const char* volunteers) {
             .loading = loading + kSwavFiles};
 }
 
-const char* name_of(formats::ElementType type) {
-    switch (type) {
-        case formats::ElementType::kFloat32:
-            return "float32";
-        case formats::ElementType::kInt64:
-            return "int64";
-        case formats::ElementType::kUint8:
-            break;
-    }
-    return "uint8";
-}
-
 /// The arguments of forward, one after the other.
 std::string inputs_text(const formats::RunFile& run, const formats::ModuleSpec& model) {
     if (model.inputs.empty()) {
@@ -176,7 +165,7 @@ std::string inputs_text(const formats::RunFile& run, const formats::ModuleSpec& 
     std::string text;
     for (const formats::SampleTensor& input : model.inputs) {
         text += fmt::format(
-            "{}{} [M{}]", text.empty() ? "" : ", then ", name_of(input.type),
+            "{}{} [M{}]", text.empty() ? "" : ", then ", formats::name_of(input.type),
             input.shape.empty() ? "" : fmt::format(", {}", fmt::join(input.shape, ", ")));
     }
     return text;

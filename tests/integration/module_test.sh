@@ -40,7 +40,9 @@ perl -e 'srand 1; for my $i (0 .. 1999) {
     print pack "f<4", map { $_ == 0 && $i % 20 == 0 ? 99 : rand } 0 .. 3 }' \
     | npy "$folder/rows.npy" '<f4' '2000, 4'
 bible_text | tr 'A-Z' 'a-z' | tr -cd 'a-z \n' >"$folder/text"
-build() { "$dedloc" corpus build --out "$folder/$1" "${@:2}" >"$output" 2>&1 || fail_test "corpus $1"; }
+build() {
+    "$dedloc" corpus build --out "$folder/$1" "${@:2}" >"$output" 2>&1 || fail_test "corpus $1"
+}
 build pictures --tensors "$folder/pictures.npy" --tensors "$folder/classes.npy" --held-out 0.1
 build rows --tensors "$folder/rows.npy"
 build text --text "$folder/text" --vocabulary 60 --held-out 0.05
@@ -103,11 +105,12 @@ trained() {
 # exported NAME FILE...: the folder holds these files and the module that the trainer's own export
 # writes from the same checkpoint; both are read like the run's.
 exported() {
-    local run=$project/runs/$1 state
+    local run=$project/runs/$1 state step
     "$dedloc" run export --project "$project" --name "$1" "$kept/$1" >"$output" 2>&1 \
         || fail_test "the export of $1"
     [[ $(ls "$kept/$1" | xargs) == "${*:2}" ]] || fail_test "exported: $(ls "$kept/$1" | xargs)"
-    state=$(ls "$run"/checkpoints/*"$(sed -n 's/^exported step \([0-9]*\) .*/\1/p' "$output")".state)
+    step=$(sed -n 's/^exported step \([0-9]*\) .*/\1/p' "$output")
+    state=$(ls "$run"/checkpoints/*"$step.state")
     "$train" export --run "$run/run.json" --module "$run/module" --checkpoint "$state" \
         --out "$folder/$1.pt" >"$output" 2>&1 || fail_test "dedloc_train export of $1"
     cmp "$folder/$1.pt" "$kept/$1/module.pt" || fail_test "two exports of $1 differ"
@@ -120,7 +123,8 @@ exported() {
 # loss_of NAME min|max: the held-out loss before the first step, or after the last.
 loss_of() {
     sql "select round(e.loss, 4) from dedloc_evaluation e join dedloc_run r on r.id = e.runid
-        where r.name = '$1' and e.step = (select $2(step) from dedloc_evaluation where runid = r.id)"
+        where r.name = '$1' and
+        e.step = (select $2(step) from dedloc_evaluation where runid = r.id)"
 }
 learned() {
     awk -v new="$(loss_of "$1" max)" -v old="$(loss_of "$1" min)" -v by="$2" \
@@ -161,7 +165,7 @@ says 1 'trained on processors only' "$train" local --run "$run/run.json" --shard
 "$dedloc" project backup "$project" --to "$folder/backup" >"$output" 2>&1 || fail_test "backup"
 tar --zstd -tf "$folder/backup" | grep -q 'runs/conv/module$' || fail_test "no module in a backup"
 
-# hostile NAME VOLUNTEER SENTENCE: the run's job fails on the volunteer's computer with the sentence.
+# hostile NAME VOLUNTEER SENTENCE: the run's job fails on the volunteer's computer with it.
 hostile() {
     create "$1" 40 rows "$modules/$1.pt" --target-batch 512 >/dev/null
     gui_rpc "$volunteers_dir/$2" --project "$url" allowmorework
