@@ -8,7 +8,7 @@
 #include <string>
 
 #include "boinc_app/device/gpu.hpp"
-#include "boinc_app/training/evaluation.hpp"
+#include "boinc_app/training/held_out_evaluator.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/formats/run_file.hpp"
 

@@ -13,6 +13,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/base/text.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/memory.hpp"
 
 namespace dedloc::device {
@@ -148,7 +149,7 @@ std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibrari
 Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
                      const kernels::Workers& workers, unsigned threads) {
     if (choice.kind == Choice::Kind::kProcessor) return on_processor(run, task, workers, threads);
-    if (!task.runs_on_gpus()) {
+    if (!formats::runs_on_gpus(run)) {
         if (choice.kind == Choice::Kind::kGpu) throw InputError{kProcessorsOnly};
         log_info("no GPU: {}", kProcessorsOnly);
         return on_processor(run, task, workers, threads);

@@ -36,8 +36,6 @@ class ScriptTask final : public Task {
     /// As Task says, on processors. Every model loads the module anew.
     std::unique_ptr<Model> make_model(std::span<const float> parameters,
                                       const Computation& computation) const override;
-    /// On a GPU neither memory nor operators are bounded yet.
-    bool runs_on_gpus() const override { return false; }
 
   private:
     const formats::RunFile& run_;

@@ -5,8 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "boinc_app/training/evaluation.hpp"
-#include "boinc_app/training/task.hpp"
+#include "boinc_app/training/held_out_evaluator.hpp"
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::tasks {

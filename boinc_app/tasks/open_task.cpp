@@ -28,7 +28,6 @@ class ModuleTask final : public training::Task {
         const training::Computation& computation) const override {
         return script_.make_model(parameters, computation);
     }
-    bool runs_on_gpus() const override { return script_.runs_on_gpus(); }
 
   private:
     const inputs::ModuleFile file_;

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "boinc_app/training/computation.hpp"
-#include "boinc_app/training/evaluation.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/random.hpp"
@@ -68,23 +67,6 @@ class Task {
     ///           (aborts)
     virtual std::unique_ptr<Model> make_model(std::span<const float> parameters,
                                               const Computation& computation) const = 0;
-
-    /// Whether make_model() takes a Computation with a CUDA device.
-    virtual bool runs_on_gpus() const { return true; }
-};
-
-/// Measures states on held-out data. Thread: one, whose number of compute threads it uses.
-class HeldOutEvaluator {
-  public:
-    virtual ~HeldOutEvaluator() = default;
-
-    /// The figures of these parameters; nothing when `is_interrupted` returns true, which is called
-    /// between operations.
-    ///
-    /// Requires  N parameters at a multiple of 64 bytes, in host memory (aborts)
-    /// Errors    as Model::add_gradient
-    virtual std::optional<Evaluation> evaluate(std::span<const float> parameters,
-                                               const IsInterrupted& is_interrupted) = 0;
 };
 
 /// Sets the number of torch's compute threads for models that the calling thread uses. Requires

@@ -14,9 +14,6 @@ namespace dedloc::formats {
 /// Largest file of a module, in bytes.
 inline constexpr std::uint64_t kMaxModuleBytes = std::uint64_t{1} << 31;
 
-/// The module's name in the folder of its run, and in the slot of a job.
-inline constexpr const char* kModuleFile = "module";
-
 /// A module and its data.
 struct ModuleSpec {
     std::string name;              ///< name of the file

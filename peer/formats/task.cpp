@@ -58,6 +58,10 @@ double flops_per_sample(const RunFile& run) {
     return albert_flops_per_sample(albert_of(run), run.sequence_length);
 }
 
+bool runs_on_gpus(const RunFile& run) {
+    return module_of(run) == nullptr;
+}
+
 std::optional<GuessingLoss> guessing_loss(const RunFile& run) {
     if (module_of(run) != nullptr) return std::nullopt;
     if (const SwavSpec* swav = swav_of(run)) {

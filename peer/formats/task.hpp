@@ -14,6 +14,9 @@ inline constexpr std::string_view kAlbert = "albert";  ///< names AlbertSpec in 
 inline constexpr std::string_view kSwav = "swav";      ///< names SwavSpec
 inline constexpr std::string_view kModule = "module";  ///< names ModuleSpec
 
+/// The module's name in the folder of its run, and in the slot of a job.
+inline constexpr const char* kModuleFile = "module";
+
 /// The name of the run's kind of network.
 std::string_view architecture_of(const RunFile& run);
 
@@ -31,6 +34,12 @@ std::vector<TensorSpec> tensors_of(const RunFile& run);
 
 /// Floating-point operations to train on one sample, for credit.
 double flops_per_sample(const RunFile& run);
+
+/// Whether GPUs can train the run's network. On a GPU neither a module's memory nor its operators
+/// are bounded yet.
+bool runs_on_gpus(const RunFile& run);
+/// Bytes of a GPU's memory that jobs of a run need if none can train it: more than any has.
+inline constexpr double kMoreThanAnyGpu = 1e18;
 
 /// The loss of a model that guesses.
 struct GuessingLoss {

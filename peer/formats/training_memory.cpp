@@ -93,7 +93,6 @@ std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_avera
 }
 
 std::uint64_t trainer_gpu_bytes(const RunFile& run) {
-    if (std::holds_alternative<ModuleSpec>(run.model)) return kMoreThanAnyGpu;
     const ProductFormat reduced{.is_reduced = true};
     return kContextBytes + (state_vectors(run.optimizer.name) + 2) * vector_bytes(run) +
            micro_batch_bytes(run, reduced) + samples_together(run) * activation_bytes(run, reduced);

@@ -24,15 +24,11 @@ std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format);
 /// precision the weights that were cast for each product.
 std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format);
 
-/// More memory than a GPU has.
-inline constexpr std::uint64_t kMoreThanAnyGpu = std::uint64_t{1} << 60;
-
 /// Bytes that a trainer needs at least, with micro-batches of one unit: on a machine that computes
 /// on its processors, and of a GPU's memory. They include the program and libtorch, and on
 /// the machine the `kept_averages` last averages for peers that are behind and a copy of the state,
 /// made to save it or to give it to peers. On a machine with a GPU
 /// a trainer needs less memory than on one without.
-/// A run that only processors train needs kMoreThanAnyGpu.
 std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages);
 std::uint64_t trainer_gpu_bytes(const RunFile& run);
 

@@ -8,6 +8,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/text.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
 #include "peer/platform/scratch_folder.hpp"

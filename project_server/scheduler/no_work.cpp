@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "peer/formats/training_memory.hpp"
+#include "peer/formats/task.hpp"
 #include "project_server/database/states.hpp"
 
 namespace dedloc::server {
@@ -48,7 +48,7 @@ std::string lack_of(const NoWork& none, const Row& needs) {
     if (disk > none.disk) return too_small("disk", disk, none.disk);
     const double gpu = usable_gpu_memory(none.request.nvidia);
     if (none.wanted[Resource::kNvidia] > 0 &&
-        needs.real("gpu_memory") >= static_cast<double>(formats::kMoreThanAnyGpu)) {
+        needs.real("gpu_memory") >= formats::kMoreThanAnyGpu) {
         return "The models of this project are trained on processors only.";
     }
     if (none.wanted[Resource::kNvidia] > 0 && needs.real("gpu_memory") > gpu) {

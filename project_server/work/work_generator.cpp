@@ -23,6 +23,7 @@
 #include "peer/base/log.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/formats/run_file.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
@@ -359,7 +360,9 @@ void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     log_info("job {} of {} created", job_name, app.name);
     if (app.is_aggregator) return;
     // Runs of an earlier version have no such figure yet.
-    const auto gpu_bytes = static_cast<double>(formats::trainer_gpu_bytes(file));
+    const auto gpu_bytes = formats::runs_on_gpus(file)
+                               ? static_cast<double>(formats::trainer_gpu_bytes(file))
+                               : formats::kMoreThanAnyGpu;
     database_.execute("update dedloc_run set gpu_memory = ? where id = ? and gpu_memory <> ?",
                       {gpu_bytes, run, gpu_bytes});
     database_.execute("update dedloc_run set jobs = jobs + 1 where id = ?", {run});

@@ -125,29 +125,21 @@ TEST_CASE("an automatic choice falls back to the processor, a wanted GPU does no
     CHECK(compute.name == "the processor, 3 threads");
 }
 
-/// A task that only processors compute.
-class ProcessorTask final : public training::Task {
-  public:
-    explicit ProcessorTask(const training::Task& task) : task_(task) {}
-    std::unique_ptr<training::Model> make_model(
-        std::span<const float> parameters,
-        const training::Computation& computation) const override {
-        return task_.make_model(parameters, computation);
-    }
-    bool runs_on_gpus() const override { return false; }
-
-  private:
-    const training::Task& task_;
-};
-
-TEST_CASE("a task that only processors compute is not tried on a GPU", "[boinc]") {
+TEST_CASE("a run that only processors train is not tried on a GPU", "[boinc]") {
     const formats::RunFile run = test::tiny_run();
-    const training::albert::AlbertTask albert{run, {test::skewed_shard(run, 1)}};
-    const ProcessorTask task{albert};
+    const training::albert::AlbertTask task{run, {test::skewed_shard(run, 1)}};
     const kernels::ThisThread workers;
-    CHECK(make_compute({Kind::kAutomatic, 0}, run, task, workers, 2).name ==
+    formats::RunFile module = run;
+    module.model = formats::ModuleSpec{.name = "net.pt",
+                                       .digest = {},
+                                       .bytes = 1,
+                                       .vocabulary = 0,
+                                       .inputs = {},
+                                       .flops = 1,
+                                       .sample_bytes = 1};
+    CHECK(make_compute({Kind::kAutomatic, 0}, module, task, workers, 2).name ==
           "the processor, 2 threads");
-    CHECK_THROWS_WITH(make_compute({Kind::kGpu, 0}, run, task, workers, 2),
+    CHECK_THROWS_WITH(make_compute({Kind::kGpu, 0}, module, task, workers, 2),
                       "this kind of network is trained on processors only");
 }
 
