@@ -67,6 +67,10 @@ class ModuleFileEvaluator final : public training::HeldOutEvaluator {
 std::unique_ptr<training::HeldOutEvaluator> open_evaluator(const formats::RunFile& run,
                                                            const EvaluatorOptions& options) {
     if (const auto* const model = std::get_if<formats::ModuleSpec>(&run.model)) {
+        if (options.module.empty()) {
+            throw InputError{fmt::format("run {} trains the module {}: --module names its file",
+                                         run.name, model->name)};
+        }
         return std::make_unique<ModuleFileEvaluator>(run, *model, options);
     }
     if (!formats::holds_text(run)) {

@@ -154,6 +154,8 @@ echo "the run's page speaks of no other network, and one process gives figures o
 curl -sf "${url}run/conv" >"$output" || fail_test "no page of the run"
 ! grep -qiE 'masked|sentence order|ln V|ALBERT|nats' "$output" || fail_test "words of ALBERT"
 run=$project/runs/conv
+says 2 'run conv trains the module convnet.pt: --module names its file' \
+    "$programs/dedloc-evaluate" --run "$run/run.json" --held-out "$run/held_out" --initial
 "$train" local --run "$run/run.json" --shard "$run"/shards/* --module "$run/module" --steps 3 \
     --held-out "$run/held_out" --device auto >"$output" 2>&1 || fail_test "dedloc_train local"
 grep -q "^step 0: held-out loss $(loss_of conv min) " "$output" || fail_test "another first figure"
