@@ -370,7 +370,7 @@ Layers operator_layers() {
         server("evaluate/",
                {"backbone/", "daemon.hpp", "database/", "huggingface/norm_file.hpp", "json/",
                 "settings.hpp"},
-               {"boinc_app/albert/", "boinc_app/swav/", "boinc_app/training/",
+               {"boinc_app/albert/", "boinc_app/swav/", "boinc_app/tasks/", "boinc_app/training/",
                 "boinc_app/inputs/shard_files.hpp", "peer/state/", "peer/formats/",
                 "peer/platform/", "kernels/", "CLI/"}),
         posix_server("check/",

@@ -259,7 +259,8 @@ std::string write_tokenizer_config(const TokenizerSpec& spec, const formats::Run
     data.set("keep_accents", !has_step<StripAccents>(spec));
     data.set("model_input_names",
              json::Value::List{"input_ids", "token_type_ids", "attention_mask"});
-    data.set("model_max_length", formats::albert_of(run).positions);
+    const auto* const albert = std::get_if<formats::AlbertSpec>(&run.model);
+    data.set("model_max_length", albert != nullptr ? albert->positions : run.sequence_length);
     data.set("tokenizer_class", "PreTrainedTokenizerFast");
     return json::write(data) + "\n";
 }

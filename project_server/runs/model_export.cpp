@@ -35,6 +35,7 @@
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/find_run.hpp"
 #include "project_server/runs/model_parts.hpp"
+#include "project_server/runs/module_run.hpp"
 #include "project_server/views/runs.hpp"
 
 namespace dedloc::runs {
@@ -51,6 +52,10 @@ constexpr int kMaxListings = 20;
 
 const formats::SwavSpec* swav_of(const backbone::RunFiles& files) {
     return std::get_if<formats::SwavSpec>(&files.run.model);
+}
+
+bool is_module(const backbone::RunFiles& files) {
+    return std::holds_alternative<formats::ModuleSpec>(files.run.model);
 }
 
 /// The file with the statistics of a state's batch norms.
@@ -147,14 +152,18 @@ bool write_tensors(const fs::path& folder, const backbone::RunFiles& files,
     const double total = static_cast<double>(checkpoint.head().state_bytes());
     ModelWriter writer{folder, files.run,
                        model_parts(files.run, norms_of(files, options, checkpoint.head()))};
+    std::optional<ModuleExport> module;
+    if (is_module(files)) module.emplace(files, checkpoint.head(), folder);
     const Digest digest = checkpoint.read_all([&](std::uint64_t offset, auto bytes) {
         writer.take(offset, bytes);
+        if (module) module->take(offset, bytes);
         if (options.progress) {
             options.progress("writing the model", static_cast<double>(offset) / total);
         }
     });
     if (digest != checkpoint.head().digest) return false;
     writer.finish();
+    if (module) module->finish();
     return true;
 }
 
@@ -192,10 +201,10 @@ CheckpointHead write_model(const fs::path& folder, const backbone::RunFiles& fil
 void write_tokenizer_files(const fs::path& folder, const backbone::RunFiles& files) {
     const Buffer bytes = platform::read_file(files.tokenizer(), backbone::kMaxTokenizerBytes);
     const auto model = huggingface::parse_sentencepiece(bytes);
-    if (model.pieces.size() != formats::albert_of(files.run).vocabulary) {
+    if (model.pieces.size() != formats::vocabulary_of(files.run)) {
         throw InputError(fmt::format("{} has {} pieces, and the run's model {}",
                                      files.tokenizer().string(), model.pieces.size(),
-                                     formats::albert_of(files.run).vocabulary));
+                                     formats::vocabulary_of(files.run)));
     }
     const std::string fault = corpus::tokenizer_fault(files.folder);
     if (!fault.empty()) throw InputError(fault + ": put it back from a backup");
@@ -268,8 +277,8 @@ ExportedModel export_model(const ExportOptions& options) {
     const backbone::RunFiles files = find_run(options.project, options.run);
     project::UnfinishedFolder folder{options.folder};
     const auto proof = proof_for(files, options);
-    if (formats::holds_text(files.run)) {
-        write_tokenizer_files(folder.path(), files);
+    if (formats::holds_text(files.run)) write_tokenizer_files(folder.path(), files);
+    if (std::holds_alternative<formats::AlbertSpec>(files.run.model)) {
         platform::replace_file(folder.path() / "config.json",
                                huggingface::write_albert_config(files.run));
     }
