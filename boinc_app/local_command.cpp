@@ -173,8 +173,8 @@ class LocalRun {
                    compute_.name);
     }
 
-    /// Trains until this step, by default the run's last or that of the contributions. False when a signal arrived; the state is then that after the last
-    /// whole step.
+    /// Trains until this step, by default (0) that of the contributions or the run's last. False
+    /// when a signal arrived; the state is then that after the last whole step.
     bool train(std::uint64_t wanted, std::uint64_t of_run) {
         const std::uint64_t steps = wanted != 0 ? wanted : shares_.end().value_or(of_run);
         if (!evaluate()) return false;

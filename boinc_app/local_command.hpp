@@ -22,8 +22,8 @@ struct LocalOptions {
     unsigned threads = 0;           ///< compute threads; 0: all CPUs
     std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
     std::filesystem::path from;     ///< checkpoint file to go on from; empty: the run's first state
-    /// List of contributions (peer/formats/contribution_list.hpp) whose samples are computed instead
-    /// of those of `peer`; empty: none.
+    /// List of contributions (peer/formats/contribution_list.hpp) whose samples are computed, not
+    /// those of `peer`; empty: none.
     std::filesystem::path contributions;
     std::filesystem::path out;  ///< checkpoint file for the last state; empty: none
     /// Evaluates the first and the last state, and one after every so many steps (0: no other), on
@@ -32,9 +32,10 @@ struct LocalOptions {
     std::uint64_t evaluate_samples = training::kUsualSamples;  ///< samples of an evaluation
 };
 
-/// Computes the run's target batch in every step, or what a list of contributions says, prints a line for each step, and at the end the
-/// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step, whose state is
-/// written. Call this before any thread is started. Returns the process's exit status.
+/// Computes the run's target batch in every step, or what a list of contributions says, prints a
+/// line for each step, and at the end the digest of the state. SIGINT, SIGTERM and SIGHUP end it
+/// after the last whole step, whose state is written. Call this before any thread is started.
+/// Returns the process's exit status.
 /// Errors: InputError (bad key, a checkpoint that is damaged or another run's, a list without the
 /// next step or without whole micro-batches, a model that diverges), IoError (disk full, …),
 /// DeviceError.

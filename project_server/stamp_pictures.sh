@@ -20,8 +20,8 @@ fetch_stamps_package() {
     why=$(cd "$made" && apt-get download "$stamps_package" 2>&1 >/dev/null) || {
         rm -rf -- "$made"
         why=$(sed -n 's/^E: //p' <<<"$why" | head -n 1)
-        echo "error: cannot fetch $stamps_package: ${why:-apt-get download failed}; install it, or" \
-            "name a folder with pictures: --images DIR" >&2
+        why="cannot fetch $stamps_package: ${why:-apt-get download failed}"
+        echo "error: $why; install it, or name a folder with pictures: --images DIR" >&2
         return 1
     }
     mv -- "$made"/*.deb "$1"

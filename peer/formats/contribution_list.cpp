@@ -1,3 +1,5 @@
+// Lines are cut at their ends and words at blanks; the reader keeps the peers of the last step
+// only, because steps ascend.
 #include "peer/formats/contribution_list.hpp"
 
 #include <fmt/format.h>
@@ -55,7 +57,7 @@ class ContributionReader {
 
   private:
     std::vector<CountedSamples> list_;
-    std::set<PeerKey> peers_;  // of the last step
+    std::set<PeerKey> peers_;  // those of the last step
 };
 
 }  // namespace

@@ -50,8 +50,8 @@ class LedgerProof final {
     /// The head after the last record read.
     const Head& head() const { return reader_.place().codec.head(); }
 
-    /// Calls `visit` for each decision that led to a state up to `step`, in order, without those that
-    /// a later generation has made void. Requires a step that the records read so far lead to.
+    /// Calls `visit` for each decision that led to a state up to `step`, in order, without those
+    /// that a later generation has made void. Requires a step that the records read so far lead to.
     /// Cost: reads the file again, without checking signatures.
     void visit_decisions(StepIndex step,
                          const std::function<void(const CommitRecord&)>& visit) const;

@@ -36,8 +36,8 @@ says 1 "^mkdir: .*file" fetch_stamps_package "$folder/file/cache"
 tree=$folder/tree
 mkdir -p "$tree/DEBIAN" "$tree/$stamps_folder/animals/birds" "$tree/$stamps_folder/food" \
     "$tree/usr/share/doc/$stamps_package"
-printf '%s\n' "Package: $stamps_package" "Version: 1" "Architecture: all" "Maintainer: a <a@b.org>" \
-    "Description: pictures" >"$tree/DEBIAN/control"
+printf '%s\n' "Package: $stamps_package" "Version: 1" "Architecture: all" \
+    "Maintainer: a <a@b.org>" "Description: pictures" >"$tree/DEBIAN/control"
 echo bird >"$tree/$stamps_folder/animals/birds/a bird.png"
 echo apple >"$tree/$stamps_folder/food/apple.png"
 echo sound >"$tree/$stamps_folder/food/apple.ogg"

@@ -5,11 +5,11 @@
     tests/boinc_app/swav/batch_norm_statistics.py --model FOLDER --run run.json \
         --known IMAGES --tested IMAGES
 
-FOLDER is an export of the run (`dedloc run export`); its statistics are the project's, computed over
-a list of pictures. The others are running statistics with momentum 0.1, as a volunteer of DeDLOC
-had them after its last micro-batches: of one peer whose pictures are of all classes, and of three
-peers that have a third of the classes each; also the mean of these three. The weights stay as they
-are meanwhile, as at the end of a cosine schedule. Prints for each the accuracy of nearest
+FOLDER is an export of the run (`dedloc run export`); its statistics are the project's, computed
+over a list of pictures. The others are running statistics with momentum 0.1, as a volunteer of
+DeDLOC had them after its last micro-batches: of one peer whose pictures are of all classes, and of
+three peers that have a third of the classes each; also the mean of these three. The weights stay
+as they are meanwhile, as at the end of a cosine schedule. Prints for each the accuracy of nearest
 neighbours and of softmax regression, and the loss on crops of tested pictures.
 """
 

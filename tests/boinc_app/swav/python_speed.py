@@ -2,8 +2,8 @@
 """Compares swav_bench with a plain SwAV on PyTorch, in one run.
 
     pip install torch torchvision safetensors
-    tests/boinc_app/swav/python_speed.py --program build/release/bin/swav_bench --network resnet18 \\
-        --shard CORPUS/shard-...
+    tests/boinc_app/swav/python_speed.py --program build/release/bin/swav_bench \\
+        --network resnet18 --shard CORPUS/shard-...
 
 Every round measures each of them once, one after the other, so that other load of the machine meets
 both: forward and backward of one micro-batch with the same shapes and the same number of threads.
@@ -118,7 +118,9 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     rows = [(ours(arguments), theirs(arguments)) for _ in range(arguments.rounds)]
-    print(f"{arguments.network}, micro-batches of {arguments.pictures}, {arguments.threads} threads")
+    print(
+        f"{arguments.network}, micro-batches of {arguments.pictures}, {arguments.threads} threads"
+    )
     for name, which in (("ours", 0), ("PyTorch " + torch.__version__, 1)):
         print(f"{name}: {shown([row[which][0] for row in rows])} pictures/s of wall time,",
               f"{shown([row[which][1] for row in rows])} of a processor's")  # fmt: skip

@@ -1,5 +1,6 @@
 // Measures one machine: pictures per second and the loss of a SwAV; with a shard of pictures also
-// the share of decoding and crops. Not a test: run it by hand, or by python_speed.py beside PyTorch.
+// the share of decoding and crops. Not a test: run it by hand, or by python_speed.py, which
+// compares it with PyTorch.
 // For example:
 //
 //     build/release/bin/swav_bench --resnet18 --threads 2 --shard CORPUS/shard-…
@@ -60,7 +61,7 @@ struct Options {
     std::uint64_t pictures = 32;
     unsigned threads = 1;
     unsigned repetitions = 3;
-    std::string shard;  ///< of pictures; empty: crops are made before
+    std::string shard;  ///< file with pictures; empty: crops are made before
 };
 
 std::vector<formats::PictureShard> open_shard(const std::string& path) {
