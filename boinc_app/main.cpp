@@ -105,6 +105,11 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
     command->add_option("--threads", options.local.threads, "CPUs to use; 0: all");
     add_device_option(*command, options);
     add_micro_batch_option(*command, options.local.micro_batch);
+    command->add_option("--contributions", options.local.contributions,
+                        "compute the samples of this list, as dedloc run contributions prints it, "
+                        "instead of those of one peer");
+    command->add_option("--from", options.local.from,
+                        "go on from this checkpoint of the run, as --out writes it");
     command->add_option("--out", options.local.out,
                         "write the last state to this file, as a checkpoint");
     auto* const held_out = command->add_option(
