@@ -31,7 +31,7 @@ BOINC client or apt-get. Root is not needed.
 USAGE
 }
 
-folder='' client='' is_attached='' prints_json=''
+folder='' client='' sleeper='' is_attached='' is_new='' prints_json='' status=0
 
 say() { printf '%s\n' "$*" || exit 1; }
 # note TEXT: a line of progress.
@@ -49,9 +49,13 @@ fail() {
 # escaped TEXT: for a string of JSON; control characters are left out.
 escaped() { printf %s "$1" | tr -d '\000-\037' | sed 's/\\/\\\\/g; s/"/\\"/g'; }
 has() { command -v "$1" >/dev/null 2>&1; }
+has_client() { has boinc && has boinccmd; }
+# pause SECONDS: a signal ends it.
 pause() {
     sleep "$1" &
-    wait $! || true
+    sleeper=$!
+    wait "$sleeper" || true
+    sleeper=''
 }
 
 # encoded TEXT: each byte as %XX, for a form.
@@ -116,7 +120,9 @@ read_options() {
         shift
     done
     case $cores$minutes in *[!0-9]*) fail '--cores and --minutes are whole numbers' ;; esac
-    [ "${cores:-1}" -gt 0 ] && [ "${minutes:-1}" -gt 0 ] || fail '--cores and --minutes are above 0'
+    for number in "${cores:-1}" "${minutes:-1}"; do
+        [ "$number" -gt 0 ] || fail '--cores and --minutes are above 0'
+    done
     case $key in *[!0-9A-Za-z_]*) fail 'the account key has digits and letters only' ;; esac
     terminal=''
     if [ -z "$prints_json" ] && (exec </dev/tty) 2>/dev/null && [ -t 1 ]; then terminal=yes; fi
@@ -124,7 +130,7 @@ read_options() {
 
 check_system() {
     [ "$(uname -s) $(uname -m)" = 'Linux x86_64' ] || fail 'the app runs on Linux on x86-64 only'
-    has boinc && has boinccmd || has apt-get \
+    has_client || has apt-get \
         || fail 'there is no BOINC client here and no apt-get to fetch one; install BOINC first'
     folder=$(mktemp -d "${TMPDIR:-/tmp}/dedloc-join.XXXXXX") || fail 'there is no temporary folder'
 }
@@ -154,8 +160,8 @@ find_account() {
         return 0
     fi
     [ -n "$terminal$email" ] || fail 'give --key, or --email and DEDLOC_PASSWORD; see --help'
-    ask email 'E-mail address'
-    ask password 'Password (of the account, or of a new one)' secret
+    ask email 'The e-mail address'
+    ask password 'The password (of your account, or of a new one)' secret
     [ ${#password} -ge 6 ] || fail 'a password has at least 6 characters'
     lower=$(printf %s "$email" | tr '[:upper:]' '[:lower:]')
     hash=$(printf %s "$password$lower" | md5sum | cut -d ' ' -f 1)
@@ -163,8 +169,8 @@ find_account() {
     [ -z "$key" ] || return 0
     [ "$(printf '%s\n' "$answer" | element error_num)" = -136 ] \
         || fail "$(printf '%s\n' "$answer" | element error_msg)"
-    ask name 'Name of the new account, shown to all'
-    case $project in *'<invite_code_required/>'*) ask invitation 'Invitation code' ;; esac
+    ask name 'The name of the new account (shown to all)'
+    case $project in *'<invite_code_required/>'*) ask invitation 'The invitation code' ;; esac
     is_new=yes
 }
 
@@ -177,8 +183,8 @@ create_account() {
 # gpu_library: the driver's library, if there is an NVIDIA GPU.
 gpu_library() {
     [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || return 1
-    for library in /usr/lib64-nvidia /usr/lib/wsl/lib /usr/lib/x86_64-linux-gnu /usr/lib64; do
-        for library in "$library/libcuda.so" "$library/libcuda.so.1"; do
+    for place in /usr/lib64-nvidia /usr/lib/wsl/lib /usr/lib/x86_64-linux-gnu /usr/lib64; do
+        for library in "$place/libcuda.so" "$place/libcuda.so.1"; do
             [ ! -e "$library" ] || { echo "$library"; return 0; }
         done
     done
@@ -191,13 +197,15 @@ explain() {
     said=$folder/plan
     {
         echo "This computer joins $title ($master):"
-        if has boinc && has boinccmd; then
+        if has_client; then
             echo "  - the installed BOINC client runs, in $folder"
         else
-            echo "  - the BOINC client of your system's packages is unpacked into $folder, not installed"
+            echo "  - the BOINC client of your system's packages is fetched and unpacked into"
+            echo "    $folder; nothing is installed"
         fi
-        if [ -n "${is_new-}" ]; then echo "  - an account \"$name\" is created for $email"; fi
-        echo "  - it trains on ${cores:-all} processor cores${cuda:+ and on the NVIDIA GPU}${minutes:+ for $minutes minutes}"
+        if [ -n "$is_new" ]; then echo "  - an account \"$name\" is created for $email"; fi
+        echo "  - it trains on ${cores:-all} processor cores${cuda:+ and on the NVIDIA GPU}"
+        if [ -n "$minutes" ]; then echo "  - it leaves after $minutes minutes"; fi
         echo "  - other volunteers' computers see its IP address while it trains"
         echo "  - at the end (Ctrl-C) it leaves the project and deletes that folder"
     } >"$said"
@@ -211,24 +219,24 @@ explain() {
     read -r answer </dev/tty || fail 'there is nothing to read the answer from'
 }
 
-# apt TOOL...: apt with the folder's own state; it needs no right to write elsewhere.
-apt() {
+# private TOOL...: apt with a state in the folder; it needs no right to write elsewhere.
+private() {
     tool=$1
     shift
     "$tool" -q -o Debug::NoLocking=1 -o APT::Sandbox::User=root -o APT::Install-Recommends=0 \
         -o Dir::Cache="$folder/apt" -o Dir::Cache::archives="$folder/apt/archives" \
-        -o Dir::Etc::Parts=/etc/apt/apt.conf.d ${lists:+-o Dir::State::lists="$lists"} "$@"
+        ${lists:+-o Dir::State::lists="$lists"} "$@"
 }
 # needed_packages: the client and what it needs of what this system has not.
 needed_packages() {
-    apt apt-get -y --print-uris install boinc-client 2>"$folder/failure" \
+    private apt-get -y --print-uris install boinc-client 2>"$folder/failure" \
         | sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p" | grep -Ev '^(lib)?python3|^media-types$' \
         || true
 }
 fetch_packages() {
     packages=$(needed_packages)
     # shellcheck disable=SC2086 # one word for each package
-    [ -n "$packages" ] && (cd "$folder/debs" && apt apt-get download $packages) \
+    [ -n "$packages" ] && (cd "$folder/debs" && private apt-get download $packages) \
         >/dev/null 2>"$folder/failure"
 }
 # unpack_client: the client's files in $folder/system.
@@ -240,8 +248,9 @@ unpack_client() {
         # The system's lists are absent or old.
         lists=$folder/lists
         mkdir -p "$lists/partial"
-        apt apt-get update >/dev/null 2>"$folder/failure" && fetch_packages \
-            || fail "the package boinc-client cannot be fetched: $(tail -n 1 "$folder/failure")"
+        if ! private apt-get update >/dev/null 2>"$folder/failure" || ! fetch_packages; then
+            fail "the package boinc-client cannot be fetched: $(tail -n 1 "$folder/failure")"
+        fi
     fi
     for package in "$folder"/debs/*.deb; do
         dpkg-deb -x "$package" "$folder/system" || fail "$package cannot be unpacked"
@@ -406,9 +415,17 @@ wait_until() {
 has_no_running_task() { ! command_client --get_tasks | grep -q 'active_task_state: EXECUTING'; }
 has_no_task() { ! command_client --get_tasks | grep -q '^ *name: '; }
 has_ended() { ! runs; }
+# rpc_is_over: no answer of the scheduler is on its way; it may bring a job.
+rpc_is_over() {
+    command_client --get_messages 0 | awk '
+        / Sending scheduler request/ { open++ }
+        / Scheduler request (completed|failed|to )/ { open-- }
+        END { exit open > 0 }'
+}
 # leave_project: gives the jobs back, so that the project need not wait for their deadlines.
 leave_project() {
     command_client --project "$master" nomorework >/dev/null || return 0
+    wait_until 10 rpc_is_over || true
     for task in $(command_client --get_tasks | sed -n 's/^ *name: //p'); do
         command_client --task "$master" "$task" abort >/dev/null || true
     done
@@ -435,7 +452,8 @@ end_client() {
 leave() {
     trap '' HUP
     trap 'is_attached=; kill -KILL -- "-$client" 2>/dev/null' INT TERM
-    [ -z "${password-}" ] || [ -z "$terminal" ] || stty echo </dev/tty 2>/dev/null || true
+    [ -z "$sleeper" ] || kill "$sleeper" 2>/dev/null
+    [ -z "${terminal-}" ] || stty echo </dev/tty 2>/dev/null
     if [ -n "$client" ]; then
         note leaving 'leaving the project' 2>/dev/null
         [ -z "$is_attached" ] || leave_project
@@ -456,8 +474,8 @@ main() {
     check_project
     find_account
     explain
-    [ -z "${is_new-}" ] || create_account
-    has boinc && has boinccmd || unpack_client
+    [ -z "$is_new" ] || create_account
+    has_client || unpack_client
     start_client
     note attached "attached to $title"
     watch
