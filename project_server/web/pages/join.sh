@@ -54,7 +54,7 @@ has_client() { has boinc && has boinccmd; }
 pause() {
     sleep "$1" &
     sleeper=$!
-    wait "$sleeper" || true
+    wait "$sleeper" 2>/dev/null || true
     sleeper=''
 }
 
@@ -365,9 +365,11 @@ last_message() {
         | grep -Ev '^(Sending|Requesting|Scheduler request|Not requesting|Fetching|Starting task)' \
         | tail -n 1
 }
-# show: one line if something has changed.
-shown=''
+# show: one line if something has changed; in text at most every ten seconds.
+shown='' shown_at=0
 show() {
+    now=$(date +%s)
+    [ -n "$prints_json" ] || [ "$now" -ge $((shown_at + 10)) ] || return 0
     read_logs
     if [ "$step" -gt 0 ]; then
         text="$run: step $step, loss $loss, $members members; $counted samples of yours counted"
@@ -382,7 +384,7 @@ show() {
         *'account key'*) fail "the project does not know this account key" ;;
     esac
     [ "$text" != "$shown" ] || return 0
-    shown=$text
+    shown=$text shown_at=$now
     if [ -z "$prints_json" ] || [ "$step" -eq 0 ]; then
         note "$([ "$step" -gt 0 ] && echo training || echo waiting)" "$text"
     else
