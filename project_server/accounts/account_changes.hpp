@@ -31,10 +31,10 @@ struct Registration {
 };
 /// What the form of a registration has.
 struct RegistrationForm {
-    std::string email;       ///< as typed
-    std::string name;        ///< shown to all
-    std::string password;    ///< itself, not a hash
-    std::string invitation;  ///< invitation code as typed; may be empty where accounts are open
+    std::string email{};       ///< as typed
+    std::string name{};        ///< shown to all
+    std::string password{};    ///< itself, not a hash
+    std::string invitation{};  ///< invitation code as typed; may be empty where accounts are open
 };
 /// Makes an account. It refuses an e-mail address that has one already, whatever the password.
 Registration register_user(Database& database, const RegistrationForm& form, double now);
