@@ -223,7 +223,7 @@ explain() {
 private() {
     tool=$1
     shift
-    "$tool" -q -o Debug::NoLocking=1 -o APT::Sandbox::User=root -o APT::Install-Recommends=0 \
+    TMPDIR=$folder "$tool" -q -o Debug::NoLocking=1 -o APT::Sandbox::User=root -o APT::Install-Recommends=0 \
         -o Dir::Cache="$folder/apt" -o Dir::Cache::archives="$folder/apt/archives" \
         ${lists:+-o Dir::State::lists="$lists"} "$@"
 }
@@ -405,14 +405,13 @@ watch() {
 
 # wait_until SECONDS COMMAND...: true once the command is.
 wait_until() {
-    left=$(($1 * 5))
+    until_when=$(($1 + $(date +%s)))
     shift
-    while [ "$left" -gt 0 ]; do
+    while :; do
         ! "$@" || return 0
+        [ "$(date +%s)" -lt "$until_when" ] || return 1
         sleep 0.2
-        left=$((left - 1))
     done
-    return 1
 }
 has_no_running_task() { ! command_client --get_tasks | grep -q 'active_task_state: EXECUTING'; }
 has_no_task() { ! command_client --get_tasks | grep -q '^ *name: '; }
@@ -427,11 +426,11 @@ rpc_is_over() {
 # leave_project: gives the jobs back, so that the project need not wait for their deadlines.
 leave_project() {
     command_client --project "$master" nomorework >/dev/null || return 0
-    wait_until 10 rpc_is_over || true
+    wait_until 5 rpc_is_over || true
     for task in $(command_client --get_tasks | sed -n 's/^ *name: //p'); do
         command_client --task "$master" "$task" abort >/dev/null || true
     done
-    wait_until 15 has_no_running_task || true
+    wait_until 10 has_no_running_task || true
     if ! has_no_task; then
         command_client --project "$master" update >/dev/null || true
         wait_until 10 has_no_task || true
@@ -443,8 +442,8 @@ end_client() {
     [ -n "$client" ] || return 0
     if runs; then
         command_client --quit >/dev/null || true
-        wait_until 15 has_ended || kill -TERM -- "-$client" 2>/dev/null || true
-        wait_until 5 has_ended || true
+        wait_until 10 has_ended || kill -TERM -- "-$client" 2>/dev/null || true
+        wait_until 3 has_ended || true
     fi
     kill -KILL -- "-$client" 2>/dev/null || true
     wait "$client" 2>/dev/null || true

@@ -98,7 +98,7 @@ TEST_CASE("an invitation ends when it expires or is revoked", "[server][integrat
     CHECK_FALSE(revoke_invitation(database, revoked.id + 1, kNow));
     CHECK(check_invitation(database, revoked.code, kNow).refusal ==
           "The invitation has been withdrawn.");
-    // Between the check and the account.
+    // The invitation may end between the check and the account.
     CHECK(take_place(database, revoked.id, kNow) == "The invitation has been withdrawn.");
     CHECK(take_place(database, short_one.id, kNow + 60)
               .value_or("")
