@@ -1,5 +1,5 @@
-// Invitations: a code that an administrator makes and gives to people, each of whom makes one
-// account with it. The database has a hash of a code, so neither a backup nor `dedloc invite list`
+// Invitations: a code that an administrator makes and gives to people: each makes one account
+// with it. The database has a hash of a code, so neither a backup nor `dedloc invite list`
 // tells one.
 #pragma once
 

@@ -162,7 +162,7 @@ void add_invite_commands(CLI::App& dedloc) {
         ->add_option("--expires", chosen->expires,
                      "30d, 12h, a date such as 2027-01-31 (UTC) or never")
         ->capture_default_str();
-    making->add_option("--note", chosen->note, "For whom it is; only list shows it");
+    making->add_option("--note", chosen->note, "The people that get it; only list shows this");
     add("list", "List the codes' numbers, uses and notes", list);
     add("revoke", "End a code", revoke)
         ->add_option("--id", chosen->id, "The number that list shows")
