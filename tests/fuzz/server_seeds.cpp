@@ -57,6 +57,9 @@ void write_accounts(const std::filesystem::path& root) {
     const Corpus corpus(root, "account");
     corpus.add("whole", bytes_of("Ann@Example.org\n0123456789abcdef0123456789abcdef\nAnn\n"));
     corpus.add("no_name", bytes_of("ann@example.org\n0123456789abcdef0123456789abcdef\n"));
+    corpus.add("invited", bytes_of("Ann@Example.org\n0123456789abcdef0123456789abcdef\nAnn\n"
+                                   "7k2m-q9xa-4otb-zc5e\n"));
+    corpus.add("code", bytes_of(" 7K2M Q9XA-40TB-ZC5E"));
     corpus.add("form", bytes_of("name=Ann+Lee&country=%C3%85land&form_token=00&next=%0D%0Ax"));
     corpus.add("cookies", bytes_of("dedloc_form=0123; dedloc_session=89ab; other"));
 }
