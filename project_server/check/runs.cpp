@@ -86,7 +86,8 @@ void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick
                      kFromBackup);
     }
     check_keys(folder, keys, findings);
-    if (formats::holds_text(run) && !fs::exists(folder.folder / "tokenizer.model")) {
+    const bool has_model = formats::holds_text(run) && !corpus::has_whole_tokenizer(folder.folder);
+    if (has_model && !fs::exists(folder.folder / "tokenizer.model")) {
         findings.bad(fmt::format("{} is absent", (folder.folder / "tokenizer.model").string()),
                      kFromBackup);
     }

@@ -26,6 +26,7 @@
 #include "project_server/corpus/tokenizer.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/project/unfinished_folder.hpp"
 #include "project_server/runs/model_import.hpp"
@@ -82,9 +83,16 @@ std::uint64_t shards_within(std::uint64_t limit,
 
 /// Throws InputError unless the tokenizer is the one of the corpus.
 void check_tokenizer(const fs::path& folder, const corpus::Corpus& corpus) {
+    if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
+    if (corpus.rules && corpus.rules->is_whole) {
+        const auto json = folder / "tokenizer.json";
+        const auto spec = huggingface::parse_tokenizer(json.string(), platform::read_text(json));
+        if (spec.pieces.size() == corpus.vocabulary) return;
+        throw InputError(fmt::format("{} has {} pieces and is not the tokenizer of this corpus",
+                                     json.string(), spec.pieces.size()));
+    }
     const auto model = folder / "tokenizer.model";
     const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
-    if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
     // A corpus with rules has its special tokens in tokenizer.json.
     if (tokenizer.vocabulary() != corpus.vocabulary ||
         (!corpus.rules && tokenizer.special_tokens() != corpus.special_tokens)) {
@@ -192,8 +200,8 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "held_out");
     fs::create_directory(folder / "checkpoints");
-    if (!corpus.pictures)
-        fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    const bool has_model = !corpus.pictures && !(corpus.rules && corpus.rules->is_whole);
+    if (has_model) fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
     if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
     fs::copy_file(options.corpus / "corpus.json", folder / "corpus.json");
     std::size_t copied = 0;
