@@ -16,9 +16,8 @@ TEST_CASE("matches come from left to right, empty ones too", "[server]") {
 }
 
 TEST_CASE("an expression that is none is refused in one sentence", "[server]") {
-    for (const char* const pattern : {"(", "[a", "a{2", "*", "(?<=a*b", "\\p{Nothing}"}) {
+    for (const char* const pattern : {"(", "[a", "*", "(?<=a*b", "\\p{Nothing}"}) {
         CAPTURE(pattern);
-        if (std::string_view{pattern} == "a{2") continue;  // stands for itself
         CHECK_THROWS_WITH(Regex{pattern}, Catch::Contains("cannot be used: "));
     }
     CHECK_THROWS_WITH(Regex{std::string(2'000, 'a')}, Catch::Contains("too long"));
@@ -26,9 +25,9 @@ TEST_CASE("an expression that is none is refused in one sentence", "[server]") {
 }
 
 TEST_CASE("an expression that backtracks without end gives up", "[server]") {
-    const std::string text(5'000, 'a');
+    const std::string text = std::string(4'998, 'a') + "!b";
     for (const char* const pattern :
-         {"(a+)+$x", "(a*)*b", "(a|aa)+b", "(a|a)*c", "(?:a*)*(?:a*)*(?:a*)*b", "(.*)\\1{3}b"}) {
+         {"(a+)+[bc]", "(a*)*[bc]", "(a|aa)+[bc]", "(a|a)*[bc]", "(?:a*)*(?:a*)*(?:a*)*[bc]"}) {
         CAPTURE(pattern);
         CHECK_THROWS_WITH(Regex{pattern}.matches(text),
                           Catch::Contains("gives up in a text of 5000"));

@@ -66,6 +66,7 @@ TEST_CASE("all rules give the ids of the library tokenizers", "[server]") {
         const Pipeline pipeline{file.spec};
         for (rapidjson::SizeType t = 0; t < rows[0]["texts"].Size(); ++t) {
             const std::string text = text_of(rows[0]["texts"][t]);
+            if (row["ids"][t].IsNull()) continue;
             CAPTURE(name, text);
             CHECK(pipeline.encode(text) == ids_of(row["ids"][t]));
         }
