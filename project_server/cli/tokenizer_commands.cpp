@@ -17,7 +17,6 @@
 #include "peer/base/utf8.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/end_at_signal.hpp"
-#include "project_server/cli/output.hpp"
 #include "project_server/corpus/tokenizer.hpp"
 #include "project_server/corpus/tokenizer_training.hpp"
 
@@ -84,17 +83,9 @@ void tokenize(const TokenizeOptions& options) {
     });
 }
 
-void train(const corpus::TokenizerOptions& options, bool as_json) {
+void train(const corpus::TokenizerOptions& options) {
     const EndAtSignal end_at_signal;
     const auto trained = corpus::train_tokenizer_folder(options);
-    if (as_json) {
-        json::Value data;
-        data.set("folder", options.folder.string())
-            .set("pieces", trained.pieces)
-            .set("documents", trained.documents)
-            .set("sentences", trained.sentences);
-        return print(data, true);
-    }
     fmt::print("{}: {} pieces from {} sentences of {} documents\n", options.folder.string(),
                trained.pieces, trained.sentences, trained.documents);
 }
@@ -153,9 +144,7 @@ void add_train_tokenizer(CLI::App& corpus) {
         ->capture_default_str();
     command->add_option("--seed", options->seed, "Seed of the sample that it is trained on")
         ->capture_default_str();
-    const auto as_json = std::make_shared<bool>(false);
-    command->add_flag("--json", *as_json, "Print JSON");
-    command->callback([options, as_json] { train(*options, *as_json); });
+    command->callback([options] { train(*options); });
 }
 
 }  // namespace
