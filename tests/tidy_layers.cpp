@@ -291,8 +291,11 @@ Layers server_ground() {
         server("huggingface/", {"json/"},
                {"peer/formats/", "peer/platform/", "kernels/arithmetic.hpp", "archive.h",
                 "archive_entry.h"}),
-        // Texts to token ids as other programs do it, with the data of ICU.
-        server("tokenizer/", {"huggingface/"}, {"peer/formats/", "peer/platform/", "unicode/"}),
+        // Texts to token ids as other programs do it, with the data of ICU and the regular
+        // expressions of Oniguruma.
+        server("tokenizer/", {"huggingface/"},
+               {"peer/formats/", "peer/platform/", "oniguruma.h", "sentencepiece_trainer.h",
+                "unicode/"}),
         posix_server("corpus/", {"huggingface/", "tokenizer/"},
                      {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
                       "sentencepiece_trainer.h", "unicode/"}),

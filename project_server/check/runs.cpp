@@ -93,7 +93,8 @@ void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick
                    {.name = module->name, .digest = module->digest, .bytes = module->bytes},
                    is_quick, findings);
     }
-    if (formats::holds_text(run) && !fs::exists(folder.folder / "tokenizer.model")) {
+    const bool has_model = formats::holds_text(run) && !corpus::has_whole_tokenizer(folder.folder);
+    if (has_model && !fs::exists(folder.folder / "tokenizer.model")) {
         findings.bad(fmt::format("{} is absent", (folder.folder / "tokenizer.model").string()),
                      kFromBackup);
     }

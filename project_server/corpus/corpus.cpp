@@ -80,6 +80,7 @@ void put_fields(Writer& out, const Corpus& corpus) {
         put(out, "lower_case", corpus.rules->lower_case);
         put(out, "strips_accents", corpus.rules->strips_accents);
         put(out, "tokenizer", corpus.rules->tokenizer.hex());
+        if (corpus.rules->is_whole) put(out, "is_whole", true);
         out.EndObject();
     }
     formats::put_shards(out, corpus.shards);
@@ -145,6 +146,7 @@ Corpus read_fields(JsonFields& fields, std::size_t min_shards) {
         corpus.rules->lower_case = rules.boolean("lower_case");
         corpus.rules->strips_accents = rules.boolean("strips_accents");
         rules.hex("tokenizer", corpus.rules->tokenizer.bytes);
+        corpus.rules->is_whole = rules.has("is_whole") && rules.boolean("is_whole");
         rules.finish();
     }
     corpus.shards = formats::read_shards(fields, min_shards);
@@ -191,6 +193,12 @@ std::string tokenizer_fault(const fs::path& folder) {
     if (!exists) return fmt::format("{}, which made the corpus, is absent", file.string());
     if (blake2b(bytes_of(platform::read_text(file))) == rules->tokenizer) return {};
     return fmt::format("{} is altered: it is not the one that made the corpus", file.string());
+}
+
+bool has_whole_tokenizer(const fs::path& folder) {
+    if (!fs::exists(folder / kSummary)) return false;
+    const auto rules = read_corpus(folder).rules;
+    return rules && rules->is_whole;
 }
 
 void write_journal(const fs::path& folder, const Journal& journal) {

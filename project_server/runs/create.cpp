@@ -27,6 +27,7 @@
 #include "project_server/corpus/tokenizer.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/project/unfinished_folder.hpp"
 #include "project_server/runs/model_import.hpp"
@@ -102,9 +103,16 @@ Data read_data(const fs::path& folder) {
 
 /// Throws InputError unless the tokenizer is the one of the corpus.
 void check_tokenizer(const fs::path& folder, const Data& corpus) {
+    if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
+    if (corpus.rules && corpus.rules->is_whole) {
+        const auto json = folder / "tokenizer.json";
+        const auto spec = huggingface::parse_tokenizer(json.string(), platform::read_text(json));
+        if (spec.pieces.size() == corpus.vocabulary) return;
+        throw InputError(fmt::format("{} has {} pieces and is not the tokenizer of this corpus",
+                                     json.string(), spec.pieces.size()));
+    }
     const auto model = folder / "tokenizer.model";
     const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
-    if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
     // A corpus with rules has its special tokens in tokenizer.json.
     if (tokenizer.vocabulary() != corpus.vocabulary ||
         (!corpus.rules && tokenizer.special_tokens() != corpus.special_tokens)) {
@@ -234,8 +242,8 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const Data& 
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "held_out");
     fs::create_directory(folder / "checkpoints");
-    if (corpus.holds_text())
-        fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    const bool has_model = corpus.holds_text() && !(corpus.rules && corpus.rules->is_whole);
+    if (has_model) fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
     if (!options.module.empty()) fs::copy_file(options.module, folder / formats::kModuleFile);
     if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
     const char* const summary = corpus.holds_tensors ? kTensorSummary : "corpus.json";

@@ -198,16 +198,31 @@ CheckpointHead write_model(const fs::path& folder, const backbone::RunFiles& fil
     refuse_without_checkpoint(files, options);
 }
 
+void require_pieces(const fs::path& file, std::size_t pieces, const backbone::RunFiles& files) {
+    const std::uint64_t vocabulary = formats::vocabulary_of(files.run);
+    if (pieces == vocabulary) return;
+    throw InputError(
+        fmt::format("{} has {} pieces, and the run's model {}", file.string(), pieces, vocabulary));
+}
+
+/// Writes the tokenizer of a corpus that has a tokenizer.json alone, as it was given.
+void write_given_tokenizer(const fs::path& folder, const backbone::RunFiles& files) {
+    const fs::path file = files.tokenizer_rules();
+    const std::string json = platform::read_text(file, huggingface::kMaxTokenizerJsonBytes);
+    const auto spec = huggingface::parse_tokenizer(file.string(), json);
+    require_pieces(file, spec.pieces.size(), files);
+    platform::replace_file(folder / "tokenizer.json", json);
+    platform::replace_file(folder / "tokenizer_config.json",
+                           huggingface::write_tokenizer_config(spec, files.run));
+}
+
 void write_tokenizer_files(const fs::path& folder, const backbone::RunFiles& files) {
-    const Buffer bytes = platform::read_file(files.tokenizer(), backbone::kMaxTokenizerBytes);
-    const auto model = huggingface::parse_sentencepiece(bytes);
-    if (model.pieces.size() != formats::vocabulary_of(files.run)) {
-        throw InputError(fmt::format("{} has {} pieces, and the run's model {}",
-                                     files.tokenizer().string(), model.pieces.size(),
-                                     formats::vocabulary_of(files.run)));
-    }
     const std::string fault = corpus::tokenizer_fault(files.folder);
     if (!fault.empty()) throw InputError(fault + ": put it back from a backup");
+    if (corpus::has_whole_tokenizer(files.folder)) return write_given_tokenizer(folder, files);
+    const Buffer bytes = platform::read_file(files.tokenizer(), backbone::kMaxTokenizerBytes);
+    const auto model = huggingface::parse_sentencepiece(bytes);
+    require_pieces(files.tokenizer(), model.pieces.size(), files);
     const auto& special = files.run.special_tokens;
     const huggingface::TokenizerSpec spec =
         fs::exists(files.tokenizer_rules())
