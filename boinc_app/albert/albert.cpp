@@ -33,6 +33,7 @@
 
 #include "boinc_app/albert/fused_pass.hpp"
 #include "boinc_app/albert/pass.hpp"
+#include "boinc_app/training/task.hpp"
 #include "boinc_app/training/torch_pass.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
