@@ -70,7 +70,7 @@ says 2 'forward takes 1 tensors, but the samples have 2' create no 1 pictures "$
 says 2 'depends on the others' create no 1 rows "$modules/depends_on_others.pt"
 says 2 'forward fails: .* must match' create no 1 text "$modules/text_gpt.pt" --sequence-length 100
 says 2 'trains on text or tensors' create no 1 images "$modules/gpt.pt"
-says 2 'dropout is for ALBERT' create no 1 rows "$modules/late_loop.pt" --dropout 0.1
+says 2 'dropout is for ALBERT' create no 1 rows "$modules/late_loop.pt" --dropout 0.1 0.1 0.1
 says 2 'starts from an ALBERT' create no 1 rows "$modules/late_loop.pt" --from "$folder"
 says 2 'excludes' create no 1 rows "$modules/late_loop.pt" --model tiny
 says 2 'holds tensors, and the model tiny trains on text' "$dedloc" run create --json \
