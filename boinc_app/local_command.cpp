@@ -1,5 +1,5 @@
-// One loop over LocalTrainer and Evaluator. Everything is computed on the main thread, except what
-// torch and the kernels give to their own threads.
+// One loop over LocalTrainer and the evaluator. Everything is computed on the main thread, except
+// what torch and the kernels give to their own threads.
 #include "boinc_app/local_command.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -155,7 +155,7 @@ AlignedFloats parameters_of(training::Replica& replica) {
 class LocalRun {
   public:
     LocalRun(const formats::RunFile& run, const training::Task& task,
-             std::span<const formats::Shard> held_out, const LocalOptions& options)
+             const OpenEvaluator& open_evaluator, const LocalOptions& options)
         : options_(options),
           architecture_(formats::architecture_of(run)),
           shares_(run, options),
@@ -164,10 +164,7 @@ class LocalRun {
           compute_(device::make_compute(options.device, run, task, workers_, threads_)),
           micro_batch_(training::micro_batch_for(run, compute_.device, options.micro_batch)),
           trainer_(run, workers_, *compute_.replica, micro_batch_) {
-        if (!held_out.empty()) {
-            evaluator_.emplace(run, held_out, options.evaluate_samples,
-                               static_cast<std::size_t>(micro_batch_));
-        }
+        if (open_evaluator) evaluator_ = open_evaluator(micro_batch_);
         if (!options.from.empty()) read_checkpoint(options.from, run, *compute_.replica);
         fmt::print("{}\non {}\n", training::memory_line(run, micro_batch_, 0, compute_.device),
                    compute_.name);
@@ -230,17 +227,17 @@ class LocalRun {
     const device::Compute compute_;
     const std::uint64_t micro_batch_;
     training::LocalTrainer trainer_;
-    std::optional<training::albert::Evaluator> evaluator_;
+    std::unique_ptr<training::HeldOutEvaluator> evaluator_;  ///< null: nothing is measured
     int not_finite_ = 0;  ///< steps in a row without a finite gradient
 };
 
 }  // namespace
 
 int train_locally(const formats::RunFile& run, const training::Task& task,
-                  std::span<const formats::Shard> held_out, const LocalOptions& options) {
+                  const OpenEvaluator& open_evaluator, const LocalOptions& options) {
     training::set_compute_threads(
         static_cast<unsigned>(kernels::threads_within_reach(options.threads)));
-    LocalRun local{run, task, held_out, options};
+    LocalRun local{run, task, open_evaluator, options};
     const bool is_whole = local.train(options.steps, run.steps);
     training::Replica& replica = local.replica();
     const Digest digest = replica.digest();

@@ -202,7 +202,8 @@ void add_export(CLI::App& run) {
     const auto options = std::make_shared<runs::ExportOptions>();  // shared by parser and callback
     auto* const command = run.add_subcommand(
         "export",
-        "Write the model as a folder that Hugging Face's from_pretrained or torchvision loads");
+        "Write the model as a folder that Hugging Face's from_pretrained or torchvision loads; of "
+        "a module, the module itself with the trained parameters");
     command->add_option("--project", options->project, "The project's folder")->required();
     command->add_option("--name", options->run, "The run's name")->required();
     command->add_option("--format", "Format of the folder")

@@ -1,14 +1,15 @@
-// Measures one machine: pictures per second and the loss of a SwAV; with a shard of pictures also
-// the share of decoding and crops. Not a test: run it by hand, or by python_speed.py, which
-// compares it with PyTorch.
-// For example:
+// Measures one machine: pictures per second and the loss of a SwAV, and how fast a micro-batch can
+// be interrupted; with a shard of pictures also the share of decoding and crops. Not a test: run it
+// by hand, or by python_speed.py, which compares it with PyTorch. For example:
 //
 //     build/release/bin/swav_bench --resnet18 --threads 2 --shard CORPUS/shard-…
+//     build/release/bin/swav_bench --resnet50 --micro-batch 8 --repetitions 1 --interruption
 //
 // Processor seconds are those of all threads, so that other load of the machine matters less.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "boinc_app/swav/crop_loader.hpp"
@@ -42,6 +44,41 @@ formats::SwavSpec resnet50_task() {
     return {};
 }
 
+double seconds_of_threads(unsigned threads) {
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC / threads;
+}
+
+/// Prints how long the model takes to return when it is interrupted at any moment of a micro-batch,
+/// all with the same probability: it has to come to its next question. In processor seconds of a
+/// thread, so that other work of the machine does not count.
+void measure_interruption(swav::Swav& model, const swav::CropBatch& batch, FloatVector& sum,
+                          unsigned threads) {
+    std::vector<double> gaps;
+    double last = seconds_of_threads(threads);
+    const auto note = [&] {
+        const double now = seconds_of_threads(threads);
+        gaps.push_back(now - std::exchange(last, now));
+        return false;
+    };
+    model.add_gradient(batch, sum, note);
+    note();
+    std::ranges::sort(gaps);
+    double whole = 0;
+    for (const double gap : gaps) whole += gap;
+    // A moment in a gap g waits at most t with probability min(g, t) ÷ g.
+    double median = 0;
+    double below = 0;
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+        median = (whole / 2 - below) / static_cast<double>(gaps.size() - i);
+        if (median <= gaps[i]) break;
+        below += gaps[i];
+    }
+    fmt::print(
+        "a micro-batch takes {:.2f} s and asks {} times; interrupted, it returns after {:.3f} "
+        "s (median), at most {:.3f} s\n",
+        whole, gaps.size() - 1, median, gaps.back());
+}
+
 /// Wall and processor seconds since its construction.
 class Stopwatch {
   public:
@@ -62,6 +99,7 @@ struct Options {
     unsigned threads = 1;
     unsigned repetitions = 3;
     std::string shard;  ///< file with pictures; empty: crops are made before
+    bool interrupts = false;
 };
 
 std::vector<formats::PictureShard> open_shard(const std::string& path) {
@@ -113,6 +151,10 @@ void measure(const formats::SwavSpec& task, const Options& options) {
             100 * loading / processor, loss / pictures);
         std::fflush(stdout);
     }
+    if (options.interrupts) {
+        if (!played) played.emplace(task, options.pictures, 1);
+        measure_interruption(model, played->batch(), sum, options.threads);
+    }
 }
 
 }  // namespace
@@ -130,6 +172,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 1'000));
     app.add_option("--shard", options.shard,
                    "decode the pictures of this shard and make the crops in each micro-batch");
+    app.add_flag("--interruption", options.interrupts,
+                 "print how fast a micro-batch can be interrupted");
     CLI11_PARSE(app, argc, argv);
     const auto task = is_resnet50   ? dedloc::resnet50_task()
                       : is_resnet18 ? dedloc::resnet18_task()
