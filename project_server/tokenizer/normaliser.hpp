@@ -14,8 +14,8 @@
 
 namespace dedloc::tokenizer {
 
-/// Largest text, in bytes, that steps may make of one of `bytes`; a stranger's steps could double it
-/// again and again. No character becomes more than 11 times as long in NFKD.
+/// Largest text, in bytes, that steps may make of one of `bytes`: a stranger's steps could double
+/// it again and again. No character becomes more than 11 times as long in NFKD.
 constexpr std::size_t max_normalised(std::size_t bytes) {
     return 100 * bytes + 1'000;
 }
