@@ -38,8 +38,8 @@ class Normaliser final {
     /// A step, with what it needs.
     struct Step {
         huggingface::NormaliserStep rule;
-        std::optional<Charsmap> table;  ///< of Precompiled
-        std::optional<Regex> regex;     ///< of ReplaceRegex
+        std::optional<Charsmap> table;  ///< the one of Precompiled
+        std::optional<Regex> regex;     ///< the one of ReplaceRegex
     };
     std::vector<Step> steps_;
     std::unique_ptr<const Characters> known_;  ///< those that UnicodeForm changes
