@@ -297,8 +297,9 @@ std::string warning_of_tokenizer(const BuildOptions& options) {
     if (!Tokenizer{found}.loses_capitals()) return {};
     return fmt::format(
         "{} has no piece with a capital letter and does not change capitals to lower case, so each "
-        "is an unknown token: name the model's whole folder, or say --lower-case",
-        found.file.string());
+        "is an unknown token{}",
+        found.file.string(),
+        found.model.empty() ? "" : ": name the model's whole folder, or say --lower-case");
 }
 
 std::string warning_of(const Corpus& corpus) {
