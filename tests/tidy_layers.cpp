@@ -366,10 +366,16 @@ Layers operator_layers() {
         posix_server("packaging/", {"json/", "publishing/"}, {"peer/platform/"}),
         // Measures models, so it computes with them as the app does.
         server("evaluate/",
-               {"backbone/", "daemon.hpp", "database/", "huggingface/norm_file.hpp", "json/",
-                "settings.hpp"},
+               {"backbone/", "daemon.hpp", "database/", "finetune/command.hpp",
+                "huggingface/norm_file.hpp", "json/", "settings.hpp"},
                {"boinc_app/albert/", "boinc_app/swav/", "boinc_app/training/",
                 "boinc_app/inputs/shard_files.hpp", "peer/state/", "peer/formats/",
+                "peer/platform/", "kernels/", "CLI/"}),
+        // Fine-tunes models on tasks with labels.
+        server("finetune/",
+               {"backbone/", "evaluate/loaded_state.hpp", "huggingface/", "json/",
+                "runs/model_import.hpp", "runs/run_tokenizer.hpp", "tokenizer/"},
+               {"boinc_app/albert/", "boinc_app/training/", "peer/state/", "peer/formats/",
                 "peer/platform/", "kernels/", "CLI/"}),
         posix_server("check/",
                      {"backbone/", "control/", "corpus/", "database/", "official/", "publishing/",
