@@ -1,6 +1,6 @@
-// A pre-trained ALBERT with a head for labels: of single tokens (names in a text) or of whole texts.
+// A pre-trained ALBERT with a head for labels of single tokens (names in a text) or of whole texts.
 //
-// Tokens    logits = x · weightᵀ + bias for the last layer's output x, with the classifier's dropout
+// Tokens    logits = x · weightᵀ + bias for the last layer's output x, with classifier dropout
 // Texts     the same for the pooler's output, tanh of an affine map of the first token's output
 // Loss      cross entropy in nats, for each label
 //
@@ -43,8 +43,8 @@ struct LabelPredictions {
 /// A model and its head on parameters that it reads in place. Thread: as Albert.
 class FineTuned {
   public:
-    /// `parameters`: those of the run (N, in the layout of formats::tensor_offsets), then the head's
-    /// weight [labels, hidden] and bias [labels]. They must outlive the model.
+    /// `parameters`: those of the run (N, in the layout of formats::tensor_offsets), then the
+    /// head's weight [labels, hidden] and bias [labels]. They must outlive the model.
     ///
     /// Requires  element_count() parameters at a multiple of 64 bytes, labels ≥ 1 (aborts)
     /// Errors    InputError, as Albert

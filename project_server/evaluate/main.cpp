@@ -1,6 +1,6 @@
 // dedloc-evaluate: the figures of a model on text that no trainer has seen. A daemon of a project
-// that follows its runs, or one state by hand. Its subcommand finetune measures models on tasks with
-// labels.
+// that follows its runs, or one state by hand. Its subcommand finetune measures models on tasks
+// with labels.
 #include <CLI/CLI.hpp>
 #include <memory>
 

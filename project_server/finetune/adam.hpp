@@ -13,7 +13,8 @@ class AdamW {
     /// For so many parameters.
     explicit AdamW(std::size_t count) : first_(count), second_(count) {}
 
-    /// One step with β = (0.9, 0.999) and ε = 1e-8. Requires as many elements as parameters (aborts).
+    /// One step with β = (0.9, 0.999) and ε = 1e-8. Requires as many elements as parameters
+    /// (aborts).
     void step(std::span<float> parameters, std::span<const float> gradient, double learning_rate,
               double weight_decay);
 

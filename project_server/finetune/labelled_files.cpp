@@ -208,6 +208,9 @@ std::vector<Example> parse_classified(const std::string& document, std::string_v
 }
 
 LabelledData read_labelled(const fs::path& folder, Task task) {
+    if (!fs::is_directory(folder)) {
+        throw InputError(fmt::format("there is no folder {}", folder.string()));
+    }
     LabelledData data;
     const bool has_names = task == Task::kNames;
     const std::string end = has_names ? ".iob" : ".tsv";

@@ -51,7 +51,8 @@ def main():
     path = pathlib.Path(__file__).parent / "fixtures" / "seqeval_cases.tsv"
     with path.open("w") as file:
         for true, found in cases:
-            names = " ".join(f"{kind}:{first}:{last}" for kind, first, last in get_entities(found[0]))
+            names = " ".join(f"{kind}:{first}:{last}"
+                             for kind, first, last in get_entities(found[0]))
             scores = [f(true, found) for f in (precision_score, recall_score, f1_score)]
             columns = [text(true), text(found), *(f"{score:.17g}" for score in scores), names]
             file.write("\t".join(columns) + "\n")
