@@ -6,23 +6,19 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tanh.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "boinc_app/albert/encoder.hpp"
-#include "boinc_app/training/loss_scale.hpp"
-#include "peer/base/check.hpp"
+#include "peer/formats/albert_layout.hpp"
 
 namespace dedloc::training::albert {
 namespace {
@@ -122,17 +118,9 @@ struct Albert::Model : Encoder {
     /// Returns nothing if they must be computed again with the new loss scale.
     std::optional<double> compute(const Pass& pass, std::vector<at::Tensor>& gradients) {
         const at::Tensor sum = loss(pass);
-        const bool scales = computation.precision == Precision::kFp16;
-        const double scale = scales ? double{loss_scale.value()} : 1.0;
-        // Not backward(): it would add the gradients of some tensors before it is interrupted.
-        gradients = torch::autograd::grad({scales ? sum * scale : sum}, parameters);
-        const c10::NoGradGuard no_gradients;
-        if (scales) {
-            at::Tensor is_infinite = at::zeros({1}, at::device(device).dtype(at::kFloat));
-            const at::Tensor inverse = at::full({1}, 1 / scale, is_infinite.options());
-            at::_amp_foreach_non_finite_check_and_unscale_(gradients, is_infinite, inverse);
-            if (!loss_scale.accept(is_infinite.item<float>() == 0)) return std::nullopt;
-        }
+        auto computed = gradients_of(sum, parameters, computation.precision, loss_scale);
+        if (!computed) return std::nullopt;
+        gradients = std::move(*computed);
         const auto loss_sum = sum.item<double>();
         // A GPU has only now computed what the passes have enqueued.
         if (!device.is_cpu()) pass.points.check();
@@ -144,6 +132,7 @@ struct Albert::Model : Encoder {
 
 Albert::Albert(const formats::RunFile& run, std::span<const float> parameters,
                const Computation& computation) {
+    refuse_other_tensors(run.tensors, formats::albert_tensors(formats::albert_of(run)));
     model_ = std::make_unique<Model>(run, parameters, computation);
 }
 
@@ -151,23 +140,15 @@ Albert::~Albert() = default;
 
 std::optional<double> Albert::add_gradient(const MicroBatch& batch, std::span<float> sum,
                                            const IsInterrupted& is_interrupted) {
-    DEDLOC_CHECK(sum.size() == model_->element_count, "wrong number of gradient elements",
-                 sum.size());
-    const InterruptionPoints points{is_interrupted};
-    const Pass pass{batch, points, true};
-    try {
-        return with_device_errors([&]() -> std::optional<double> {
-            std::vector<at::Tensor> gradients;
-            std::optional<double> loss;
-            while (!(loss = model_->compute(pass, gradients))) {
-            }
-            const c10::NoGradGuard no_gradients;
-            at::_foreach_add_(model_->views(sum), gradients);
-            return loss;
-        });
-    } catch (const Interrupted&) {
-        return std::nullopt;
-    }
+    return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
+        std::vector<at::Tensor> gradients;
+        std::optional<double> loss;
+        while (!(loss = model_->compute({batch, points, true}, gradients))) {
+        }
+        const c10::NoGradGuard no_gradients;
+        at::_foreach_add_(model_->views.of(sum), gradients);
+        return *loss;
+    });
 }
 
 double Albert::loss(const MicroBatch& batch) {
@@ -184,14 +165,9 @@ float Albert::loss_scale() const {
 std::optional<std::vector<SampleFigures>> Albert::figures(const MicroBatch& batch,
                                                           const IsInterrupted& is_interrupted) {
     const c10::NoGradGuard no_gradients;
-    const InterruptionPoints points{is_interrupted};
-    try {
-        return with_device_errors([&] {
-            return std::optional{model_->figures({batch, points, false})};
-        });
-    } catch (const Interrupted&) {
-        return std::nullopt;
-    }
+    return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
+        return model_->figures({batch, points, false});
+    });
 }
 
 }  // namespace dedloc::training::albert

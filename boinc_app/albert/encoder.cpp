@@ -6,52 +6,27 @@
 #include <ATen/Context.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <tuple>
 
 #include "boinc_app/albert/fused_pass.hpp"
-#include "peer/base/aligned_floats.hpp"
 #include "peer/base/check.hpp"
-#include "peer/base/error.hpp"
-#include "peer/formats/albert_layout.hpp"
 
 namespace dedloc::training::albert {
 namespace {
 
 constexpr double kLayerNormEpsilon = 1e-12;
 constexpr double kMaskedByPadding = -10'000;
-
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-    return fmt::format("[{}]", fmt::join(shape, ","));
-}
-
-void refuse_other_layouts(const formats::RunFile& run) {
-    const auto wanted = formats::albert_tensors(formats::albert_of(run));
-    if (run.tensors.size() != wanted.size()) {
-        throw InputError{fmt::format("the run file lists {} tensors, but the model has {}",
-                                     run.tensors.size(), wanted.size())};
-    }
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const formats::TensorSpec& given = run.tensors[i];
-        if (given.name == wanted[i].name && given.shape == wanted[i].shape) continue;
-        throw InputError{fmt::format(
-            "tensor {} of the run file is '{}' {}, but the model has '{}' {} there", i, given.name,
-            shape_text(given.shape), wanted[i].name, shape_text(wanted[i].shape))};
-    }
-}
 
 bool has_padding(const MicroBatch& batch) {
     const auto length = static_cast<std::int64_t>(batch.length);
@@ -81,31 +56,10 @@ Encoder::Encoder(const formats::RunFile& run, std::span<const float> values, con
       hidden_dropout(spec.hidden_dropout),
       attention_dropout(spec.attention_dropout),
       classifier_dropout(spec.classifier_dropout),
-      element_count(static_cast<std::size_t>(formats::element_count(run))),
-      offsets(formats::tensor_offsets(run)) {
-    refuse_other_layouts(run);
-    DEDLOC_CHECK(values.size() == element_count, "wrong number of parameters", values.size());
-    DEDLOC_CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % kFloatsAlignment == 0,
-                 "the parameters must begin at a multiple of 64 bytes");
+      views(run.tensors, device) {
     if (!device.is_cpu()) at::globalContext().lazyInitDevice(device.type());
-    for (const formats::TensorSpec& tensor : run.tensors) {
-        shapes.emplace_back(tensor.shape.begin(), tensor.shape.end());
-    }
-    // Torch has no tensors of constant memory; nothing writes to these.
-    parameters = views({const_cast<float*>(values.data()), values.size()});
-    for (const at::Tensor& tensor : parameters) tensor.set_requires_grad(true);
+    parameters = views.parameters(values);
     name_parameters();
-}
-
-std::vector<at::Tensor> Encoder::views(std::span<float> vector) const {
-    std::vector<at::Tensor> tensors;
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-        tensors.push_back(at::for_blob(vector.data() + offsets[i], shapes[i])
-                              .options(at::device(device).dtype(at::kFloat))
-                              .target_device(device)
-                              .make_tensor());
-    }
-    return tensors;
 }
 
 /// Assigns the tensors to their roles, in the order of albert_tensors().

@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "boinc_app/albert/dropout.hpp"
 #include "boinc_app/albert/pass.hpp"
 #include "boinc_app/training/computation.hpp"
+#include "boinc_app/training/torch_pass.hpp"
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::training::albert {
@@ -48,33 +48,28 @@ at::Tensor activation(const at::Tensor& x);
 /// The parameters of a run's model by their roles, and the encoder on them.
 struct Encoder {
     /// `values`, the run's N parameters, must outlive it; every pass reads their values of that
-    /// moment. Requires a multiple of 64 bytes (aborts).
-    /// Errors: InputError unless names, shapes and order of the run's tensors are the model's.
+    /// moment. Requires the tensors of the model and a multiple of 64 bytes (aborts).
     Encoder(const formats::RunFile& run, std::span<const float> values, const Computation& how);
 
-    /// Tensors that share the memory of `vector`, in the run file's order.
-    std::vector<at::Tensor> views(std::span<float> vector) const;
     /// Dropout of x [rows, …, width], whose index of an element does not depend on the padding.
     static at::Tensor dropped_hidden(const at::Tensor& x, const Pass& pass, DropoutRate rate,
                                      std::uint32_t site);
     /// The last layer's output [rows, length, hidden].
     at::Tensor encode(const Pass& pass) const;
 
-    const formats::AlbertSpec spec;                 ///< sizes and rates
-    const Computation computation;                  ///< how it computes
-    const at::Device device;                        ///< where it computes
-    const std::int64_t sequence_length;             ///< longest row, for indices of dropout
-    const DropoutRate hidden_dropout;               ///< for embeddings and attention's outputs
-    const DropoutRate attention_dropout;            ///< for attention's weights
-    const DropoutRate classifier_dropout;           ///< for a classifier's input
-    const std::size_t element_count;                ///< N
-    const std::vector<std::uint64_t> offsets;       ///< first element of each tensor
-    std::vector<std::vector<std::int64_t>> shapes;  ///< extents of each tensor
-    std::vector<at::Tensor> parameters;             ///< views of the caller's vector
-    at::Tensor word_embeddings;                     ///< [vocabulary, embedding]
-    at::Tensor position_embeddings;                 ///< [positions, embedding]
-    at::Tensor type_embeddings;                     ///< [2, embedding]
-    at::Tensor prediction_bias;                     ///< [vocabulary]
+    const formats::AlbertSpec spec;        ///< sizes and rates
+    const Computation computation;         ///< how it computes
+    const at::Device device;               ///< where it computes
+    const std::int64_t sequence_length;    ///< longest row, for indices of dropout
+    const DropoutRate hidden_dropout;      ///< for embeddings and attention's outputs
+    const DropoutRate attention_dropout;   ///< for attention's weights
+    const DropoutRate classifier_dropout;  ///< for a classifier's input
+    const TensorViews views;               ///< the layout of the parameters
+    std::vector<at::Tensor> parameters;    ///< views of the caller's vector
+    at::Tensor word_embeddings;            ///< [vocabulary, embedding]
+    at::Tensor position_embeddings;        ///< [positions, embedding]
+    at::Tensor type_embeddings;            ///< [2, embedding]
+    at::Tensor prediction_bias;            ///< [vocabulary]
     // The embeddings' norm and map; the layer's maps and norms, in the order of their use; the
     // heads'.
     Pair embedding_norm, embedding_to_hidden;

@@ -8,12 +8,13 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tanh.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <utility>
 
 #include "boinc_app/albert/encoder.hpp"
+#include "boinc_app/training/task.hpp"
 #include "peer/base/check.hpp"
+#include "peer/formats/albert_layout.hpp"
 
 namespace dedloc::training::albert {
 
@@ -25,7 +26,7 @@ struct FineTuned::Model {
           all(encoder.parameters) {
         const auto width = static_cast<std::int64_t>(encoder.spec.hidden);
         const auto count = static_cast<std::int64_t>(labels);
-        float* const first = const_cast<float*>(values.data()) + encoder.element_count;
+        float* const first = const_cast<float*>(values.data()) + encoder.views.element_count();
         head.weight = at::from_blob(first, {count, width}, at::kFloat);
         head.bias = at::from_blob(first + count * width, {count}, at::kFloat);
         for (const at::Tensor& tensor : {head.weight, head.bias}) {
@@ -59,8 +60,9 @@ struct FineTuned::Model {
 
     /// The vector's parts that belong to the tensors of `all`.
     std::vector<at::Tensor> views(std::span<float> vector) const {
-        auto tensors = encoder.views(vector.first(encoder.element_count));
-        float* const first = vector.data() + encoder.element_count;
+        const std::size_t count = encoder.views.element_count();
+        auto tensors = encoder.views.of(vector.first(count));
+        float* const first = vector.data() + count;
         tensors.push_back(at::from_blob(first, head.weight.sizes(), at::kFloat));
         tensors.push_back(
             at::from_blob(first + head.weight.numel(), head.bias.sizes(), at::kFloat));
@@ -76,6 +78,7 @@ struct FineTuned::Model {
 FineTuned::FineTuned(const formats::RunFile& run, std::span<const float> parameters, Labelled what,
                      std::size_t labels) {
     DEDLOC_CHECK(labels >= 1, "a head needs a label");
+    refuse_other_tensors(run.tensors, formats::albert_tensors(formats::albert_of(run)));
     DEDLOC_CHECK(parameters.size() == element_count(run, labels), "wrong number of parameters",
                  parameters.size());
     model_ = std::make_unique<Model>(run, parameters, what, labels);
@@ -89,10 +92,9 @@ std::size_t FineTuned::element_count(const formats::RunFile& run, std::size_t la
 
 std::optional<double> FineTuned::add_gradient(const LabelledBatch& batch, std::span<float> sum,
                                               const IsInterrupted& is_interrupted) {
-    const InterruptionPoints points{is_interrupted};
-    const Pass pass{batch.inputs, points, true};
-    try {
-        const at::Tensor loss = model_->loss(model_->logits(batch, pass), batch);
+    return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
+        const at::Tensor loss =
+            model_->loss(model_->logits(batch, {batch.inputs, points, true}), batch);
         const auto gradients =
             torch::autograd::grad({loss}, model_->all, {}, std::nullopt, false, true);
         const c10::NoGradGuard no_gradients;
@@ -101,24 +103,19 @@ std::optional<double> FineTuned::add_gradient(const LabelledBatch& batch, std::s
             if (gradients[i].defined()) views[i].add_(gradients[i]);
         }
         return loss.item<double>();
-    } catch (const Interrupted&) {
-        return std::nullopt;
-    }
+    });
 }
 
 std::optional<LabelPredictions> FineTuned::predict(const LabelledBatch& batch,
                                                    const IsInterrupted& is_interrupted) {
     const c10::NoGradGuard no_gradients;
-    const InterruptionPoints points{is_interrupted};
-    try {
+    return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
         const at::Tensor logits = model_->logits(batch, {batch.inputs, points, false});
         const at::Tensor best = logits.argmax(-1).contiguous();
         const auto* const first = best.const_data_ptr<std::int64_t>();
         return LabelPredictions{.loss = model_->loss(logits, batch).item<double>(),
                                 .labels = {first, first + best.numel()}};
-    } catch (const Interrupted&) {
-        return std::nullopt;
-    }
+    });
 }
 
 std::vector<float> FineTuned::logits(const LabelledBatch& batch) {
