@@ -12,12 +12,16 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/topk.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cstdint>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "boinc_app/albert/encoder.hpp"
@@ -118,6 +122,21 @@ struct Albert::Model : Encoder {
         return figures;
     }
 
+    std::vector<std::vector<TokenGuess>> guesses(const Pass& pass, std::size_t count) const {
+        const Autocast autocast{device.type(), computation.precision};
+        const at::Tensor logits = masked_token_logits(encode(pass), pass.batch);
+        const auto [highest, ids] =
+            at::topk(at::softmax(logits.to(at::kFloat), -1), static_cast<std::int64_t>(count), -1);
+        const at::Tensor shares = highest.cpu().contiguous(), tokens = ids.cpu().contiguous();
+        const auto* share = shares.const_data_ptr<float>();
+        const auto* token = tokens.const_data_ptr<std::int64_t>();
+        std::vector<std::vector<TokenGuess>> all(pass.batch.masked_at.size());
+        for (auto& guesses : all) {
+            for (std::size_t i = 0; i < count; ++i) guesses.push_back({*token++, *share++});
+        }
+        return all;
+    }
+
     /// Computes the gradients of the samples of a pass, and returns the sum of their losses.
     /// Returns nothing if they must be computed again with the new loss scale.
     std::optional<double> compute(const Pass& pass, std::vector<at::Tensor>& gradients) {
@@ -188,6 +207,21 @@ std::optional<std::vector<SampleFigures>> Albert::figures(const MicroBatch& batc
     try {
         return with_device_errors([&] {
             return std::optional{model_->figures({batch, points, false})};
+        });
+    } catch (const Interrupted&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<std::vector<std::vector<TokenGuess>>> Albert::guesses(
+    const MicroBatch& batch, std::size_t count, const IsInterrupted& is_interrupted) {
+    DEDLOC_CHECK(!batch.masked_at.empty(), "there must be a masked token");
+    DEDLOC_CHECK(count >= 1 && count <= model_->spec.vocabulary, "so many tokens", count);
+    const c10::NoGradGuard no_gradients;
+    const InterruptionPoints points{is_interrupted};
+    try {
+        return with_device_errors([&] {
+            return std::optional{model_->guesses({batch, points, false}, count)};
         });
     } catch (const Interrupted&) {
         return std::nullopt;

@@ -28,6 +28,7 @@
 #include "project_server/database/revocations.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/project/unfinished_folder.hpp"
+#include "project_server/runs/masked_lines.hpp"
 #include "project_server/runs/model_import.hpp"
 #include "project_server/runs/model_presets.hpp"
 #include "project_server/settings.hpp"
@@ -196,6 +197,9 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
         fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
     if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
     fs::copy_file(options.corpus / "corpus.json", folder / "corpus.json");
+    if (!options.masked_sentences.empty()) {
+        set_masked_lines(folder, formats::parse_run_file(json), options.masked_sentences);
+    }
     std::size_t copied = 0;
     for (const auto& shard : corpus.shards) {
         begins(fmt::format("copying shard {} of {}", ++copied, corpus.shards.size()));
