@@ -371,8 +371,9 @@ Layers operator_layers() {
         posix_server("packaging/", {"json/", "publishing/"}, {"peer/platform/"}),
         // Measures models, so it computes with them as the app does.
         server("evaluate/",
-               {"backbone/", "daemon.hpp", "database/", "finetune/command.hpp",
-                "huggingface/norm_file.hpp", "json/", "settings.hpp"},
+               {"backbone/", "daemon.hpp", "database/", "finetune/command.hpp", "huggingface/",
+                "json/", "runs/masked_lines.hpp", "runs/run_tokenizer.hpp", "settings.hpp",
+                "tokenizer/"},
                {"boinc_app/albert/", "boinc_app/swav/", "boinc_app/tasks/", "boinc_app/training/",
                 "boinc_app/inputs/shard_files.hpp", "peer/state/", "peer/formats/",
                 "peer/platform/", "kernels/", "CLI/"}),

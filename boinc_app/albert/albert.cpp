@@ -10,7 +10,9 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/topk.h>
 #include <c10/core/GradMode.h>
 
 #include <cstdint>
@@ -114,6 +116,21 @@ struct Albert::Model : Encoder {
         return figures;
     }
 
+    std::vector<std::vector<TokenGuess>> guesses(const Pass& pass, std::size_t count) const {
+        const Autocast autocast{device.type(), computation.precision};
+        const at::Tensor logits = masked_token_logits(encode(pass), pass.batch);
+        const auto [highest, ids] =
+            at::topk(at::softmax(logits.to(at::kFloat), -1), static_cast<std::int64_t>(count), -1);
+        const at::Tensor shares = highest.cpu().contiguous(), tokens = ids.cpu().contiguous();
+        const auto* share = shares.const_data_ptr<float>();
+        const auto* token = tokens.const_data_ptr<std::int64_t>();
+        std::vector<std::vector<TokenGuess>> all(pass.batch.masked_at.size());
+        for (auto& guesses : all) {
+            for (std::size_t i = 0; i < count; ++i) guesses.push_back({*token++, *share++});
+        }
+        return all;
+    }
+
     /// Computes the gradients of the samples of a pass, and returns the sum of their losses.
     /// Returns nothing if they must be computed again with the new loss scale.
     std::optional<double> compute(const Pass& pass, std::vector<at::Tensor>& gradients) {
@@ -167,6 +184,16 @@ std::optional<std::vector<SampleFigures>> Albert::figures(const MicroBatch& batc
     const c10::NoGradGuard no_gradients;
     return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
         return model_->figures({batch, points, false});
+    });
+}
+
+std::optional<std::vector<std::vector<TokenGuess>>> Albert::guesses(
+    const MicroBatch& batch, std::size_t count, const IsInterrupted& is_interrupted) {
+    DEDLOC_CHECK(!batch.masked_at.empty(), "there must be a masked token");
+    DEDLOC_CHECK(count >= 1 && count <= model_->spec.vocabulary, "so many tokens", count);
+    const c10::NoGradGuard no_gradients;
+    return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
+        return model_->guesses({batch, points, false}, count);
     });
 }
 
