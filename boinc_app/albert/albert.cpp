@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "boinc_app/albert/encoder.hpp"
+#include "boinc_app/training/task.hpp"
+#include "peer/base/check.hpp"
 #include "peer/formats/albert_layout.hpp"
 
 namespace dedloc::training::albert {

@@ -23,6 +23,7 @@
 #include "boinc_app/swav/assignments.hpp"
 #include "boinc_app/swav/packed_crops.hpp"
 #include "boinc_app/swav/resnet.hpp"
+#include "boinc_app/training/task.hpp"
 #include "boinc_app/training/torch_pass.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
