@@ -18,7 +18,8 @@ class DrawingModel final : public Model {
                                        const IsInterrupted& is_interrupted) override {
         const Random random = step_random(seed_, samples.peer, samples.step);
         const MicroBatch batch =
-            sampler_.draw(random, samples.first, static_cast<std::size_t>(samples.count));
+            sampler_.draw(random, samples.first, static_cast<std::size_t>(samples.count),
+                          samples.source_weights());
         return albert_.add_gradient(batch, sum, is_interrupted);
     }
 

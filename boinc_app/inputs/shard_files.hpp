@@ -13,7 +13,7 @@
 namespace dedloc::inputs {
 
 /// Maps a shard and checks it against the run file in one pass: size, digest, structure. Its weight
-/// is the run file's.
+/// and source are the run file's.
 ///
 /// Memory  pages are dropped after the pass and come back when samples need them
 /// Errors  one sentence that names the file: DamagedInput if it is cut off, not one of the run's

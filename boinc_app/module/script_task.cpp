@@ -24,8 +24,9 @@ class ScriptModel final : public Model {
     std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
                                        const IsInterrupted& is_interrupted) override {
         const Random random = step_random(seed_, samples.peer, samples.step);
-        return module_.add_gradient(samples_.draw(random, samples.first, samples.count), sum,
-                                    is_interrupted);
+        const auto drawn =
+            samples_.draw(random, samples.first, samples.count, samples.source_weights());
+        return module_.add_gradient(drawn, sum, is_interrupted);
     }
 
   private:

@@ -33,31 +33,28 @@ CropBatch LoadedCrops::batch(std::uint64_t pictures, StepIndex step) const {
 }
 
 CropLoader::CropLoader(const formats::RunFile& run, std::span<const formats::PictureShard> shards)
-    : task_(std::get<formats::SwavSpec>(run.model)), seed_(run.seed), shards_(shards) {
+    : task_(std::get<formats::SwavSpec>(run.model)),
+      seed_(run.seed),
+      shards_(shards),
+      masses_(run.sources) {
     for (const formats::CropSpec& crop : task_.crops) {
         const double side = std::ceil(static_cast<double>(crop.size) / std::sqrt(crop.min_area));
         min_side_ = std::max(min_side_, static_cast<std::uint32_t>(side));
     }
     for (const formats::PictureShard& shard : shards) {
-        masses_.add(shard.weight, shard.picture_count());
+        masses_.add(shard.weight, shard.picture_count(), shard.source);
     }
-    if (masses_.total() == 0) throw InputError{"there is no picture"};
+    if (masses_.is_empty()) throw InputError{"there is no picture"};
 }
 
-std::span<const std::byte> CropLoader::picture(std::uint64_t drawn) const {
-    const training::ShardPlace place = masses_.place_of(drawn);
-    return shards_[place.shard].picture(static_cast<std::size_t>(place.index));
-}
-
-void CropLoader::load_picture(const Random& sample, std::size_t place, std::size_t pictures,
-                              LoadedCrops& crops) const {
+void CropLoader::load_picture(const Random& sample, const training::ShardPlace& drawn,
+                              std::size_t place, std::size_t pictures, LoadedCrops& crops) const {
     thread_local pictures::Scratch scratch;
-    Random random = sample;
-    const std::uint64_t drawn = random.below(masses_.total());
-    const auto decoded = pictures::decode_jpeg(picture(drawn), {.min_side = min_side_});
+    const auto picture = shards_[drawn.shard].picture(static_cast<std::size_t>(drawn.index));
+    const auto decoded = pictures::decode_jpeg(picture, {.min_side = min_side_});
     if (!decoded) {
-        throw InputError{fmt::format("picture {} of the shards cannot be used: {}", drawn,
-                                     decoded.reason().sentence)};
+        throw InputError{fmt::format("picture {} of shard {} cannot be used: {}", drawn.index,
+                                     drawn.shard, decoded.reason().sentence)};
     }
     const pictures::Extent extent{decoded.value().width, decoded.value().height};
     std::uint64_t number = 0;
@@ -91,7 +88,10 @@ std::optional<LoadedCrops> CropLoader::load(const training::SampleRange& samples
                          [&](std::int64_t from, std::int64_t to) {
                              for (auto k = static_cast<std::size_t>(from);
                                   k < static_cast<std::size_t>(to); ++k) {
-                                 load_picture(step.split(samples.first + k), k, pictures, crops);
+                                 const Random sample = step.split(samples.first + k);
+                                 Random random = sample;
+                                 const auto drawn = masses_.draw(random, samples.source_weights());
+                                 load_picture(sample, drawn, k, pictures, crops);
                              }
                          });
     }

@@ -42,10 +42,8 @@ class CropLoader {
                                     const training::IsInterrupted& is_interrupted) const;
 
   private:
-    void load_picture(const Random& sample, std::size_t place, std::size_t pictures,
-                      LoadedCrops& crops) const;
-    /// The bytes of the picture with this number in the weighted list.
-    std::span<const std::byte> picture(std::uint64_t drawn) const;
+    void load_picture(const Random& sample, const training::ShardPlace& drawn, std::size_t place,
+                      std::size_t pictures, LoadedCrops& crops) const;
 
     const formats::SwavSpec& task_;
     const std::uint64_t seed_;

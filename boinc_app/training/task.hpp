@@ -13,6 +13,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/base/random.hpp"
 #include "peer/base/units.hpp"
+#include "peer/formats/source_spec.hpp"
 
 namespace dedloc::training {
 
@@ -20,12 +21,19 @@ namespace dedloc::training {
 Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
 
 /// Consecutive samples of one peer in one step. They follow from these, the run's seed and the
-/// task's data.
+/// task's data. Equal if the weights are the same object.
 struct SampleRange {
     PeerKey peer{};           ///< whose they are
     StepIndex step;           ///< updates of the state that they are computed on
     std::uint64_t first = 0;  ///< index of the first sample
     std::uint64_t count = 1;  ///< number of samples, at least 1
+    /// The mixture in force: a weight for each of the run's sources. Null: the run file's.
+    formats::SharedWeights weights{};
+    /// The same for ShardMasses::draw.
+    std::span<const std::uint64_t> source_weights() const {
+        return weights ? std::span<const std::uint64_t>{*weights}
+                       : std::span<const std::uint64_t>{};
+    }
     bool operator==(const SampleRange&) const = default;
 };
 
