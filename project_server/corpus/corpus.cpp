@@ -93,6 +93,7 @@ void put_fields(Writer& out, const Corpus& corpus) {
         put(out, "tokenizer", corpus.rules->tokenizer.hex());
         out.EndObject();
     }
+    formats::put_sources(out, corpus.sources);
     formats::put_shards(out, corpus.shards);
 }
 
@@ -158,7 +159,8 @@ Corpus read_fields(JsonFields& fields, std::size_t min_shards) {
         rules.hex("tokenizer", corpus.rules->tokenizer.bytes);
         rules.finish();
     }
-    corpus.shards = formats::read_shards(fields, min_shards);
+    corpus.sources = formats::read_sources(fields);
+    corpus.shards = formats::read_shards(fields, min_shards, corpus.sources);
     return corpus;
 }
 

@@ -174,6 +174,7 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.backbone_key = keys.backbone;
     run.gateway = settings.url + "dedloc/";
     run.dht_seeds = {{.host = settings.host(), .port = peer_port(options.project, settings)}};
+    run.sources = corpus.sources;
     run.shards = corpus.shards;
     run.shards_per_job = shards_within(options.job_bytes, formats::training_shards(run));
     run.special_tokens = corpus.special_tokens;
