@@ -9,12 +9,10 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
@@ -23,10 +21,8 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tanh.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -37,9 +33,8 @@
 
 #include "boinc_app/albert/fused_pass.hpp"
 #include "boinc_app/albert/pass.hpp"
-#include "boinc_app/training/loss_scale.hpp"
+#include "boinc_app/training/task.hpp"
 #include "boinc_app/training/torch_pass.hpp"
-#include "peer/base/aligned_floats.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
@@ -111,25 +106,6 @@ class Predictions {
     at::Tensor best_;
 };
 
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-    return fmt::format("[{}]", fmt::join(shape, ","));
-}
-
-void refuse_other_layouts(const formats::RunFile& run) {
-    const auto wanted = formats::albert_tensors(formats::albert_of(run));
-    if (run.tensors.size() != wanted.size()) {
-        throw InputError{fmt::format("the run file lists {} tensors, but the model has {}",
-                                     run.tensors.size(), wanted.size())};
-    }
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const formats::TensorSpec& given = run.tensors[i];
-        if (given.name == wanted[i].name && given.shape == wanted[i].shape) continue;
-        throw InputError{fmt::format(
-            "tensor {} of the run file is '{}' {}, but the model has '{}' {} there", i, given.name,
-            shape_text(given.shape), wanted[i].name, shape_text(wanted[i].shape))};
-    }
-}
-
 }  // namespace
 
 struct Albert::Model {
@@ -141,31 +117,10 @@ struct Albert::Model {
           hidden_dropout(spec.hidden_dropout),
           attention_dropout(spec.attention_dropout),
           classifier_dropout(spec.classifier_dropout),
-          element_count(static_cast<std::size_t>(formats::element_count(run))),
-          offsets(formats::tensor_offsets(run)) {
-        DEDLOC_CHECK(values.size() == element_count, "wrong number of parameters", values.size());
-        DEDLOC_CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % kFloatsAlignment == 0,
-                     "the parameters must begin at a multiple of 64 bytes");
+          views(run.tensors, device) {
         if (!device.is_cpu()) at::globalContext().lazyInitDevice(device.type());
-        for (const formats::TensorSpec& tensor : run.tensors) {
-            shapes.emplace_back(tensor.shape.begin(), tensor.shape.end());
-        }
-        // Torch has no tensors of constant memory; nothing writes to these.
-        parameters = views({const_cast<float*>(values.data()), values.size()});
-        for (const at::Tensor& tensor : parameters) tensor.set_requires_grad(true);
+        parameters = views.parameters(values);
         name_parameters();
-    }
-
-    /// Tensors that share the memory of `vector`, in the run file's order.
-    std::vector<at::Tensor> views(std::span<float> vector) const {
-        std::vector<at::Tensor> tensors;
-        for (std::size_t i = 0; i < offsets.size(); ++i) {
-            tensors.push_back(at::for_blob(vector.data() + offsets[i], shapes[i])
-                                  .options(at::device(device).dtype(at::kFloat))
-                                  .target_device(device)
-                                  .make_tensor());
-        }
-        return tensors;
     }
 
     /// Assigns the tensors to their roles, in the order of albert_tensors().
@@ -396,17 +351,9 @@ struct Albert::Model {
     /// Returns nothing if they must be computed again with the new loss scale.
     std::optional<double> compute(const Pass& pass, std::vector<at::Tensor>& gradients) {
         const at::Tensor sum = loss(pass);
-        const bool scales = computation.precision == Precision::kFp16;
-        const double scale = scales ? double{loss_scale.value()} : 1.0;
-        // Not backward(): it would add the gradients of some tensors before it is interrupted.
-        gradients = torch::autograd::grad({scales ? sum * scale : sum}, parameters);
-        const c10::NoGradGuard no_gradients;
-        if (scales) {
-            at::Tensor is_infinite = at::zeros({1}, at::device(device).dtype(at::kFloat));
-            const at::Tensor inverse = at::full({1}, 1 / scale, is_infinite.options());
-            at::_amp_foreach_non_finite_check_and_unscale_(gradients, is_infinite, inverse);
-            if (!loss_scale.accept(is_infinite.item<float>() == 0)) return std::nullopt;
-        }
+        auto computed = gradients_of(sum, parameters, computation.precision, loss_scale);
+        if (!computed) return std::nullopt;
+        gradients = std::move(*computed);
         const auto loss_sum = sum.item<double>();
         // A GPU has only now computed what the passes have enqueued.
         if (!device.is_cpu()) pass.points.check();
@@ -419,9 +366,7 @@ struct Albert::Model {
     LossScale loss_scale;
     const std::int64_t sequence_length;
     const DropoutRate hidden_dropout, attention_dropout, classifier_dropout;
-    const std::size_t element_count;
-    const std::vector<std::uint64_t> offsets;
-    std::vector<std::vector<std::int64_t>> shapes;
+    const TensorViews views;
     std::vector<at::Tensor> parameters;  // views of the caller's vector
     at::Tensor word_embeddings, position_embeddings, type_embeddings, prediction_bias;
     Pair embedding_norm, embedding_to_hidden;
@@ -431,7 +376,7 @@ struct Albert::Model {
 
 Albert::Albert(const formats::RunFile& run, std::span<const float> parameters,
                const Computation& computation) {
-    refuse_other_layouts(run);
+    refuse_other_tensors(run.tensors, formats::albert_tensors(formats::albert_of(run)));
     model_ = std::make_unique<Model>(run, parameters, computation);
 }
 
@@ -439,23 +384,15 @@ Albert::~Albert() = default;
 
 std::optional<double> Albert::add_gradient(const MicroBatch& batch, std::span<float> sum,
                                            const IsInterrupted& is_interrupted) {
-    DEDLOC_CHECK(sum.size() == model_->element_count, "wrong number of gradient elements",
-                 sum.size());
-    const InterruptionPoints points{is_interrupted};
-    const Pass pass{batch, points, true};
-    try {
-        return with_device_errors([&]() -> std::optional<double> {
-            std::vector<at::Tensor> gradients;
-            std::optional<double> loss;
-            while (!(loss = model_->compute(pass, gradients))) {
-            }
-            const c10::NoGradGuard no_gradients;
-            at::_foreach_add_(model_->views(sum), gradients);
-            return loss;
-        });
-    } catch (const Interrupted&) {
-        return std::nullopt;
-    }
+    return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
+        std::vector<at::Tensor> gradients;
+        std::optional<double> loss;
+        while (!(loss = model_->compute({batch, points, true}, gradients))) {
+        }
+        const c10::NoGradGuard no_gradients;
+        at::_foreach_add_(model_->views.of(sum), gradients);
+        return *loss;
+    });
 }
 
 double Albert::loss(const MicroBatch& batch) {
@@ -472,14 +409,9 @@ float Albert::loss_scale() const {
 std::optional<std::vector<SampleFigures>> Albert::figures(const MicroBatch& batch,
                                                           const IsInterrupted& is_interrupted) {
     const c10::NoGradGuard no_gradients;
-    const InterruptionPoints points{is_interrupted};
-    try {
-        return with_device_errors([&] {
-            return std::optional{model_->figures({batch, points, false})};
-        });
-    } catch (const Interrupted&) {
-        return std::nullopt;
-    }
+    return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
+        return model_->figures({batch, points, false});
+    });
 }
 
 }  // namespace dedloc::training::albert

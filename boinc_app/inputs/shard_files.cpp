@@ -153,4 +153,14 @@ std::vector<formats::PictureShard> open_held_out_picture_shards(const std::files
     return shards;
 }
 
+std::vector<formats::TensorShard> open_held_out_tensor_shards(const std::filesystem::path& folder,
+                                                              const formats::RunFile& run) {
+    std::vector<formats::TensorShard> shards;
+    for (const Found& found : find_held_out(folder, run)) {
+        shards.push_back(
+            accept(formats::decode_tensor_shard(found.file->bytes(), found.file), found));
+    }
+    return shards;
+}
+
 }  // namespace dedloc::inputs

@@ -41,6 +41,10 @@ std::vector<formats::PictureShard> open_picture_shards(std::span<const std::file
 std::vector<formats::PictureShard> open_held_out_picture_shards(const std::filesystem::path& folder,
                                                                 const formats::RunFile& run);
 
+/// As open_held_out_shards, for shards of tensors.
+std::vector<formats::TensorShard> open_held_out_tensor_shards(const std::filesystem::path& folder,
+                                                              const formats::RunFile& run);
+
 /// As open_shards, for shards of tensors.
 std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
                                                      const formats::RunFile& run);

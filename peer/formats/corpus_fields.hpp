@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/json_puts.hpp"
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::formats {
@@ -27,17 +28,13 @@ std::vector<ShardReference> read_shards(JsonFields& fields, std::size_t min,
 /// Writes the object "special_tokens" with a writer of RapidJSON.
 template <class Writer>
 void put_special_tokens(Writer& out, const SpecialTokens& tokens) {
-    const auto put = [&](const char* name, std::uint16_t token) {
-        out.Key(name);
-        out.Uint64(token);
-    };
     out.Key("special_tokens");
     out.StartObject();
-    put("pad", tokens.pad);
-    put("unknown", tokens.unknown);
-    put("cls", tokens.cls);
-    put("sep", tokens.sep);
-    put("mask", tokens.mask);
+    put(out, "pad", tokens.pad);
+    put(out, "unknown", tokens.unknown);
+    put(out, "cls", tokens.cls);
+    put(out, "sep", tokens.sep);
+    put(out, "mask", tokens.mask);
     out.EndObject();
 }
 
@@ -50,14 +47,9 @@ void put_sources(Writer& out, const std::vector<SourceSpec>& sources) {
     out.StartArray();
     for (const SourceSpec& source : sources) {
         out.StartObject();
-        out.Key("name");
-        out.String(source.name.c_str());
-        out.Key("weight");
-        out.Uint64(source.weight);
-        if (!source.licence.empty()) {
-            out.Key("licence");
-            out.String(source.licence.c_str());
-        }
+        put(out, "name", source.name);
+        put(out, "weight", source.weight);
+        if (!source.licence.empty()) put(out, "licence", source.licence);
         out.EndObject();
     }
     out.EndArray();
@@ -71,24 +63,12 @@ void put_shards(Writer& out, const std::vector<ShardReference>& shards) {
     out.StartArray();
     for (const ShardReference& shard : shards) {
         out.StartObject();
-        out.Key("name");
-        out.String(shard.name.c_str());
-        out.Key("digest");
-        out.String(shard.digest.hex().c_str());
-        out.Key("bytes");
-        out.Uint64(shard.bytes);
-        if (shard.weight != 1) {
-            out.Key("weight");
-            out.Uint64(shard.weight);
-        }
-        if (shard.source != 0) {
-            out.Key("source");
-            out.Uint64(shard.source);
-        }
-        if (shard.is_held_out) {
-            out.Key("held_out");
-            out.Bool(true);
-        }
+        put(out, "name", shard.name);
+        put(out, "digest", shard.digest.hex());
+        put(out, "bytes", shard.bytes);
+        if (shard.weight != 1) put(out, "weight", shard.weight);
+        if (shard.source != 0) put(out, "source", shard.source);
+        if (shard.is_held_out) put(out, "held_out", true);
         out.EndObject();
     }
     out.EndArray();

@@ -159,9 +159,9 @@ void build_tensors(const corpus::BuildOptions& common, corpus::TensorOptions opt
 void add_tokenizer_options(CLI::App& command,
                            const std::shared_ptr<corpus::BuildOptions>& options) {
     auto* const tokenizer = command.add_option("--tokenizer", options->tokenizer,
-                                               "Use the tokenizer of this Hugging Face folder, or "
-                                               "this spiece.model (with what the files beside it "
-                                               "say); train none");
+                                               "Use the tokenizer of this Hugging Face folder, "
+                                               "this tokenizer.json, or this spiece.model (with "
+                                               "what the files beside it say); train none");
     const auto rules = [options]() -> tokenizer::AlbertRules& {
         // An option that is not given is off; AlbertTokenizer's defaults are not used here.
         if (!options->rules) options->rules = {.lower_case = false, .keep_accents = false};
@@ -246,6 +246,7 @@ void add_corpus_commands(CLI::App& dedloc) {
     auto* const group = dedloc.add_subcommand("corpus", "Prepare text or pictures for training");
     group->require_subcommand(1);
     add_corpus_show(*group);
+    add_tokenizer_commands(*group);
     auto* const command = group->add_subcommand(
         "build", "Train a tokenizer and write shards of text, or write shards of pictures");
     const auto options = std::make_shared<corpus::BuildOptions>();  // owned by the callback

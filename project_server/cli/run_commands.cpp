@@ -138,11 +138,25 @@ void add_create(CLI::App& group) {
     command->add_option("--name", options->name, "Name of the run")->required();
     command->add_option("--corpus", options->corpus, "Folder made by dedloc corpus build")
         ->required();
+    auto* const model =
+        command
+            ->add_option(
+                "--model", options->model,
+                "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; for "
+                "pictures swav-tiny, swav-resnet18, swav-resnet50")
+            ->default_str("tiny, or swav-tiny for pictures");
+    auto* const module =
+        command
+            ->add_option("--module", options->module,
+                         "Train this TorchScript module instead (torch.jit.save), on text or on "
+                         "a corpus of --tensors")
+            ->excludes(model);
     command
-        ->add_option("--model", options->model,
-                     "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; for "
-                     "pictures swav-tiny, swav-resnet18, swav-resnet50")
-        ->default_str("tiny, or swav-tiny for pictures");
+        ->add_option("--sequence-length", options->sequence_length,
+                     "Tokens of a sample of text for a module")
+        ->check(CLI::Range(8, 1'048'576))
+        ->capture_default_str()
+        ->needs(module);
     command->add_option("--from", options->from,
                         "Start from the model in this Hugging Face folder; --model then names the "
                         "settings of training");

@@ -96,6 +96,12 @@ void check(const Journal& journal) {
     }
 }
 
+/// The tokenizer.json of a corpus. Requires a spec.
+std::string json_of(const tokenizer::ModelTokenizer& given) {
+    if (given.model.empty()) return given.json;
+    return huggingface::write_tokenizer(*given.spec, given.special);
+}
+
 /// Builds a corpus in a folder, from where a journal ends.
 class Builder final {
   public:
@@ -228,15 +234,19 @@ void Builder::write_part(ShardWriter& writer, Encoder& encoder, const Tokenizer&
 /// Writes the tokenizer's files, unless an earlier process has; the corpus says what they do.
 Tokenizer Builder::prepare(const std::optional<tokenizer::ModelTokenizer>& given, Corpus& corpus) {
     const auto file = folder_ / "tokenizer.model";
-    if (!fs::exists(file)) platform::replace_file(file, given ? given->model : train());
+    const bool is_whole = given && given->model.empty();
+    if (!is_whole && !fs::exists(file)) {
+        platform::replace_file(file, given ? given->model : train());
+    }
     if (!given) return Tokenizer{platform::read_text(file), file.string()};
     if (given->spec) {
-        const auto json = huggingface::write_tokenizer(*given->spec, given->special);
+        const auto json = json_of(*given);
         platform::replace_file(folder_ / "tokenizer.json", json);
         corpus.rules = {
             .lower_case = huggingface::has_step<huggingface::Lowercase>(*given->spec),
             .strips_accents = huggingface::has_step<huggingface::StripAccents>(*given->spec),
-            .tokenizer = blake2b(bytes_of(json))};
+            .tokenizer = blake2b(bytes_of(json)),
+            .is_whole = is_whole};
     }
     return Tokenizer{*given};
 }
@@ -285,8 +295,7 @@ std::optional<tokenizer::ModelTokenizer> check_inputs(const BuildOptions& option
 /// Whatever of a tokenizer changes ids.
 std::string facts_of(const std::optional<tokenizer::ModelTokenizer>& given) {
     if (!given) return {};
-    return given->model +
-           (given->spec ? huggingface::write_tokenizer(*given->spec, given->special) : "");
+    return given->model + (given->spec ? json_of(*given) : "");
 }
 
 }  // namespace
@@ -306,19 +315,10 @@ Corpus build_corpus(const BuildOptions& given_options, const ProgressSink& progr
     }
     const auto given = check_inputs(options);
     BuildFolder folder{options.folder};
-    try {
-        Builder builder{options, progress, folder.path()};
-        const Corpus corpus =
-            builder.build(given, folder.resume(digest_of(options, facts_of(given))));
-        folder.finish();
-        return corpus;
-    } catch (const InputError&) {
-        folder.discard();
-        throw;
-    } catch (const IoError& error) {
-        throw IoError(
-            fmt::format("{}; the same command goes on from the last shard", error.what()));
-    }
+    return folder.fill(digest_of(options, facts_of(given)),
+                       [&](const fs::path& path, Journal journal) {
+                           return Builder{options, progress, path}.build(given, std::move(journal));
+                       });
 }
 
 double unknown_share(const Corpus& corpus) {

@@ -28,7 +28,8 @@ struct BuildOptions {
     std::optional<DocumentForm> form;  ///< the texts' form; absent: form_of() each
     std::string language = "en";       ///< as SentenceSplitter takes it
     std::filesystem::path folder;      ///< output: must not exist yet, or be empty
-    /// A model's folder or spiece.model, as read_model_tokenizer() takes it; empty: trains one.
+    /// A model's folder, spiece.model or tokenizer.json, as read_model_tokenizer() takes it; empty:
+    /// trains one.
     std::filesystem::path tokenizer;
     std::optional<tokenizer::AlbertRules> rules;  ///< for a spiece.model without its folder
     /// Largest share of tokens that may stand for text that is in no piece of the tokenizer.

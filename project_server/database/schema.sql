@@ -847,6 +847,28 @@ alter table dedloc_ticket
 alter table dedloc_run
     add column if not exists least_flops_per_sample double not null default 0;
 
+-- Who may make an account (join_policy.hpp), in the row with id 1; no row: anyone.
+create table if not exists dedloc_join_policy (
+    id                  tinyint not null primary key,
+    policy              varchar(16) not null
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
+-- Invitation codes. hash: of the code, which nothing stores; tag: its first digits, by which the row
+-- is found. places: accounts that the code may make; taken: that it has made. Times in UTC seconds;
+-- expires 0: never; revoked 0: not.
+create table if not exists dedloc_invitation (
+    id                  bigint not null auto_increment primary key,
+    tag                 char(16) not null,
+    hash                char(64) not null,
+    places              integer not null,
+    taken               integer not null default 0,
+    created             bigint not null,
+    expires             bigint not null,
+    revoked             bigint not null default 0,
+    note                varchar(200) not null default '',
+    unique key dedloc_invitation_tag (tag)
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

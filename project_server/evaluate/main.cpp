@@ -57,6 +57,7 @@ void add_hand_options(CLI::App& app, evaluate::HandOptions& options, CLI::Option
            "Of pictures: a folder with the run's shards to train on, for classifiers and for "
            "the statistics of batch norms; labels are beside shards")
         ->needs(run);
+    app.add_option("--module", options.module, "Of a module: its file")->needs(run);
     app.add_option("--norms", options.norms,
                    "Of pictures: a folder for the statistics of batch norms, for dedloc run export "
                    "--norms")

@@ -96,6 +96,7 @@ struct RunEvaluations::Run {
         id = formats::run_id(file);
         evaluator = open_evaluator(
             file, {.folders = {.held_out = folder / "held_out", .shards = folder / "shards"},
+                   .module = folder / formats::kModuleFile,
                    .norms = folder / "norms",
                    .samples = std::clamp<std::uint64_t>(samples, 1, training::kMaxSamples),
                    .threads = threads});

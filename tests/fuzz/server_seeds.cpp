@@ -57,6 +57,9 @@ void write_accounts(const std::filesystem::path& root) {
     const Corpus corpus(root, "account");
     corpus.add("whole", bytes_of("Ann@Example.org\n0123456789abcdef0123456789abcdef\nAnn\n"));
     corpus.add("no_name", bytes_of("ann@example.org\n0123456789abcdef0123456789abcdef\n"));
+    corpus.add("invited", bytes_of("Ann@Example.org\n0123456789abcdef0123456789abcdef\nAnn\n"
+                                   "7k2m-q9xa-4otb-zc5e\n"));
+    corpus.add("code", bytes_of(" 7K2M Q9XA-40TB-ZC5E"));
     corpus.add("form", bytes_of("name=Ann+Lee&country=%C3%85land&form_token=00&next=%0D%0Ax"));
     corpus.add("cookies", bytes_of("dedloc_form=0123; dedloc_session=89ab; other"));
 }
@@ -97,6 +100,41 @@ void write_model_folders(const std::filesystem::path& root) {
         R"({"tokenizer_class":"AlbertTokenizer","do_lower_case":true,"mask_token":{"content":)"
         R"("[MASK]","lstrip":true},"added_tokens_decoder":{"4":{"content":"[MASK]"}}})");
     add("text", 6, "THE caf\u00e9 9, ``a'' <unk> \u0130\xff\x04\0\0\0\0\0\0\0"s);
+}
+
+/// As fuzz_tokenizer.cpp reads them: a tokenizer.json, and a text behind a byte 0xff.
+void write_tokenizers(const std::filesystem::path& root) {
+    const Corpus corpus(root, "tokenizer");
+    const auto add = [&](const std::string& name, const std::string& normalizers,
+                         const std::string& divisions, const std::string& text) {
+        const std::string json =
+            R"({"added_tokens":[{"id":1,"content":"[MASK]","lstrip":true,"special":true,)"
+            R"("normalized":true}],"normalizer":{"type":"Sequence","normalizers":[)" +
+            normalizers + R"(]},"pre_tokenizer":{"type":"Sequence","pretokenizers":[)" + divisions +
+            R"(]},"post_processor":{"type":"TemplateProcessing","single":[)"
+            R"({"SpecialToken":{"id":"c","type_id":0}},{"Sequence":{"id":"A","type_id":0}},)"
+            R"({"SpecialToken":{"id":"s","type_id":0}}],"special_tokens":{"c":{"ids":[0]},)"
+            R"("s":{"ids":[1]}}},"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],)"
+            R"(["[MASK]",0.0],["a",-1.5],["▁a",-2.5],["▁",-3]]}})";
+        corpus.add(name, bytes_of(json + "\xff" + text));
+    };
+    const std::string metaspace = R"({"type":"Metaspace","replacement":"▁"})";
+    add("community",
+        R"({"type":"Nmt"},{"type":"NFKC"},{"type":"Replace","pattern":{"String":"|"},)"
+        R"("content":"।"},{"type":"Replace","pattern":{"Regex":"(?<=[\u0980-\u09ff]):"},)"
+        R"("content":"ঃ"},{"type":"Lowercase"})",
+        metaspace + R"(,{"type":"Digits","individual_digits":true},{"type":"Punctuation"})",
+        "a [MASK] ক: 12|");
+    add("backtracks",
+        R"({"type":"Replace","pattern":{"Regex":"(a*)*b"},"content":""},)"
+        R"({"type":"Prepend","prepend":"▁"},{"type":"Strip","strip_left":true,)"
+        R"("strip_right":true},{"type":"StripAccents"})",
+        R"({"type":"Whitespace"},{"type":"FixedLength","length":2})", std::string(100, 'a'));
+    add("grows", R"({"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaaaaaaaa"})",
+        R"({"type":"Split","pattern":{"Regex":"a+?"},"behavior":"MergedWithNext","invert":true},)"
+        R"({"type":"CharDelimiterSplit","delimiter":"b"},{"type":"BertPreTokenizer"},)" +
+            metaspace,
+        "abab");
 }
 
 void write_gateway(const std::filesystem::path& root) {
@@ -267,6 +305,7 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_accounts(root);
     write_gateway(root);
     write_model_folders(root);
+    write_tokenizers(root);
     write_control(root);
     write_job_documents(root);
     write_preferences(root);
