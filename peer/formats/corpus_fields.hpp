@@ -56,7 +56,7 @@ void put_sources(Writer& out, const std::vector<SourceSpec>& sources) {
 }
 
 /// Writes the list "shards" with a writer of RapidJSON. Weight, source and "held_out" are not
-/// written while they have their defaults, because the id of a run is the digest of what is written.
+/// written while they have their defaults: the id of a run is the digest of what is written.
 template <class Writer>
 void put_shards(Writer& out, const std::vector<ShardReference>& shards) {
     out.Key("shards");

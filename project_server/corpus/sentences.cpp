@@ -1,3 +1,5 @@
+// ICU finds the ends in UTF-16. In languages with a danda it looks at a copy of the same length, in
+// which dandas stand for what is written instead of them; sentences are cut from the text itself.
 #include "project_server/corpus/sentences.hpp"
 
 #include <fmt/format.h>

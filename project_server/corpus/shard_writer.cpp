@@ -2,8 +2,8 @@
 // of a shard writes its file, then moves the counts into the journal, then replaces the journal: a
 // build that is killed in between writes the same shard under the same name again, because the name
 // is made from its digest. Weights are set at the end, when the number of starts of each text is
-// known: the ratios become whole numbers, divided by their greatest common divisor. With sources all
-// shards have weight 1, and the sources have the weights.
+// known: the ratios become whole numbers, divided by their greatest common divisor. With sources
+// all shards have weight 1, and the sources have the weights.
 #include "project_server/corpus/shard_writer.hpp"
 
 #include <fmt/format.h>
