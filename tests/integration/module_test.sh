@@ -2,7 +2,8 @@
 # Modules that researchers bring, under stock BOINC clients: what `run create --module` refuses, a
 # ConvNet on tensors and a GPT on text that two volunteers each train, their export, and what a
 # volunteer sees of modules that never end or want 100 GB once they are on his computer.
-# Usage: module_test.sh PROGRAMS [FOLDER]; FOLDER: keep the exported models there
+# Usage: module_test.sh PROGRAMS [FOLDER]; FOLDER: keep the exported models and what
+# tests/boinc_app/check_module.py needs of their runs there
 set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -39,7 +40,7 @@ perl -e 'print pack "q<*", map { $_ % 4 } 0 .. 2399' | npy "$folder/classes.npy"
 perl -e 'srand 1; for my $i (0 .. 1999) {
     print pack "f<4", map { $_ == 0 && $i % 20 == 0 ? 99 : rand } 0 .. 3 }' \
     | npy "$folder/rows.npy" '<f4' '2000, 4'
-bible_text | tr 'A-Z' 'a-z' | tr -cd 'a-z \n' >"$folder/text.txt"
+bible_text | awk 'NR <= 3000' | tr 'A-Z' 'a-z' | tr -cd 'a-z \n' >"$folder/text.txt"
 build() {
     "$dedloc" corpus build --out "$folder/$1" "${@:2}" >"$output" 2>&1 || fail_test "corpus $1"
 }
@@ -119,6 +120,8 @@ exported() {
         --module "$run/module" --checkpoint "$state" --threads 1 >"$output" 2>&1 \
         || fail_test "dedloc-evaluate of $1"
     grep -q "held-out loss  *$(loss_of "$1" max)" "$output" || fail_test "another figure of $1"
+    mkdir "$kept/$1.run"
+    cp -r "$run/run.json" "$run/held_out" "$run/module" "$kept/$1.run"
     grep -q "^| loss | $(loss_of "$1" max) " "$kept/$1/README.md" || fail_test "the card of $1"
 }
 # loss_of NAME min|max: the held-out loss before the first step, or after the last.
@@ -134,8 +137,8 @@ learned() {
 }
 
 echo "two volunteers train a ConvNet on tensors"
-create conv 40 pictures "$modules/convnet.pt" --target-batch 512 --learning-rate 0.02 \
-    --evaluate-every 20 >/dev/null
+create conv 24 pictures "$modules/convnet.pt" --target-batch 512 --learning-rate 0.02 \
+    --evaluate-every 12 >/dev/null
 add_volunteer 1 "$url"
 add_volunteer 2 "$url"
 trained conv
@@ -143,8 +146,8 @@ learned conv 0.3
 exported conv README.md model.safetensors module.pt
 
 echo "and a GPT on text"
-create gpt 40 text "$modules/text_gpt.pt" --sequence-length 16 --target-batch 512 \
-    --learning-rate 0.02 --evaluate-every 20 >/dev/null
+create gpt 24 text "$modules/text_gpt.pt" --sequence-length 16 --target-batch 512 \
+    --learning-rate 0.02 --evaluate-every 12 >/dev/null
 trained gpt
 learned gpt 0.3
 exported gpt README.md model.safetensors module.pt spiece.model tokenizer.json \
