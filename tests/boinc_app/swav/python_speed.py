@@ -84,7 +84,7 @@ class PlainSwav:
                 q = sinkhorn(scores[i * m : (i + 1) * m])
             loss = loss - sum((q * logs[v]).sum() for v in range(len(logs)) if v != i)
         loss.backward()
-        return float(loss)
+        return float(loss.detach())
 
 
 def ours(arguments):
