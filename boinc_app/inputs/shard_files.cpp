@@ -46,7 +46,7 @@ Found find_shard(const std::filesystem::path& path, const formats::RunFile& run)
     return {.file = file, .path = path, .reference = reference_of(file->bytes(), path, run)};
 }
 
-/// What a decoder says of a shard; its weight is the run file's.
+/// What a decoder says of a shard; its weight and source are the run file's.
 template <class Shard, class ShardError>
 Shard accept(Result<Shard, ShardError> decoded, const Found& found) {
     if (!decoded) {
@@ -55,6 +55,7 @@ Shard accept(Result<Shard, ShardError> decoded, const Found& found) {
     }
     Shard shard = std::move(decoded).value();
     shard.weight = found.reference.weight;
+    shard.source = found.reference.source;
     found.file->forget_pages();
     return shard;
 }

@@ -13,8 +13,8 @@
 namespace dedloc::inputs {
 
 /// Maps shards and checks each against the run file in one pass: size, digest, structure. Its
-/// weight is the run file's. A shard holds text (formats::Shard), pictures (formats::PictureShard)
-/// or tensors (formats::TensorShard).
+/// weight and source are the run file's. A shard holds text (formats::Shard), pictures
+/// (formats::PictureShard) or tensors (formats::TensorShard).
 ///
 /// Memory  pages are dropped after the pass and come back when samples need them
 /// Errors  one sentence that names the file: DamagedInput if it is cut off, not one of the run's

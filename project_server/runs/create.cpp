@@ -30,6 +30,7 @@
 #include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/project/unfinished_folder.hpp"
+#include "project_server/runs/masked_lines.hpp"
 #include "project_server/runs/model_import.hpp"
 #include "project_server/runs/model_presets.hpp"
 #include "project_server/runs/module_run.hpp"
@@ -209,6 +210,7 @@ formats::RunFile make_run_file(const RunOptions& options, const Data& corpus,
     formats::RunFile run;
     run.name = options.name;
     run.seed = options.seed;
+    run.sources = corpus.sources;
     run.shards = corpus.shards;
     if (is_module) {
         choose_module(options, corpus, run);
@@ -248,6 +250,9 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const Data& 
     if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
     const char* const summary = corpus.holds_tensors ? kTensorSummary : "corpus.json";
     fs::copy_file(options.corpus / summary, folder / summary);
+    if (!options.masked_sentences.empty()) {
+        set_masked_lines(folder, formats::parse_run_file(json), options.masked_sentences);
+    }
     std::size_t copied = 0;
     for (const auto& shard : corpus.shards) {
         begins(fmt::format("copying shard {} of {}", ++copied, corpus.shards.size()));

@@ -38,6 +38,7 @@ struct RunOptions {
     std::optional<double> clip_norm;              ///< absent: the usual one of the optimizer
     std::optional<std::uint64_t> evaluate_every;  ///< steps; 0: none; absent: a fiftieth of all
     std::uint64_t evaluate_samples = 1'024;       ///< held-out samples of an evaluation
+    std::filesystem::path masked_sentences{};     ///< file of sentences to answer; empty: drawn
     double credit_per_gigabyte = 20;              ///< for averaging 10⁹ bytes of gradients
     int aggregators = 8;  ///< the most jobs that only average, at the same time
     /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.

@@ -102,6 +102,17 @@ void write_model_folders(const std::filesystem::path& root) {
     add("text", 6, "THE caf\u00e9 9, ``a'' <unk> \u0130\xff\x04\0\0\0\0\0\0\0"s);
 }
 
+void write_labelled_files(const std::filesystem::path& root) {
+    const Corpus corpus(root, "labelled_file");
+    const auto add = [&](const std::string& name, char choice, const std::string& text) {
+        corpus.add(name, bytes_of(choice + text));
+    };
+    add("tags", 0, "Ann\tB-PER\nLee\tI-PER\n\nin O\nRome NNP B-LOC\r\n");
+    add("document", 0, "\xEF\xBB\xBF-DOCSTART- -X- O\n\nx\tI-A-B\n");
+    add("table", 1, "id\tcategory\ttext\n7\tnews\t\"a b\n8\tsport\tc\n");
+    add("labels", 1, "text\tlabel\nx\tsport\n");
+}
+
 /// As fuzz_tokenizer.cpp reads them: a tokenizer.json, and a text behind a byte 0xff.
 void write_tokenizers(const std::filesystem::path& root) {
     const Corpus corpus(root, "tokenizer");
@@ -305,6 +316,7 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_accounts(root);
     write_gateway(root);
     write_model_folders(root);
+    write_labelled_files(root);
     write_tokenizers(root);
     write_control(root);
     write_job_documents(root);
