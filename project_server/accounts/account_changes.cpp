@@ -9,6 +9,7 @@
 
 #include "project_server/accounts/account_request.hpp"
 #include "project_server/accounts/mail_tokens.hpp"
+#include "project_server/accounts/new_account.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/preference_text.hpp"
 #include "project_server/accounts/sessions.hpp"
@@ -67,25 +68,17 @@ bool has_password(Database& database, std::int64_t user, const std::string& pass
     return account && is_password_of(*account, password);
 }
 
-Registration register_user(Database& database, const std::string& email, const std::string& name,
-                           const std::string& password, double now) {
-    const AccountRequest request = cleaned(
-        {.email = email, .password_hash = boinc_password_hash(password, email), .name = name});
-    if (const Refusal fault = request_fault(request)) return {.user = 0, .refusal = fault};
-    if (const Refusal fault = password_fault(password)) return {.user = 0, .refusal = fault};
-    const std::string hash = slow_hash(request.password_hash);
-    try {
-        database.execute(
-            "insert into user (create_time, email_addr, name, authenticator, passwd_hash, "
-            "cross_project_id, expavg_time, send_email, show_hosts) "
-            "values (?, ?, ?, ?, ?, ?, ?, 0, 1)",
-            {static_cast<std::int64_t>(now), request.email, request.name, random_key(), hash,
-             random_key(), now});
-    } catch (const DatabaseError& failure) {
-        if (!failure.is_duplicate()) throw;
-        return {.user = 0, .refusal = sentence_of_taken(account_at(database, request.email))};
-    }
-    return {.user = database.insert_id(), .refusal = std::nullopt};
+Registration register_user(Database& database, const RegistrationForm& form, double now) {
+    const AccountRequest request =
+        cleaned({.email = form.email,
+                 .password_hash = boinc_password_hash(form.password, form.email),
+                 .name = form.name,
+                 .invitation = form.invitation});
+    if (const Refusal fault = request_fault(request)) return {.refusal = fault};
+    if (const Refusal fault = password_fault(form.password)) return {.refusal = fault};
+    const NewAccount made = make_account(database, request, now);
+    if (made.outcome == AccountOutcome::kMade) return {.user = made.user, .refusal = std::nullopt};
+    return {.refusal = made.refusal, .is_wrong_code = made.outcome == AccountOutcome::kWrongCode};
 }
 
 Refusal change_email(Database& database, std::int64_t user, const std::string& password,

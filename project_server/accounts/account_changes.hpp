@@ -25,12 +25,19 @@ bool has_password(Database& database, std::int64_t user, const std::string& pass
 
 /// The result of a registration.
 struct Registration {
-    std::int64_t user = 0;  ///< user.id of the new account; 0 if refused
-    Refusal refusal;        ///< why not
+    std::int64_t user = 0;       ///< user.id of the new account; 0 if refused
+    Refusal refusal;             ///< why not
+    bool is_wrong_code = false;  ///< refused for its invitation code, which may be a guess
+};
+/// What the form of a registration has.
+struct RegistrationForm {
+    std::string email{};       ///< as typed
+    std::string name{};        ///< shown to all
+    std::string password{};    ///< itself, not a hash
+    std::string invitation{};  ///< invitation code as typed; may be empty where accounts are open
 };
 /// Makes an account. It refuses an e-mail address that has one already, whatever the password.
-Registration register_user(Database& database, const std::string& email, const std::string& name,
-                           const std::string& password, double now);
+Registration register_user(Database& database, const RegistrationForm& form, double now);
 
 /// Changes the e-mail address. The password's hash depends on it, so the password is needed.
 Refusal change_email(Database& database, std::int64_t user, const std::string& password,

@@ -36,7 +36,8 @@ bool is_wrong_password(std::string_view reply) {
 AccountRequest cleaned(const AccountRequest& request) {
     return {.email = clean_email(request.email),
             .password_hash = request.password_hash,
-            .name = clean_text(request.name, kMaxAccountName)};
+            .name = clean_text(request.name, kMaxAccountName),
+            .invitation = request.invitation};
 }
 
 std::optional<std::string> hash_fault(const std::string& password_hash) {

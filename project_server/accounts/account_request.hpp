@@ -12,11 +12,15 @@ namespace dedloc::server {
 // Bytes that the table takes.
 inline constexpr std::size_t kMaxAccountName = 60;
 
+/// The number with which create_account.php of BOINC's servers refuses an invitation code.
+inline constexpr int kInvalidInvitation = -1;
+
 /// Parameters of both requests.
 struct AccountRequest {
     std::string email;          ///< in any case; stored in lower case
     std::string password_hash;  ///< 32 hex digits: MD5 of the password and the lower-case e-mail
     std::string name;           ///< user name; only to create an account
+    std::string invitation{};   ///< invitation code as typed; only to create an account
 };
 
 /// <error> with one of BOINC's numbers (error_numbers.h).

@@ -5,7 +5,7 @@
 #include <error_numbers.h>
 #include <fmt/format.h>
 
-#include "peer/base/log.hpp"
+#include "project_server/accounts/new_account.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/database/account_keys.hpp"
 #include "project_server/publishing/keys.hpp"
@@ -47,21 +47,19 @@ AccountReply create_account(Database& database, const std::optional<StoredAccoun
                                                             : not_unique(account);
     }
     if (const auto fault = fault_of(request)) return {.text = *fault};
-    const std::string authenticator = random_key();
-    try {
-        database.execute(
-            "insert into user (create_time, email_addr, name, authenticator, passwd_hash, "
-            "cross_project_id, expavg_time, send_email, show_hosts) "
-            "values (?, ?, ?, ?, ?, ?, ?, 0, 1)",
-            {static_cast<std::int64_t>(now), request.email, request.name, authenticator,
-             slow_hash(request.password_hash), random_key(), now});
-    } catch (const DatabaseError& failure) {
-        if (!failure.is_duplicate()) throw;
-        return not_unique(account_at(database, request.email));
+    const NewAccount made = make_account(database, request, now);
+    switch (made.outcome) {
+        case AccountOutcome::kMade:
+            return key_reply(made.user, made.key);
+        case AccountOutcome::kTaken:
+            return error_reply(ERR_DB_NOT_UNIQUE, made.refusal);
+        case AccountOutcome::kNoCode:
+        case AccountOutcome::kWrongCode:
+            break;
     }
-    const auto user = database.insert_id();
-    log_info("account {} created", user);
-    return key_reply(user, authenticator);
+    AccountReply refused = error_reply(kInvalidInvitation, made.refusal);
+    refused.is_wrong_code = made.outcome == AccountOutcome::kWrongCode;
+    return refused;
 }
 
 AccountReply look_up_account(const std::optional<StoredAccount>& account,

@@ -14,12 +14,13 @@ namespace dedloc::server {
 
 /// A reply of create_account.php or lookup_account.php.
 struct AccountReply {
-    std::string text;       ///< <account_out> or <error>
-    std::int64_t user = 0;  ///< the account whose key the text has; 0: it has none
+    std::string text;            ///< <account_out> or <error>
+    std::int64_t user = 0;       ///< the account whose key the text has; 0: it has none
+    bool is_wrong_code = false;  ///< refused for its invitation code, which may be a guess
 };
 
 /// `account` is that of the request's address, account_at(). Creating an existing account with its
-/// password returns its key. A look-up without a password hash only says whether the account
+/// password returns its key, and needs no invitation code. A look-up without a password hash only says whether the account
 /// exists.
 ///
 /// Thread  any, each with its own `database`

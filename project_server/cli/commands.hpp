@@ -24,6 +24,8 @@ void add_ban_commands(CLI::App& dedloc);
 void add_team_commands(CLI::App& dedloc);
 void add_report_commands(CLI::App& dedloc, CLI::App& run);  ///< `run` as above
 void add_news_commands(CLI::App& dedloc);
+void add_invite_commands(CLI::App& dedloc);
+void add_accounts_command(CLI::App& project);  ///< `project` as above
 void add_install_commands(CLI::App& dedloc);
 
 }  // namespace dedloc::cli

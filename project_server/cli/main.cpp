@@ -32,6 +32,7 @@ int run(int count, char** words) {
     dedloc::cli::add_ban_commands(dedloc);
     dedloc::cli::add_team_commands(dedloc);
     dedloc::cli::add_news_commands(dedloc);
+    dedloc::cli::add_invite_commands(dedloc);
     dedloc::cli::add_install_commands(dedloc);
     try {
         dedloc.parse(count, words);

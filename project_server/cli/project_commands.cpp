@@ -33,6 +33,7 @@
 #include "project_server/cli/progress.hpp"
 #include "project_server/cli/project_check.hpp"
 #include "project_server/cli/project_status.hpp"
+#include "project_server/database/join_policy.hpp"
 #include "project_server/project/create.hpp"
 #include "project_server/project/external_database.hpp"
 #include "project_server/project/lock.hpp"
@@ -251,6 +252,12 @@ void add_house_options(CLI::App& command, project::ProjectOptions& options) {
                     "Days until files and rows of closed jobs, messages and tickets are deleted")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
+    command
+        .add_option_function<std::string>(
+            "--join",
+            [&options](const std::string& name) { options.join = server::join_policy_named(name); },
+            "open: anyone makes an account; invitation: it needs a code (dedloc invite)")
+        ->default_str("open");
     command.add_option("--mail-from", settings.mail_from,
                        "Sender of e-mail that confirms addresses and resets passwords. Default: "
                        "the project sends no e-mail");
@@ -379,6 +386,7 @@ void add_project_commands(CLI::App& dedloc) {
 
     add_state_commands(*project);
     add_check_command(*project);
+    add_accounts_command(*project);
     add_backup_commands(*project);
 }
 

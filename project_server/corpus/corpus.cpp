@@ -15,6 +15,7 @@
 #include "peer/base/error.hpp"
 #include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/json_puts.hpp"
 #include "peer/formats/picture_labels.hpp"
 #include "peer/platform/files.hpp"
 
@@ -23,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using formats::JsonFields;
+using formats::put;
 
 constexpr const char* kSummary = "corpus.json";
 constexpr const char* kJournal = "journal.json";
@@ -36,21 +38,8 @@ constexpr std::size_t kMaxReasonBytes = 100;
 
 using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
 
-void put(Writer& out, const char* name, std::uint64_t value) {
-    out.Key(name);
-    out.Uint64(value);
-}
-void put(Writer& out, const char* name, bool value) {
-    out.Key(name);
-    out.Bool(value);
-}
-void put(Writer& out, const char* name, const std::string& text) {
-    out.Key(name);
-    out.String(text.c_str());
-}
-
 void put_pictures(Writer& out, const PictureFacts& facts) {
-    put(out, "holds", std::string{kPictures});
+    put(out, "holds", kPictures);
     put(out, "pictures", facts.pictures);
     put(out, "held_out", facts.held_out);
     put(out, "labelled", facts.labelled);
@@ -94,6 +83,7 @@ void put_fields(Writer& out, const Corpus& corpus) {
         if (corpus.rules->is_whole) put(out, "is_whole", true);
         out.EndObject();
     }
+    formats::put_sources(out, corpus.sources);
     formats::put_shards(out, corpus.shards);
 }
 
@@ -160,7 +150,8 @@ Corpus read_fields(JsonFields& fields, std::size_t min_shards) {
         corpus.rules->is_whole = rules.has("is_whole") && rules.boolean("is_whole");
         rules.finish();
     }
-    corpus.shards = formats::read_shards(fields, min_shards);
+    corpus.sources = formats::read_sources(fields);
+    corpus.shards = formats::read_shards(fields, min_shards, corpus.sources);
     return corpus;
 }
 

@@ -594,6 +594,22 @@ create table if not exists dedloc_figure (
     primary key (runid, step, name)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
+-- Masked sentences that a measured state has answered: one row for each of its best words. sentence:
+-- its number; choice: 1 is the most probable word. before_mask, after_mask: the text around the
+-- word; wanted: the word that was there, empty if that is not known.
+create table if not exists dedloc_answer (
+    runid               integer not null,
+    step                bigint not null,
+    sentence            smallint not null,
+    choice              smallint not null,
+    before_mask         varchar(1000) not null,
+    after_mask          varchar(1000) not null,
+    wanted              varchar(100) not null,
+    word                varchar(100) not null,
+    probability         double not null,
+    primary key (runid, step, sentence, choice)
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
 -- Bytes of GPU memory that a job of the run needs; dedloc-work computes them from the model.
 alter table dedloc_run add column if not exists gpu_memory double not null default 0;
 -- The scheduler counts the jobs in progress of a host at each request for work.
@@ -846,6 +862,28 @@ alter table dedloc_ticket
 -- of the shard with the shortest samples, without padding; 0: not known.
 alter table dedloc_run
     add column if not exists least_flops_per_sample double not null default 0;
+
+-- Who may make an account (join_policy.hpp), in the row with id 1; no row: anyone.
+create table if not exists dedloc_join_policy (
+    id                  tinyint not null primary key,
+    policy              varchar(16) not null
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
+-- Invitation codes. hash: of the code, which nothing stores; tag: its first digits, by which the row
+-- is found. places: accounts that the code may make; taken: that it has made. Times in UTC seconds;
+-- expires 0: never; revoked 0: not.
+create table if not exists dedloc_invitation (
+    id                  bigint not null auto_increment primary key,
+    tag                 char(16) not null,
+    hash                char(64) not null,
+    places              integer not null,
+    taken               integer not null default 0,
+    created             bigint not null,
+    expires             bigint not null,
+    revoked             bigint not null default 0,
+    note                varchar(200) not null default '',
+    unique key dedloc_invitation_tag (tag)
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values

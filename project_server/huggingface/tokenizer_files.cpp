@@ -294,7 +294,9 @@ std::string write_tokenizer(const SentencePieceModel& model, const formats::RunF
 }
 
 std::string write_tokenizer_config(const TokenizerSpec& spec, const formats::RunFile& run) {
-    return write_tokenizer_config(spec, run.special_tokens, formats::albert_of(run).positions);
+    const auto* const albert = std::get_if<formats::AlbertSpec>(&run.model);
+    return write_tokenizer_config(spec, run.special_tokens,
+                                  albert != nullptr ? albert->positions : run.sequence_length);
 }
 
 std::string write_tokenizer_config(const TokenizerSpec& spec, const formats::SpecialTokens& special,

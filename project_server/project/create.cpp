@@ -143,8 +143,14 @@ void make_keys(const fs::path& project) {
     server::make_ticket_key(project);
 }
 
+void fill_database(const server::DatabaseSettings& database, server::JoinPolicy join) {
+    server::Database connection{database};
+    server::apply_schema(connection);
+    server::set_join_policy(connection, join);
+}
+
 void make_database(const fs::path& project, const server::Settings& settings,
-                   const server::DatabaseSettings& database) {
+                   const server::DatabaseSettings& database, server::JoinPolicy join) {
     const auto place = mariadb_place(project, settings);
     fs::create_directories(place.directory);
     server::initialise_mariadb(place);
@@ -153,8 +159,7 @@ void make_database(const fs::path& project, const server::Settings& settings,
         server::Database administrator{server::mariadb_administrator(place)};
         server::create_database(administrator, database);
     }
-    server::Database connection{database};
-    server::apply_schema(connection);
+    fill_database(database, join);
 }
 
 }  // namespace
@@ -201,10 +206,9 @@ server::Settings create_project(const ProjectOptions& options, const Begins& beg
     go_on();
     begins("creating the database");
     if (external) {
-        server::Database connection{database};
-        server::apply_schema(connection);
+        fill_database(database, options.join);
     } else {
-        make_database(folder.path(), settings, database);
+        make_database(folder.path(), settings, database, options.join);
     }
     go_on();
     folder.finish();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "project_server/database/database.hpp"
+#include "project_server/database/join_policy.hpp"
 #include "project_server/project/begins.hpp"
 #include "project_server/settings.hpp"
 
@@ -21,6 +22,8 @@ struct ProjectOptions {
     std::string user{};  ///< root: the account to become; empty: none
     /// A database on an existing server, empty; nothing: a private MariaDB.
     std::optional<server::DatabaseSettings> database{};
+    /// Who may make an account.
+    server::JoinPolicy join = server::JoinPolicy::kOpen;
     int contact_seconds = 3'600;  ///< BOINC clients contact the scheduler this often or oftener
 };
 

@@ -35,6 +35,7 @@
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/find_run.hpp"
 #include "project_server/runs/model_parts.hpp"
+#include "project_server/runs/module_run.hpp"
 #include "project_server/views/runs.hpp"
 
 namespace dedloc::runs {
@@ -51,6 +52,10 @@ constexpr int kMaxListings = 20;
 
 const formats::SwavSpec* swav_of(const backbone::RunFiles& files) {
     return std::get_if<formats::SwavSpec>(&files.run.model);
+}
+
+bool is_module(const backbone::RunFiles& files) {
+    return std::holds_alternative<formats::ModuleSpec>(files.run.model);
 }
 
 /// The file with the statistics of a state's batch norms.
@@ -147,14 +152,18 @@ bool write_tensors(const fs::path& folder, const backbone::RunFiles& files,
     const double total = static_cast<double>(checkpoint.head().state_bytes());
     ModelWriter writer{folder, files.run,
                        model_parts(files.run, norms_of(files, options, checkpoint.head()))};
+    std::optional<ModuleExport> module;
+    if (is_module(files)) module.emplace(files, checkpoint.head(), folder);
     const Digest digest = checkpoint.read_all([&](std::uint64_t offset, auto bytes) {
         writer.take(offset, bytes);
+        if (module) module->take(offset, bytes);
         if (options.progress) {
             options.progress("writing the model", static_cast<double>(offset) / total);
         }
     });
     if (digest != checkpoint.head().digest) return false;
     writer.finish();
+    if (module) module->finish();
     return true;
 }
 
@@ -190,7 +199,7 @@ CheckpointHead write_model(const fs::path& folder, const backbone::RunFiles& fil
 }
 
 void require_pieces(const fs::path& file, std::size_t pieces, const backbone::RunFiles& files) {
-    const std::uint64_t vocabulary = formats::albert_of(files.run).vocabulary;
+    const std::uint64_t vocabulary = formats::vocabulary_of(files.run);
     if (pieces == vocabulary) return;
     throw InputError(
         fmt::format("{} has {} pieces, and the run's model {}", file.string(), pieces, vocabulary));
@@ -283,8 +292,8 @@ ExportedModel export_model(const ExportOptions& options) {
     const backbone::RunFiles files = find_run(options.project, options.run);
     project::UnfinishedFolder folder{options.folder};
     const auto proof = proof_for(files, options);
-    if (formats::holds_text(files.run)) {
-        write_tokenizer_files(folder.path(), files);
+    if (formats::holds_text(files.run)) write_tokenizer_files(folder.path(), files);
+    if (std::holds_alternative<formats::AlbertSpec>(files.run.model)) {
         platform::replace_file(folder.path() / "config.json",
                                huggingface::write_albert_config(files.run));
     }

@@ -10,11 +10,14 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "peer/base/markup.hpp"
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_removal.hpp"
+#include "project_server/accounts/invitation_code.hpp"
 #include "project_server/accounts/preference_changes.hpp"
 #include "project_server/accounts/stored_account.hpp"
 #include "project_server/database/account_keys.hpp"
+#include "project_server/database/join_policy.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/email_address.hpp"
 #include "project_server/http/http_setup.hpp"
@@ -130,30 +133,51 @@ void add_sign_in(Site& site) {
                   });
 }
 
+/// The form of a new account, with what it had before. A link that an administrator gives away has
+/// the invitation code in its address.
+Page registration_page(Site& site, const RegistrationForm& typed) {
+    Page page = empty_form("Create an account", typed.email, typed.name);
+    const auto policy = site.pool.with(join_policy);
+    page.data.set("by_invitation", policy == JoinPolicy::kInvitation)
+        .set("invite_code", typed.invitation.substr(0, kMaxTypedInvitation));
+    return page;
+}
+
+void create_from_form(Site& site, const Request& request, Response& response, const Form& form) {
+    const RegistrationForm typed{.email = form.value("email"),
+                                 .name = form.value("name"),
+                                 .password = form.value("password"),
+                                 .invitation = form.value("invite_code")};
+    const std::string address = address_of(request);
+    const auto now = Throttle::Clock::now();
+    if (!typed.invitation.empty() &&
+        !site.invitation_throttle.allows(kInvitationSubject, address, now)) {
+        site.refuse(request, response, 429, kTooManyInvitations);
+        return;
+    }
+    const HashTurns::Turn turn{site.hash_turns, address};
+    const Registration made = site.pool.with(
+        [&](Database& database) { return register_user(database, typed, unix_now()); });
+    if (made.is_wrong_code) site.invitation_throttle.count(kInvitationSubject, address, now);
+    if (made.refusal) {
+        show_again(site, request, response, "register.html", registration_page(site, typed),
+                   *made.refusal);
+        return;
+    }
+    site.throttle.signed_in(account_subject(made.user), address, Throttle::Clock::now());
+    send_confirmation(site, request, made.user);
+    sign_in(site, response, made.user, "/account");
+}
+
 void add_registration(Site& site) {
     site.get("/account/create", [&site](const Request& request, Response& response) {
-        site.show(request, response, "register.html", empty_form("Create an account"));
+        const std::string code = valid_text(request.get_param_value("invite_code"));
+        site.show(request, response, "register.html",
+                  registration_page(site, {.invitation = code}));
     });
-    site.add_form(
-        "/account/create", false,
-        [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
-            const HashTurns::Turn turn{site.hash_turns, address_of(request)};
-            const Registration made = site.pool.with([&](Database& database) {
-                return register_user(database, form.value("email"), form.value("name"),
-                                     form.value("password"), unix_now());
-            });
-            if (made.refusal) {
-                show_again(site, request, response, "register.html",
-                           empty_form("Create an account", form.value("email"), form.value("name")),
-                           *made.refusal);
-                return;
-            }
-            log_info("account {} created", made.user);
-            site.throttle.signed_in(account_subject(made.user), address_of(request),
-                                    Throttle::Clock::now());
-            send_confirmation(site, request, made.user);
-            sign_in(site, response, made.user, "/account");
-        });
+    site.add_form("/account/create", false,
+                  [&site](const Request& request, Response& response, const Form& form,
+                          const Visitor&) { create_from_form(site, request, response, form); });
 }
 
 /// The file in a BOINC client's data folder that holds the account of a project.

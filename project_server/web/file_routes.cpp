@@ -13,6 +13,7 @@
 #include "project_server/http/http_setup.hpp"
 #include "project_server/transfer/upload_limits.hpp"
 #include "project_server/url.hpp"
+#include "project_server/web/join_files.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/templates.hpp"
 #include "project_server/xml/job_documents.hpp"
@@ -73,6 +74,29 @@ void add_page_files(Site& site) {
     }
 }
 
+/// The script and the notebook by which a computer joins.
+void add_join_files(Site& site) {
+    struct JoinFile {
+        const char* name;
+        const char* type;
+    };
+    for (const JoinFile& file : {JoinFile{"join.sh", "text/plain; charset=utf-8"},
+                                 JoinFile{"join.ipynb", "application/x-ipynb+json"}}) {
+        site.get(std::string{"/"} + file.name,
+                 [&site, file](const Request& request, Response& response) {
+                     const auto text = join_file(file.name, site.config.master_url);
+                     if (!text) {
+                         return site.refuse(request, response, 404,
+                                            "This project's address cannot stand in a script.");
+                     }
+                     response.set_header("Cache-Control", "public, max-age=300");
+                     response.set_header("Content-Disposition",
+                                         std::string{"inline; filename="} + file.name);
+                     response.set_content(*text, file.type);
+                 });
+    }
+}
+
 /// Takes a file from a client. An upload that is too slow, or that sends much after the reply is
 /// known, is cut.
 void receive_upload(const UploadStore& uploads, const Request& request, Response& response,
@@ -130,6 +154,7 @@ void add_statistics(Site& site) {
 
 void add_file_routes(Site& site, const UploadStore& uploads) {
     add_page_files(site);
+    add_join_files(site);
     add_library(site, "/bootstrap/bootstrap.min.css",
                 "/usr/share/bootstrap-html/css/bootstrap.min.css", kCss);
     add_library(site, "/chart.js/chart.min.js", "/usr/share/javascript/chart.js/chart.min.js",

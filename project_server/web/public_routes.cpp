@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "project_server/database/join_policy.hpp"
 #include "project_server/http/http_setup.hpp"
 #include "project_server/url.hpp"
 #include "project_server/views/feeds.hpp"
@@ -60,6 +61,7 @@ void add_start(Site& site) {
             .set("host_count", count_of(database, Figure::kHostsWithCredit, now))
             .set("team_count", count_of(database, Figure::kTeams, now))
             .set("runs", run_summaries(database))
+            .set("by_invitation", join_policy(database) == JoinPolicy::kInvitation)
             .set("news", news_list(database, kNewsAtHome));
         data.set("has_news", !std::get<json::Value::List>(data.field("news").value()).empty());
         return Page{.title = site.config.name, .data = std::move(data)};
@@ -84,10 +86,18 @@ void add_start(Site& site) {
                       data.set("news", news_list(database, kNews));
                       return Page{.title = "News", .data = std::move(data)};
                   });
-    const auto join = [](const PageRequest&) { return Page{.title = "How to join", .data = {}}; };
-    site.add_page(
-        {.path = "/join", .content = "join.html", .without_database = join, .life = kSlowLife},
-        [join](Database&, const PageRequest& request) { return join(request); });
+    const auto join = [](bool by_invitation) {
+        json::Value data;
+        data.set("by_invitation", by_invitation);
+        return Page{.title = "How to join", .data = std::move(data)};
+    };
+    site.add_page({.path = "/join",
+                   .content = "join.html",
+                   .without_database = [join](const PageRequest&) { return join(false); },
+                   .life = 5s},
+                  [join](Database& database, const PageRequest&) {
+                      return join(join_policy(database) == JoinPolicy::kInvitation);
+                  });
 }
 
 void add_runs(Site& site) {

@@ -16,6 +16,7 @@
 #include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/stored_account.hpp"
+#include "project_server/database/join_policy.hpp"
 #include "project_server/http/http_setup.hpp"
 #include "project_server/http/request_head.hpp"
 #include "project_server/views/feeds.hpp"
@@ -32,21 +33,32 @@ constexpr const char* kTooManyAttempts =
 constexpr int kRefusedSeconds = 3600;  // retry time of a client with a value that is refused
 constexpr int kDownSeconds = 10;       // retry time of clients while the database is unavailable
 
-/// `platforms` is XML, nothing while the database is away: clients then say that the project is
-/// temporarily unavailable.
+/// What get_project_config.php says of the database's content.
+struct OpenProject {
+    std::string platforms;  ///< XML
+    JoinPolicy policy = JoinPolicy::kOpen;
+};
+
+/// As a BOINC server says it. The Manager has no field for a code, so it must not offer to create
+/// an account; it attaches to one that was made on the web page.
+constexpr const char* kNeedsInvitation =
+    "    <account_creation_disabled/>\n    <invite_code_required/>\n";
+
+/// `open`: nothing while the database is away; clients then say that the project is temporarily
+/// unavailable.
 std::string project_config_page(const ProjectConfig& config,
-                                const std::optional<std::string>& platforms) {
+                                const std::optional<OpenProject>& open) {
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<project_config>\n    <name>{0}</name>\n"
         "    <master_url>{1}</master_url>\n    <web_rpc_url_base>{1}</web_rpc_url_base>\n"
-        "    <server_version>720</server_version>\n{4}    <web_stopped>{3}</web_stopped>\n"
+        "    <server_version>720</server_version>\n{4}{5}    <web_stopped>{3}</web_stopped>\n"
         "    <sched_stopped>{3}</sched_stopped>\n    <min_passwd_length>6</min_passwd_length>\n"
         "    <platforms>\n{2}    </platforms>\n    <terms_of_use>While it trains, this project's "
         "app talks directly to the computers of other volunteers: they can see your IP address."
         "</terms_of_use>\n</project_config>\n",
-        escape_markup(config.name), escape_markup(config.master_url), platforms.value_or(""),
-        platforms ? 0 : 1,
-        platforms ? "" : fmt::format("    <error_num>{}</error_num>\n", ERR_PROJECT_DOWN));
+        escape_markup(config.name), escape_markup(config.master_url), open ? open->platforms : "",
+        open ? 0 : 1, open ? "" : fmt::format("    <error_num>{}</error_num>\n", ERR_PROJECT_DOWN),
+        open && open->policy == JoinPolicy::kInvitation ? kNeedsInvitation : "");
 }
 
 /// The reply of a scheduler that cannot answer a request.
@@ -63,7 +75,8 @@ std::string no_reply(const ProjectConfig& config, int delay, std::string_view se
 AccountRequest account_request(const Request& request) {
     return {.email = request.get_param_value("email_addr"),
             .password_hash = request.get_param_value("passwd_hash"),
-            .name = request.get_param_value("user_name")};
+            .name = request.get_param_value("user_name"),
+            .invitation = request.get_param_value("invite_code")};
 }
 
 using AccountAnswer = std::function<AccountReply(Database&, const std::optional<StoredAccount>&,
@@ -108,6 +121,24 @@ void answer_account(Site& site, const Request& request, Response& response,
     response.set_content(reply, kXml);
 }
 
+/// Creates an account unless this client has sent too many invitation codes that were refused.
+AccountReply create_limited(Site& site, const Request& request, Database& database,
+                            const std::optional<StoredAccount>& account,
+                            const AccountRequest& asked) {
+    const std::string address = address_of(request);
+    const auto now = Throttle::Clock::now();
+    if (!asked.invitation.empty() &&
+        !site.invitation_throttle.allows(kInvitationSubject, address, now)) {
+        return {.text = account_error(kInvalidInvitation, kTooManyInvitations)};
+    }
+    const AccountReply reply = create_account(database, account, asked, unix_now());
+    if (reply.is_wrong_code) site.invitation_throttle.count(kInvitationSubject, address, now);
+    if (reply.user != 0) {
+        join_named_team(database, reply.user, request.get_param_value("team_name"));
+    }
+    return reply;
+}
+
 void schedule(Site& site, const Scheduler& scheduler, const Request& request, Response& response,
               const httplib::ContentReader& read) {
     const TimedRequest timed{site.scheduler_times};
@@ -149,23 +180,22 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
         site.server.Post(literal(site.prefix + path), handler);
     };
     both("/get_project_config.php", [&site](const Request&, Response& response) {
-        std::optional<std::string> platforms;
+        std::optional<OpenProject> open;
         try {
-            platforms = site.pool.with(platforms_xml);
+            open = site.pool.with([](Database& database) {
+                return OpenProject{.platforms = platforms_xml(database),
+                                   .policy = join_policy(database)};
+            });
         } catch (const DatabaseError& error) {
             log_error("project configuration: {}", error.what());
         }
-        response.set_content(project_config_page(site.config, platforms), kXml);
+        response.set_content(project_config_page(site.config, open), kXml);
     });
     both("/create_account.php", [&site](const Request& request, Response& response) {
         answer_account(
             site, request, response,
-            [&request](Database& database, const auto& account, const auto& asked) {
-                const AccountReply reply = create_account(database, account, asked, unix_now());
-                if (reply.user != 0) {
-                    join_named_team(database, reply.user, request.get_param_value("team_name"));
-                }
-                return reply;
+            [&site, &request](Database& database, const auto& account, const auto& asked) {
+                return create_limited(site, request, database, account, asked);
             });
     });
     both("/lookup_account.php", [&site](const Request& request, Response& response) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "project_server/accounts/hash_turns.hpp"
+#include "project_server/accounts/invitations.hpp"
 #include "project_server/accounts/mail_queue.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/throttle.hpp"
@@ -119,8 +120,9 @@ class Site {
     /// Routes that hash passwords take a turn first, before a connection of `pool`.
     HashTurns hash_turns;
     Throttle mail_throttle{kMailLimits};  ///< e-mail, asked for or sent without being asked for
-    RequestTimes scheduler_times;         ///< requests to the scheduler
-    RequestTimes page_times;              ///< requests for pages and their JSON
+    Throttle invitation_throttle{kInvitationLimits};  ///< refused invitation codes
+    RequestTimes scheduler_times;                     ///< requests to the scheduler
+    RequestTimes page_times;                          ///< requests for pages and their JSON
 
   private:
     void serve(const PageRoute& route, const Read& read, const httplib::Request& request,

@@ -7,6 +7,7 @@
 #include "peer/base/check.hpp"
 #include "peer/base/markup.hpp"
 #include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/invitation_code.hpp"
 #include "project_server/http/form.hpp"
 #include "project_server/xml/xml.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
@@ -14,16 +15,30 @@
 namespace dedloc::fuzz {
 namespace {
 
-/// Three lines: the e-mail address, the hash and the name.
+/// A code is read as one of its own form, and that form as the same code.
+void check_invitation(std::string_view typed) {
+    const auto symbols = server::read_invitation_code(typed);
+    if (!symbols) return;
+    DEDLOC_CHECK(typed.size() <= server::kMaxTypedInvitation, "a code keeps its limit");
+    DEDLOC_CHECK(symbols->size() == server::kInvitationSymbols, "a code has 16 symbols");
+    DEDLOC_CHECK(symbols->find_first_not_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ") == symbols->npos,
+                 "a code has no other symbols", *symbols);
+    const std::string written = server::write_invitation_code(*symbols);
+    DEDLOC_CHECK(server::read_invitation_code(written) == symbols, "a code is read as written",
+                 written);
+}
+
+/// Four lines: the e-mail address, the hash, the name and the invitation code.
 void check_request(std::string_view rest) {
-    std::array<std::string, 3> lines;
+    std::array<std::string, 4> lines;
     for (std::string& line : lines) {
         const std::size_t end = rest.find('\n');
         line = rest.substr(0, end);
         rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
-    const server::AccountRequest request =
-        server::cleaned({.email = lines[0], .password_hash = lines[1], .name = lines[2]});
+    const server::AccountRequest request = server::cleaned(
+        {.email = lines[0], .password_hash = lines[1], .name = lines[2], .invitation = lines[3]});
+    check_invitation(request.invitation);
     DEDLOC_CHECK(server::clean_email(request.email) == request.email, "clean stays clean");
     DEDLOC_CHECK(valid_text(request.email) == request.email, "an e-mail is valid text");
     DEDLOC_CHECK(valid_text(request.name) == request.name, "a name is valid text");
@@ -66,6 +81,7 @@ void check_form(std::string_view body) {
 
 void fuzz_account(std::span<const std::byte> input) {
     const std::string_view text{reinterpret_cast<const char*>(input.data()), input.size()};
+    check_invitation(text);
     check_request(text);
     check_cookie(text);
     check_form(text);

@@ -9,7 +9,9 @@
 
 #include "peer/base/check.hpp"
 #include "project_server/accounts/computing_choices.hpp"
+#include "project_server/accounts/invitations.hpp"
 #include "project_server/accounts/sessions.hpp"
+#include "project_server/database/join_policy.hpp"
 #include "tests/fuzz/door_world.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
@@ -119,11 +121,33 @@ void check_account_kept(DoorProject& project, const std::string& sent, const Ans
     DEDLOC_CHECK(key != project.honest().key, "no account is told the key of another one", sent);
 }
 
+/// Accounts by invitation, and a new code with one place.
+void require_invitation(DoorProject& project, Template& chosen) {
+    server::set_join_policy(project.database(), server::JoinPolicy::kInvitation);
+    const auto made =
+        server::make_invitation(project.database(), {.places = 1}, server::unix_now());
+    chosen.fields.emplace_back("invite_code", made.code);
+}
+
+/// Accounts minus the places that they have taken.
+std::int64_t accounts_without_place(DoorProject& project) {
+    return project.database()
+        .query_one(
+            "select (select count(*) from user) - (select ifnull(sum(taken), 0) from "
+            "dedloc_invitation) as n")
+        ->integer("n");
+}
+
 std::string send_odd_form(DoorProject& project, Recipe& recipe) {
     const Person& odd = project.odd();
     auto templates = rpc_templates(odd);
     for (Template& each : form_templates(odd)) templates.push_back(std::move(each));
     Template chosen = templates[recipe.choose(templates.size())];
+    const bool makes_account = chosen.path == "/create_account.php" ||
+                               chosen.path == "/account/create";
+    const bool is_invited = makes_account && recipe.choose(2) == 1;
+    if (is_invited) require_invitation(project, chosen);
+    const std::int64_t uninvited = accounts_without_place(project);
     for (std::size_t left = recipe.choose(kMaxAccountChanges + 1); left > 0; --left) {
         make_odd(chosen.fields, recipe, project.known_values());
     }
@@ -142,6 +166,8 @@ std::string send_odd_form(DoorProject& project, Recipe& recipe) {
     }
     const Answer answer = project.web(request);
     check_account_kept(project, chosen.path + "?" + text, answer);
+    DEDLOC_CHECK(!is_invited || accounts_without_place(project) == uninvited,
+                 "an account takes one place of an invitation", text, answer.body);
     // What the pages and RPCs say of the account now.
     for (const std::string& page :
          {std::string{"/account/settings"}, fmt::format("/user/{}", odd.user),

@@ -57,6 +57,9 @@ void write_accounts(const std::filesystem::path& root) {
     const Corpus corpus(root, "account");
     corpus.add("whole", bytes_of("Ann@Example.org\n0123456789abcdef0123456789abcdef\nAnn\n"));
     corpus.add("no_name", bytes_of("ann@example.org\n0123456789abcdef0123456789abcdef\n"));
+    corpus.add("invited", bytes_of("Ann@Example.org\n0123456789abcdef0123456789abcdef\nAnn\n"
+                                   "7k2m-q9xa-4otb-zc5e\n"));
+    corpus.add("code", bytes_of(" 7K2M Q9XA-40TB-ZC5E"));
     corpus.add("form", bytes_of("name=Ann+Lee&country=%C3%85land&form_token=00&next=%0D%0Ax"));
     corpus.add("cookies", bytes_of("dedloc_form=0123; dedloc_session=89ab; other"));
 }
@@ -97,6 +100,17 @@ void write_model_folders(const std::filesystem::path& root) {
         R"({"tokenizer_class":"AlbertTokenizer","do_lower_case":true,"mask_token":{"content":)"
         R"("[MASK]","lstrip":true},"added_tokens_decoder":{"4":{"content":"[MASK]"}}})");
     add("text", 6, "THE caf\u00e9 9, ``a'' <unk> \u0130\xff\x04\0\0\0\0\0\0\0"s);
+}
+
+void write_labelled_files(const std::filesystem::path& root) {
+    const Corpus corpus(root, "labelled_file");
+    const auto add = [&](const std::string& name, char choice, const std::string& text) {
+        corpus.add(name, bytes_of(choice + text));
+    };
+    add("tags", 0, "Ann\tB-PER\nLee\tI-PER\n\nin O\nRome NNP B-LOC\r\n");
+    add("document", 0, "\xEF\xBB\xBF-DOCSTART- -X- O\n\nx\tI-A-B\n");
+    add("table", 1, "id\tcategory\ttext\n7\tnews\t\"a b\n8\tsport\tc\n");
+    add("labels", 1, "text\tlabel\nx\tsport\n");
 }
 
 /// As fuzz_tokenizer.cpp reads them: a tokenizer.json, and a text behind a byte 0xff.
@@ -302,6 +316,7 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_accounts(root);
     write_gateway(root);
     write_model_folders(root);
+    write_labelled_files(root);
     write_tokenizers(root);
     write_control(root);
     write_job_documents(root);

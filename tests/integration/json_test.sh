@@ -43,6 +43,8 @@ keep app withdraw --project "$project" 1.0 --name tool
 keep project upgrade "$project"
 keep project stop "$project"
 keep project start "$project"
+keep invite new --project "$project" --uses 2 --note class
+keep invite revoke --project "$project" --id 1
 keep news add --project "$project" --title Old --text Text
 keep news remove --project "$project" --id 1
 "$dedloc" news add --project "$project" --title News --text Text >/dev/null

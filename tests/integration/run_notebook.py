@@ -1,0 +1,57 @@
+"""Executes join.ipynb as Jupyter does, and interrupts its cell as the stop button does.
+
+run_notebook.py NOTEBOOK OUT COUNTED: runs it until its output says that COUNTED samples of ours are
+counted, or the cell ends; then it interrupts the kernel, waits for the cell to end, and writes the
+executed notebook to OUT and its output, as a page, to OUT.html.
+"""
+import asyncio
+import html
+import re
+import sys
+
+import nbformat
+from nbclient import NotebookClient
+
+
+def shown(cell):
+    """The HTML that the cell shows."""
+    return "".join(part["data"].get("text/html", "") for part in cell.get("outputs", [])
+                   if part["output_type"] in ("display_data", "execute_result"))
+
+
+async def run(client, notebook, wanted):
+    cell = notebook.cells[-1]
+
+    async def interrupt():
+        while True:
+            await asyncio.sleep(1)
+            found = re.search(r"(\d+) samples of yours counted", html.unescape(shown(cell)))
+            if found and int(found.group(1)) >= wanted:
+                await client.km.interrupt_kernel()
+                return
+
+    async with client.async_setup_kernel():
+        watch = asyncio.ensure_future(interrupt())
+        try:
+            for at, each in enumerate(notebook.cells):
+                await client.async_execute_cell(each, at)
+        finally:
+            watch.cancel()
+
+
+def main():
+    source, out, wanted = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    notebook = nbformat.read(source, as_version=4)
+    nbformat.validate(notebook)
+    client = NotebookClient(notebook, timeout=None, allow_errors=True)
+    asyncio.run(run(client, notebook, wanted))
+    nbformat.write(notebook, out)
+    cell = notebook.cells[-1]
+    with open(out + ".html", "w", encoding="utf-8") as page:
+        page.write("<!doctype html><meta charset='utf-8'>" + shown(cell))
+    for part in cell["outputs"]:
+        if part["output_type"] == "error":
+            sys.exit("the cell failed: " + part["ename"] + ": " + part["evalue"])
+
+
+main()
