@@ -126,7 +126,7 @@ PassCost cost_of_sample(const formats::RunFile& run, const DescribeOptions& opti
     if (formats::holds_text(run)) {
         shards = inputs::open_shards(options.shards, run);
     } else {
-        shards = inputs::open_tensor_shards(options.shards, run);
+        shards = inputs::open_shards<formats::TensorShard>(options.shards, run);
     }
     const auto samples = training::module::open_samples(run, std::move(shards));
     training::module::check_inputs(*samples, loaded);

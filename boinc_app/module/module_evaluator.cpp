@@ -1,30 +1,12 @@
 #include "boinc_app/module/module_evaluator.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "boinc_app/module/script_task.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::training::module {
-namespace {
-
-Estimate mean_of(std::span<const double> losses) {
-    const auto count = static_cast<double>(losses.size());
-    double sum = 0;
-    for (const double loss : losses) sum += loss;
-    Estimate estimate{.value = sum / count};
-    if (losses.size() < 2) return estimate;
-    double squares = 0;
-    for (const double loss : losses) {
-        squares += (loss - estimate.value) * (loss - estimate.value);
-    }
-    estimate.error = std::sqrt(squares / (count - 1) / count);
-    return estimate;
-}
-
-}  // namespace
 
 ModuleEvaluator::ModuleEvaluator(const formats::RunFile& run, std::span<const std::byte> file,
                                  std::unique_ptr<const SampleSource> held_out,

@@ -52,29 +52,28 @@ CropBatch LoadedCrops::batch(std::uint64_t pictures, StepIndex step) const {
 }
 
 CropLoader::CropLoader(const formats::RunFile& run, std::span<const formats::PictureShard> shards)
-    : task_(std::get<formats::SwavSpec>(run.model)), seed_(run.seed), shards_(shards) {
+    : task_(std::get<formats::SwavSpec>(run.model)),
+      seed_(run.seed),
+      shards_(shards),
+      masses_(run.sources) {
     for (const formats::CropSpec& crop : task_.crops) {
         const double side = std::ceil(static_cast<double>(crop.size) / std::sqrt(crop.min_area));
         min_side_ = std::max(min_side_, static_cast<std::uint32_t>(side));
     }
     for (const formats::PictureShard& shard : shards) {
-        masses_.add(shard.weight, shard.picture_count());
+        masses_.add(shard.weight, shard.picture_count(), shard.source);
     }
-    if (masses_.total() == 0) throw InputError{"there is no picture"};
+    if (masses_.is_empty()) throw InputError{"there is no picture"};
 }
 
-std::span<const std::byte> CropLoader::picture(std::uint64_t drawn) const {
-    const training::ShardPlace place = masses_.place_of(drawn);
-    return shards_[place.shard].picture(static_cast<std::size_t>(place.index));
-}
-
-pictures::Picture CropLoader::decode(const Random& sample) const {
+pictures::Picture CropLoader::decode(const Random& sample, Weights weights) const {
     Random random = sample;
-    const std::uint64_t drawn = random.below(masses_.total());
-    auto decoded = pictures::decode_jpeg(picture(drawn), {.min_side = min_side_});
+    const training::ShardPlace drawn = masses_.draw(random, weights);
+    const auto picture = shards_[drawn.shard].picture(static_cast<std::size_t>(drawn.index));
+    auto decoded = pictures::decode_jpeg(picture, {.min_side = min_side_});
     if (!decoded) {
-        throw InputError{fmt::format("picture {} of the shards cannot be used: {}", drawn,
-                                     decoded.reason().sentence)};
+        throw InputError{fmt::format("picture {} of shard {} cannot be used: {}", drawn.index,
+                                     drawn.shard, decoded.reason().sentence)};
     }
     return std::move(decoded).value();
 }
@@ -92,10 +91,10 @@ std::vector<pictures::CropParameters> CropLoader::draw(const Random& sample,
     return crops;
 }
 
-void CropLoader::load_picture(const Random& sample, std::size_t place, std::size_t pictures,
-                              LoadedCrops& crops) const {
+void CropLoader::load_picture(const Random& sample, Weights weights, std::size_t place,
+                              std::size_t pictures, LoadedCrops& crops) const {
     thread_local pictures::Scratch scratch;
-    const pictures::Picture decoded = decode(sample);
+    const pictures::Picture decoded = decode(sample, weights);
     const auto drawn = draw(sample, decoded);
     auto next = drawn.begin();
     for (std::size_t size = 0; size < task_.crops.size(); ++size) {
@@ -119,7 +118,7 @@ std::optional<LoadedCrops> CropLoader::load(const training::SampleRange& samples
                                  elements_of(crop));
     }
     const bool is_whole = in_groups(pictures, is_interrupted, [&](std::size_t k) {
-        load_picture(step.split(samples.first + k), k, pictures, crops);
+        load_picture(step.split(samples.first + k), samples.source_weights(), k, pictures, crops);
     });
     if (!is_whole) return std::nullopt;
     return crops;
@@ -137,7 +136,7 @@ std::optional<LoadedPictures> CropLoader::load_pictures(
     const bool is_whole = in_groups(pictures, is_interrupted, [&](std::size_t k) {
         if (bytes > max_bytes) return;
         const Random sample = step.split(samples.first + k);
-        pictures::Picture decoded = decode(sample);
+        pictures::Picture decoded = decode(sample, samples.source_weights());
         if ((bytes += decoded.rgb.size()) > max_bytes) return;
         crops[k] = draw(sample, decoded);
         loaded.decoded[k] = std::move(decoded);

@@ -65,15 +65,15 @@ class CropLoader {
     const formats::SwavSpec& task() const { return task_; }
 
   private:
+    /// Of the sources, as ShardMasses::draw takes them.
+    using Weights = std::span<const std::uint64_t>;
     /// The picture that a sample draws.
-    pictures::Picture decode(const Random& sample) const;
+    pictures::Picture decode(const Random& sample, Weights weights) const;
     /// The crops of a picture in their order.
     std::vector<pictures::CropParameters> draw(const Random& sample,
                                                const pictures::Picture& picture) const;
-    void load_picture(const Random& sample, std::size_t place, std::size_t pictures,
-                      LoadedCrops& crops) const;
-    /// The bytes of the picture with this number in the weighted list.
-    std::span<const std::byte> picture(std::uint64_t drawn) const;
+    void load_picture(const Random& sample, Weights weights, std::size_t place,
+                      std::size_t pictures, LoadedCrops& crops) const;
 
     const formats::SwavSpec& task_;
     const std::uint64_t seed_;

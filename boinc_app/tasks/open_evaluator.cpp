@@ -39,7 +39,7 @@ class TextEvaluator final : public training::HeldOutEvaluator {
 
 SampleShards held_out_samples(const formats::RunFile& run, const std::filesystem::path& folder) {
     if (formats::holds_text(run)) return inputs::open_held_out_shards(folder, run);
-    return inputs::open_held_out_tensor_shards(folder, run);
+    return inputs::open_held_out_shards<formats::TensorShard>(folder, run);
 }
 
 /// A module with its file.

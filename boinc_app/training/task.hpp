@@ -15,6 +15,7 @@
 #include "peer/base/random.hpp"
 #include "peer/base/units.hpp"
 #include "peer/formats/run_file.hpp"
+#include "peer/formats/source_spec.hpp"
 
 namespace dedloc::training {
 
@@ -22,12 +23,19 @@ namespace dedloc::training {
 Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
 
 /// Consecutive samples of one peer in one step. They follow from these, the run's seed and the
-/// task's data.
+/// task's data. Equal if the weights are the same object.
 struct SampleRange {
     PeerKey peer{};           ///< whose they are
     StepIndex step;           ///< updates of the state that they are computed on
     std::uint64_t first = 0;  ///< index of the first sample
     std::uint64_t count = 1;  ///< number of samples, at least 1
+    /// The mixture in force: a weight for each of the run's sources. Null: the run file's.
+    formats::SharedWeights weights{};
+    /// The same for ShardMasses::draw.
+    std::span<const std::uint64_t> source_weights() const {
+        return weights ? std::span<const std::uint64_t>{*weights}
+                       : std::span<const std::uint64_t>{};
+    }
     bool operator==(const SampleRange&) const = default;
 };
 
@@ -55,7 +63,7 @@ class Model {
                                                const IsInterrupted& is_interrupted) = 0;
 };
 
-/// A network whose samples a source draws with `draw(random, first, count)`.
+/// A network whose samples a source draws with `draw(random, first, count, weights)`.
 template <class Source, class Network>
 class DrawingModel final : public Model {
   public:
@@ -67,8 +75,9 @@ class DrawingModel final : public Model {
     std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
                                        const IsInterrupted& is_interrupted) override {
         const Random random = step_random(seed_, samples.peer, samples.step);
-        return network_->add_gradient(source_.draw(random, samples.first, samples.count), sum,
-                                      is_interrupted);
+        return network_->add_gradient(
+            source_.draw(random, samples.first, samples.count, samples.source_weights()), sum,
+            is_interrupted);
     }
 
   private:

@@ -244,7 +244,8 @@ void read_lists(JsonFields& fields, RunFile& run) {
     for (const auto& value : fields.array("dht_seeds", 0, 64).GetArray()) {
         run.dht_seeds.push_back(read_endpoint(fields, value));
     }
-    run.shards = read_shards(fields, 0);
+    run.sources = read_sources(fields);
+    run.shards = read_shards(fields, 0, run.sources);
     if (fields.has("shards_per_job")) {
         const auto trained = std::ranges::count(run.shards, false, &ShardReference::is_held_out);
         run.shards_per_job =
@@ -342,6 +343,7 @@ void put_lists(Writer& out, const RunFile& run) {
     out.StartArray();
     for (const Endpoint& seed : run.dht_seeds) out.String(seed.text().c_str());
     out.EndArray();
+    put_sources(out, run.sources);
     put_shards(out, run.shards);
     if (run.shards_per_job != 0) put(out, "shards_per_job", run.shards_per_job);
     if (holds_text(run)) put_special_tokens(out, run.special_tokens);

@@ -1,5 +1,5 @@
-// `dedloc corpus train-tokenizer` and `dedloc corpus tokenize`. The second one reads lines, of files
-// or of standard input, and writes a line of ids for each, so that two tokenizers can be compared
+// `dedloc corpus train-tokenizer` and `dedloc corpus tokenize`. The second one reads lines of files
+// or of standard input and writes a line of ids for each, so that two tokenizers can be compared
 // with diff; with --count it measures instead, in one thread and without reading and writing.
 #include <fmt/core.h>
 #include <fmt/ranges.h>

@@ -83,6 +83,7 @@ void put_fields(Writer& out, const Corpus& corpus) {
         if (corpus.rules->is_whole) put(out, "is_whole", true);
         out.EndObject();
     }
+    formats::put_sources(out, corpus.sources);
     formats::put_shards(out, corpus.shards);
 }
 
@@ -149,7 +150,8 @@ Corpus read_fields(JsonFields& fields, std::size_t min_shards) {
         corpus.rules->is_whole = rules.has("is_whole") && rules.boolean("is_whole");
         rules.finish();
     }
-    corpus.shards = formats::read_shards(fields, min_shards);
+    corpus.sources = formats::read_sources(fields);
+    corpus.shards = formats::read_shards(fields, min_shards, corpus.sources);
     return corpus;
 }
 

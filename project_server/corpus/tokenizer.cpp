@@ -70,8 +70,8 @@ std::string train_tokenizer(const std::vector<std::string>& sentences, int vocab
 
 struct Tokenizer::Model {
     sentencepiece::SentencePieceProcessor processor;  ///< unused without a SentencePiece model
-    std::vector<std::string> pieces;                  ///< texts by id
-    std::vector<bool> is_plain;                       ///< by id: neither special nor unknown
+    std::vector<std::string> pieces;                  ///< their texts, by id
+    std::vector<bool> is_plain;  ///< which are neither special nor unknown, by id
     /// Makes the ids instead of the processor, if there is one.
     std::optional<tokenizer::Pipeline> pipeline;
 };

@@ -1,5 +1,5 @@
-// Rules are checked before a text is read. The sample is that of `corpus build`; its sentences, as a
-// corpus would have them, are what the tokenizer is trained on.
+// Rules are checked before a text is read. The sample is that of `corpus build`; its sentences, as
+// a corpus would have them, are what the tokenizer is trained on.
 #include "project_server/corpus/tokenizer_training.hpp"
 
 #include <fmt/format.h>

@@ -210,6 +210,7 @@ formats::RunFile make_run_file(const RunOptions& options, const Data& corpus,
     formats::RunFile run;
     run.name = options.name;
     run.seed = options.seed;
+    run.sources = corpus.sources;
     run.shards = corpus.shards;
     if (is_module) {
         choose_module(options, corpus, run);

@@ -133,7 +133,7 @@ std::vector<Span> arranged(const Stretches& stretches, Matched matched) {
 /// The parts that one step makes of a part's text.
 struct Cut {
     std::string_view text;
-    const std::optional<Regex>& regex;  ///< of a Split step
+    const std::optional<Regex>& regex;  ///< the one of a Split step
 
     std::vector<Span> operator()(const WhitespaceSplit&) const {
         return arranged(stretches_by_character(text, is_white_space), Matched::kRemoved);

@@ -39,7 +39,7 @@ class Divider final {
     /// A step, with what it needs.
     struct Step {
         huggingface::Division rule;
-        std::optional<Regex> regex;  ///< of Split
+        std::optional<Regex> regex;  ///< the one of Split
     };
     std::vector<Step> steps_;
 };

@@ -266,10 +266,10 @@ std::string stripped(const std::string& text, const Strip& strip) {
 /// One step, applied to `text`.
 struct Application {
     const std::string& text;
-    std::size_t limit;  ///< of the bytes of what it makes
+    std::size_t limit;  ///< largest result, in bytes
     const icu::UnicodeSet& known;
-    const std::optional<Charsmap>& table;  ///< of a Precompiled step
-    const std::optional<Regex>& regex;     ///< of a ReplaceRegex step
+    const std::optional<Charsmap>& table;  ///< the one of a Precompiled step
+    const std::optional<Regex>& regex;     ///< the one of a ReplaceRegex step
 
     std::string operator()(const Replace& step) const {
         return replaced(text, step.pattern, step.content, limit);

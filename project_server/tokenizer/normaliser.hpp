@@ -14,8 +14,8 @@
 
 namespace dedloc::tokenizer {
 
-/// Largest text, in bytes, that steps may make of one of `bytes`; a stranger's steps could double it
-/// again and again. No character becomes more than 11 times as long in NFKD.
+/// Largest text, in bytes, that steps may make of one of `bytes`: a stranger's steps could double
+/// it again and again. No character becomes more than 11 times as long in NFKD.
 constexpr std::size_t max_normalised(std::size_t bytes) {
     return 100 * bytes + 1'000;
 }
@@ -38,8 +38,8 @@ class Normaliser final {
     /// A step, with what it needs.
     struct Step {
         huggingface::NormaliserStep rule;
-        std::optional<Charsmap> table;  ///< of Precompiled
-        std::optional<Regex> regex;     ///< of ReplaceRegex
+        std::optional<Charsmap> table;  ///< the one of Precompiled
+        std::optional<Regex> regex;     ///< the one of ReplaceRegex
     };
     std::vector<Step> steps_;
     std::unique_ptr<const Characters> known_;  ///< those that UnicodeForm changes

@@ -1,8 +1,8 @@
 // encode() cuts the raw added tokens out of the text, normalises each part between them, and cuts
 // the other added tokens, which the constructor has normalised as well, out of the result. The
-// parts that are left are divided, and the model encodes each part by itself.
-// `is_first` goes with each of them to the divider, because some steps put a prefix before the begin of
-// the whole text only.
+// parts that are left are divided, and the model encodes each part by itself. `is_first` goes with
+// each of them to the divider, because some steps put a prefix before the begin of the whole text
+// only.
 #include "project_server/tokenizer/pipeline.hpp"
 
 #include <string>

@@ -1,5 +1,6 @@
 // A tokenizer of Hugging Face's library `tokenizers`, with the same ids: added tokens are cut out,
-// the text between them is normalised, divided at blanks, digits and the like, and divided into pieces by the model.
+// the text between them is normalised, divided at blanks, digits and the like, and divided into
+// pieces by the model.
 #pragma once
 
 #include <cstdint>

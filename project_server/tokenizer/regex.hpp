@@ -39,8 +39,7 @@ class Regex final {
     std::unique_ptr<Compiled> compiled_;
 };
 
-/// Steps back that a search may make for each byte of its text, and a thousand bytes more. GPT-2's
-/// expression needs less than 2.
+/// Steps back that a search may make for each byte of its text, and for a thousand bytes more.
 inline constexpr unsigned long kRetriesPerByte = 200;
 /// Positions that a search may remember in order to go back to them, about 50 bytes each.
 inline constexpr unsigned kMaxStackEntries = 1U << 20;

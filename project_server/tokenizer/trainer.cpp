@@ -1,6 +1,6 @@
 // SentencePiece gets every part once, with its number, in a fixed order, and changes nothing about
-// it: no normalisation, no prefix, no divisions of its own but before ▁. Its trainer sums in as many
-// threads as it is told, and the sums depend on their number, so that is fixed.
+// it: no normalisation, no prefix, no divisions of its own but before ▁. Its trainer sums in as
+// many threads as it is told, and the sums depend on their number, so that is fixed.
 #include "project_server/tokenizer/trainer.hpp"
 
 #include <fmt/format.h>

@@ -20,13 +20,17 @@ from tokenizers import pre_tokenizers as p
 OUT = pathlib.Path(__file__).parent / "fixtures"
 SPECIAL = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 TEXTS = [
-    "", " ", "   ", "আমি", "আমি বাংলায় গান গাই।", "আমি  বাংলায়   গান\tগাই।", "রাম:লক্ষ্মণ a:b ক: :খ",
+    "", " ", "   ", "আমি", "আমি বাংলায় গান গাই।", "আমি  বাংলায়   গান\tগাই।",
+    "রাম:লক্ষ্মণ a:b ক: :খ",
     "১২৩ 456 ৭8৯ ½ ² Ⅷ", "শেষ|শুরু ।। ॥ ৷ ৤ ৥", "Hello, World! (it's) “quoted” – dash… $5+3=8 €~`^",
-    "য় য\u09bc ড় ড\u09bc", "a\u0301\u0302 e\u0301 \u0301x naïve", "zero\u200bwidth\u200djoiner\u200c",
-    "\ufeffbom \u00a0nbsp\u3000wide", "tab\tnew\nline\r\nend\u2028x\u0085y", "\u0001control\u007f\u008f",
+    "য় য\u09bc ড় ড\u09bc", "a\u0301\u0302 e\u0301 \u0301x naïve",
+    "zero\u200bwidth\u200djoiner\u200c",
+    "\ufeffbom \u00a0nbsp\u3000wide", "tab\tnew\nline\r\nend\u2028x\u0085y",
+    "\u0001control\u007f\u008f",
     "[MASK] token [mask] <unk> [SEP]x", "a [MASK]  b", "ﬁne Ｆｕｌｌ ½", "İSTANBUL ΣΊΣΥΦΟΣ ẞß",
     "日本語 한국어 👨\u200d👩\u200d👧 🇧🇩", "x" * 60, "\u2581a \u2581\u2581b", "foo_bar-baz qux.quux",
-    "\u1735\u166d\U000111c9 \u2e52\u00a7", "\U00010d40\U00010d50 a\U0001e5d0b", "9,9 1,000.50", "--a--",
+    "\u1735\u166d\U000111c9 \u2e52\u00a7", "\U00010d40\U00010d50 a\U0001e5d0b", "9,9 1,000.50",
+    "--a--",
     "a--b", "-a-", "  lead and trail  ", "ক্ষ ন্ত্র র‍্য", "'' ``", "aaaa aaa aa a",
 ]
 RULES = {
@@ -72,8 +76,8 @@ for behaviour in ["removed", "isolated", "contiguous", "merged_with_previous", "
                                                        invert=True))
 
 
-# Their expressions have classes, and Debian's Oniguruma does not know the characters of NEWER, those
-# of Unicode 16: there is nothing to compare.
+# Their expressions have classes, and Debian's Oniguruma does not know the characters of NEWER,
+# those of Unicode 16: there is nothing to compare.
 BY_CLASS = ["words", "properties", "gpt"]
 NEWER = "\U00010d40"
 
