@@ -3,14 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
+#include <functional>
+#include <memory>
 #include <string>
 
-#include "boinc_app/albert/evaluator.hpp"
 #include "boinc_app/device/gpu.hpp"
+#include "boinc_app/training/held_out_evaluator.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/formats/run_file.hpp"
-#include "peer/formats/shard.hpp"
 
 namespace dedloc {
 
@@ -21,19 +21,29 @@ struct LocalOptions {
     device::Choice device{};        ///< what computes
     unsigned threads = 0;           ///< compute threads; 0: all CPUs
     std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
-    std::filesystem::path out;      ///< checkpoint file for the last state; empty: none
+    std::filesystem::path from;     ///< checkpoint file to go on from; empty: the run's first state
+    /// List of contributions (peer/formats/contribution_list.hpp) whose samples are computed, not
+    /// those of `peer`; empty: none.
+    std::filesystem::path contributions;
+    std::filesystem::path out;  ///< checkpoint file for the last state; empty: none
     /// Evaluates the first and the last state, and one after every so many steps (0: no other), on
     /// so many samples of the held-out shards, if there are any.
     std::uint64_t evaluate_every = 0;
     std::uint64_t evaluate_samples = training::kUsualSamples;  ///< samples of an evaluation
 };
 
-/// Computes the run's target batch in every step, prints a line for each step, and at the end the
-/// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step, whose state is
-/// written. Call this before any thread is started. Returns the process's exit status.
-/// Errors: InputError (bad key, a model that diverges), IoError (disk
-/// full, …), DeviceError.
+/// Opens the run's evaluator for micro-batches of this size. Empty: nothing is measured.
+using OpenEvaluator =
+    std::function<std::unique_ptr<training::HeldOutEvaluator>(std::uint64_t micro_batch)>;
+
+/// Computes the run's target batch in every step, or what a list of contributions says, prints a
+/// line for each step, and at the end the digest of the state. SIGINT, SIGTERM and SIGHUP end it
+/// after the last whole step, whose state is written. Call this before any thread is started.
+/// Returns the process's exit status.
+/// Errors: InputError (bad key, a checkpoint that is damaged or another run's, a list without the
+/// next step or without whole micro-batches, a model that diverges), IoError (disk full, …),
+/// DeviceError; as open_evaluator.
 int train_locally(const formats::RunFile& run, const training::Task& task,
-                  std::span<const formats::Shard> held_out, const LocalOptions& options);
+                  const OpenEvaluator& open_evaluator, const LocalOptions& options);
 
 }  // namespace dedloc

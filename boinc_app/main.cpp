@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/local_command.hpp"
 #include "boinc_app/module_commands.hpp"
 #include "boinc_app/runtime/boinc_runtime.hpp"
 #include "boinc_app/seat/program.hpp"
+#include "boinc_app/tasks/open_evaluator.hpp"
 #include "boinc_app/tasks/open_task.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training_worker.hpp"
@@ -59,14 +59,16 @@ int train_alone(const Options& options) {
         const auto task = tasks::open_task(
             run,
             {.shards = {options.shards.begin(), options.shards.end()}, .module = options.module});
-        std::vector<formats::Shard> held_out;
+        OpenEvaluator open_evaluator;
         if (!options.held_out.empty()) {
-            if (formats::architecture_of(run) != formats::kAlbert) {
-                throw InputError{"--held-out is for ALBERT: dedloc-evaluate measures pictures"};
-            }
-            held_out = inputs::open_held_out_shards(options.held_out, run);
+            open_evaluator = [&](std::uint64_t micro_batch) {
+                return tasks::open_evaluator(run, {.held_out = options.held_out,
+                                                   .module = options.module,
+                                                   .samples = options.local.evaluate_samples,
+                                                   .micro_batch = micro_batch});
+            };
         }
-        return train_locally(run, *task, held_out, options.local);
+        return train_locally(run, *task, open_evaluator, options.local);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s: %s\n", kName, error.what());
         return seat::kFailure;
@@ -103,6 +105,11 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
     command->add_option("--threads", options.local.threads, "CPUs to use; 0: all");
     add_device_option(*command, options);
     add_micro_batch_option(*command, options.local.micro_batch);
+    command->add_option("--contributions", options.local.contributions,
+                        "compute the samples of this list, as dedloc run contributions prints it, "
+                        "instead of those of one peer");
+    command->add_option("--from", options.local.from,
+                        "go on from this checkpoint of the run, as --out writes it");
     command->add_option("--out", options.local.out,
                         "write the last state to this file, as a checkpoint");
     auto* const held_out = command->add_option(

@@ -98,6 +98,27 @@ void describe_tensors(const ScriptModule& loaded, formats::RunFile& run) {
     }
 }
 
+/// Throws InputError if a sample's loss is another one beside a second sample: peers choose how
+/// many they compute at once.
+void require_independent_losses(const formats::RunFile& run, const SampleSource& samples,
+                                ScriptModule& loaded) {
+    const Random random{run.seed};
+    const auto losses_of = [&](std::uint64_t first, std::uint64_t count) {
+        return loaded.losses(samples.draw(random, first, count), {}).value();
+    };
+    const std::vector<float> together = losses_of(0, 2);
+    for (std::uint64_t i = 0; i < 2; ++i) {
+        const float alone = losses_of(i, 1)[0];
+        const float beside = together[static_cast<std::size_t>(i)];
+        constexpr float kRounding = 1e-3f;
+        if (!(std::abs(alone - beside) > kRounding * (1 + std::abs(alone)))) continue;
+        throw InputError{
+            fmt::format("the module's loss of a sample depends on the others that are computed "
+                        "with it: {} alone, {} beside another",
+                        alone, beside)};
+    }
+}
+
 /// The cost of one sample, with the module's own parameters.
 PassCost cost_of_sample(const formats::RunFile& run, const DescribeOptions& options,
                         ScriptModule& loaded) {
@@ -105,14 +126,17 @@ PassCost cost_of_sample(const formats::RunFile& run, const DescribeOptions& opti
     if (formats::holds_text(run)) {
         shards = inputs::open_shards(options.shards, run);
     } else {
-        shards = inputs::open_tensor_shards(options.shards, run);
+        shards = inputs::open_shards<formats::TensorShard>(options.shards, run);
     }
     const auto samples = training::module::open_samples(run, std::move(shards));
+    training::module::check_inputs(*samples, loaded);
     const auto offsets = formats::tensor_offsets(run);
     AlignedFloats parameters(static_cast<std::size_t>(formats::element_count(run)));
     loaded.copy_parameters(offsets, parameters);
     loaded.bind(offsets, parameters);
-    return loaded.measure(samples->draw(Random{run.seed}, 0, 1));
+    const PassCost cost = loaded.measure(samples->draw(Random{run.seed}, 0, 1));
+    require_independent_losses(run, *samples, loaded);
+    return cost;
 }
 
 }  // namespace
@@ -125,6 +149,10 @@ void describe_module(const DescribeOptions& options) {
     run.optimizer.learning_rate = options.learning_rate;
     run.optimizer.warmup_steps = options.steps / 20;
     const platform::MappedFile file{options.module};
+    if (file.bytes().size() > formats::kMaxModuleBytes) {
+        throw InputError{fmt::format("the module has {} bytes; {} are allowed", file.bytes().size(),
+                                     formats::kMaxModuleBytes)};
+    }
     formats::ModuleSpec model{.name = options.module.filename().string(),
                               .digest = blake2b(file.bytes()),
                               .bytes = file.bytes().size(),

@@ -4,13 +4,17 @@
 #include <utility>
 
 #include "boinc_app/training/footprint.hpp"
+#include "peer/formats/task.hpp"
 
 namespace dedloc {
 namespace {
 
 /// The client's choice of a GPU is the only one that other jobs on the machine respect.
-device::Choice device_of(const TrainingOptions& options, const seat::WorkerParts& parts) {
-    return parts.gpu ? device::Choice{device::Choice::Kind::kGpu, *parts.gpu} : options.device;
+device::Choice device_of(const formats::RunFile& run, const TrainingOptions& options,
+                         const seat::WorkerParts& parts) {
+    using Kind = device::Choice::Kind;
+    if (!parts.gpu) return options.device;
+    return {formats::runs_on_gpus(run) ? Kind::kGpu : Kind::kAutomatic, *parts.gpu};
 }
 
 }  // namespace
@@ -20,8 +24,8 @@ TrainingWorker::TrainingWorker(const formats::RunFile& run,
                                const TrainingOptions& options, const seat::WorkerParts& parts)
     : run_(run),
       task_(std::move(task)),
-      compute_(
-          device::make_compute(device_of(options, parts), run, *task_, parts.workers, parts.cpus)),
+      compute_(device::make_compute(device_of(run, options, parts), run, *task_, parts.workers,
+                                    parts.cpus)),
       micro_batch_(training::micro_batch_for(run, compute_.device, options.micro_batch)),
       trainer_(run, *compute_.replica,
                {.peer = parts.peer,

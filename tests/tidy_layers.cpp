@@ -202,9 +202,10 @@ Layers training_layers() {
     return {
         // Decodes pictures of strangers, and makes crops of them.
         {"boinc_app/pictures/",
-         joined({Names{"boinc_app/pictures/", "peer/formats/", "peer/base/",
-                       "kernels/instruction_set.hpp", "jerror.h", "jpeglib.h"},
-                 kText}),
+         joined(
+             {Names{"boinc_app/pictures/", "peer/formats/", "peer/base/", "kernels/arithmetic.hpp",
+                    "kernels/instruction_set.hpp", "jerror.h", "jpeglib.h"},
+              kText}),
          {"random"},
          kNoChance},
         {"boinc_app/device/",
@@ -251,8 +252,9 @@ Layers training_layers() {
          kNoChance},
         // The plug-in for GPUs: all that it needs of the app are the interface and the errors.
         {"boinc_app/cuda/",
-         joined({Names{"boinc_app/cuda/", "boinc_app/training/accelerator.hpp",
-                       "boinc_app/training/computation.hpp", "boinc_app/training/device_error.hpp",
+         joined({Names{"boinc_app/cuda/", "boinc_app/pictures/pixel_arithmetic.hpp",
+                       "boinc_app/training/accelerator.hpp", "boinc_app/training/computation.hpp",
+                       "boinc_app/training/crop_kernel.hpp", "boinc_app/training/device_error.hpp",
                        "boinc_app/training/fused_layers.hpp", "kernels/", "c10/cuda/",
                        "cuda_runtime_api.h"},
                  kText}),
@@ -289,8 +291,11 @@ Layers server_ground() {
         server("huggingface/", {"json/"},
                {"peer/formats/", "peer/platform/", "kernels/arithmetic.hpp", "archive.h",
                 "archive_entry.h"}),
-        // Texts to token ids as other programs do it, with the data of ICU.
-        server("tokenizer/", {"huggingface/"}, {"peer/formats/", "peer/platform/", "unicode/"}),
+        // Texts to token ids as other programs do it, with the data of ICU and the regular
+        // expressions of Oniguruma.
+        server("tokenizer/", {"huggingface/"},
+               {"peer/formats/", "peer/platform/", "oniguruma.h", "sentencepiece_trainer.h",
+                "unicode/"}),
         posix_server("corpus/", {"huggingface/", "tokenizer/"},
                      {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
                       "sentencepiece_trainer.h", "unicode/"}),
@@ -366,10 +371,17 @@ Layers operator_layers() {
         posix_server("packaging/", {"json/", "publishing/"}, {"peer/platform/"}),
         // Measures models, so it computes with them as the app does.
         server("evaluate/",
-               {"backbone/", "daemon.hpp", "database/", "huggingface/norm_file.hpp", "json/",
-                "settings.hpp"},
-               {"boinc_app/albert/", "boinc_app/swav/", "boinc_app/training/",
+               {"backbone/", "daemon.hpp", "database/", "finetune/command.hpp", "huggingface/",
+                "json/", "runs/masked_lines.hpp", "runs/run_tokenizer.hpp", "settings.hpp",
+                "tokenizer/"},
+               {"boinc_app/albert/", "boinc_app/swav/", "boinc_app/tasks/", "boinc_app/training/",
                 "boinc_app/inputs/shard_files.hpp", "peer/state/", "peer/formats/",
+                "peer/platform/", "kernels/", "CLI/"}),
+        // Fine-tunes models on tasks with labels.
+        server("finetune/",
+               {"backbone/", "evaluate/loaded_state.hpp", "huggingface/", "json/",
+                "runs/model_import.hpp", "runs/run_tokenizer.hpp", "tokenizer/"},
+               {"boinc_app/albert/", "boinc_app/training/", "peer/state/", "peer/formats/",
                 "peer/platform/", "kernels/", "CLI/"}),
         posix_server("check/",
                      {"backbone/", "control/", "corpus/", "database/", "official/", "publishing/",

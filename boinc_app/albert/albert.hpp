@@ -32,6 +32,13 @@ struct SampleFigures {
     bool is_order_hit = false;      ///< the logit of its order is the higher one
 };
 
+/// What the model says of a masked token.
+struct TokenGuess {
+    std::int64_t token = 0;  ///< its id
+    double probability = 0;  ///< its share of the softmax over all tokens
+    bool operator==(const TokenGuess&) const = default;
+};
+
 /// The model on parameters that it reads in place: threads, memory and bits as Model says.
 class Albert {
   public:
@@ -67,6 +74,12 @@ class Albert {
     /// Returns nothing when `is_interrupted`, which is called as by add_gradient(), returns true.
     std::optional<std::vector<SampleFigures>> figures(const MicroBatch& batch,
                                                       const IsInterrupted& is_interrupted = {});
+
+    /// The `count` most probable tokens of each masked one, in the order of masked_at, the most
+    /// probable first, without dropout. Nothing when interrupted, as figures().
+    /// Requires  a masked token, 1 ≤ count ≤ size of the vocabulary (aborts)
+    std::optional<std::vector<std::vector<TokenGuess>>> guesses(
+        const MicroBatch& batch, std::size_t count, const IsInterrupted& is_interrupted = {});
 
     /// The factor of the loss in the next backward pass (loss_scale.hpp); 1 except in fp16.
     float loss_scale() const;

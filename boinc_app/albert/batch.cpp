@@ -1,6 +1,6 @@
 // draw() first draws all samples of a micro-batch, each with a generator of its own, because the
-// longest one determines the padded length. A binary search in the running sums of the shards'
-// weights finds the shard and the start; sentences are taken until the sequence is full, cut in
+// longest one determines the padded length. The shards' masses give the shard and the start;
+// sentences are taken until the sequence is full, cut in
 // two, perhaps swapped, and shortened. The second loop lays the rows out and masks tokens with the
 // generators as they are then. The order in which numbers are drawn is part of what a sample is: a
 // change of it changes all samples.
@@ -36,21 +36,22 @@ Sampler::Sampler(const formats::RunFile& run, std::span<const formats::Shard> sh
     : vocabulary_(formats::albert_of(run).vocabulary),
       sequence_length_(run.sequence_length),
       special_(run.special_tokens),
-      shards_(shards) {
+      shards_(shards),
+      masses_(run.sources) {
     for (std::uint32_t shard = 0; shard < shards.size(); ++shard) {
         if (shards[shard].vocabulary != vocabulary_) {
             throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}", shard,
                                          shards[shard].vocabulary, vocabulary_)};
         }
-        masses_.add(shards[shard].weight, shards[shard].start_count());
+        masses_.add(shards[shard].weight, shards[shard].start_count(), shards[shard].source);
     }
-    if (masses_.total() == 0) {
+    if (masses_.is_empty()) {
         throw InputError{"no document of the shards has two sentences"};
     }
 }
 
-Sampler::Sample Sampler::draw_sample(Random& random) const {
-    const ShardPlace place = masses_.place_of(random.below(masses_.total()));
+Sampler::Sample Sampler::draw_sample(Random& random, std::span<const std::uint64_t> weights) const {
+    const ShardPlace place = masses_.draw(random, weights);
     const formats::Shard& shard = shards_[place.shard];
     const auto start = shard.start(static_cast<std::size_t>(place.index));
     const std::size_t limit = sequence_length_ - 3;  // class token and two separators
@@ -112,7 +113,8 @@ void Sampler::mask_tokens(const Sample& sample, std::size_t row, Random& random,
     }
 }
 
-MicroBatch Sampler::draw(const Random& step, std::uint64_t first, std::size_t count) const {
+MicroBatch Sampler::draw(const Random& step, std::uint64_t first, std::size_t count,
+                         std::span<const std::uint64_t> weights) const {
     DEDLOC_CHECK(count >= 1, "a micro-batch has at least one sample");
     std::vector<Random> randoms;
     std::vector<Sample> samples;
@@ -120,7 +122,7 @@ MicroBatch Sampler::draw(const Random& step, std::uint64_t first, std::size_t co
     batch.samples = count;
     for (std::size_t row = 0; row < count; ++row) {
         randoms.push_back(step.split(first + row));
-        samples.push_back(draw_sample(randoms.back()));
+        samples.push_back(draw_sample(randoms.back(), weights));
         batch.length = std::max(batch.length, samples.back().tokens.size());
     }
     batch.tokens.assign(batch.samples * batch.length, special_.pad);

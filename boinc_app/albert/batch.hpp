@@ -9,9 +9,9 @@
 // where w₀ … w₃ are the peer key as four little-endian 64-bit words, and `index` numbers the
 // samples of this peer in this step. split(1) of that generator is the key of the sample's dropout.
 //
-// A sample begins at a random start: any sentence except the last of its document. The probability
-// of a start is proportional to the weight of its shard. Every peer draws independently from all
-// shards of its job, as in DeDLOC.
+// A sample begins at a random start: any sentence except the last of its document. Its source is
+// drawn first, then the start, with a probability in proportion to the weight of its shard
+// (shard_masses.hpp). Every peer draws independently from all shards of its job, as in DeDLOC.
 //
 // Differences from DeDLOC's data pipeline: its samples begin at fixed cuts of the text only; here a
 // sample in which no token would be masked gets one masked token.
@@ -52,8 +52,10 @@ class Sampler {
     ///         sentences
     Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards);
 
-    /// Draws samples first, first + 1 … first + count − 1 of the step. Requires count ≥ 1 (aborts).
-    MicroBatch draw(const Random& step, std::uint64_t first, std::size_t count) const;
+    /// Draws samples first, first + 1 … first + count − 1 of the step. `weights`: as
+    /// ShardMasses::draw. Requires count ≥ 1 (aborts).
+    MicroBatch draw(const Random& step, std::uint64_t first, std::size_t count,
+                    std::span<const std::uint64_t> weights = {}) const;
 
   private:
     struct Sample {
@@ -61,7 +63,7 @@ class Sampler {
         std::size_t first_length = 0;  ///< tokens up to the first separator, inclusive
         bool is_swapped = false;
     };
-    Sample draw_sample(Random& random) const;
+    Sample draw_sample(Random& random, std::span<const std::uint64_t> weights) const;
     void mask_tokens(const Sample& sample, std::size_t row, Random& random,
                      MicroBatch& batch) const;
 

@@ -1,61 +1,32 @@
 #include "boinc_app/albert/evaluator.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include "peer/base/check.hpp"
 
 namespace dedloc::training::albert {
-namespace {
-
-/// `a` and `b` map the figures of a sample to its terms.
-template <class A, class B>
-Estimate ratio(std::span<const SampleFigures> figures, const A& a, const B& b) {
-    double above = 0;
-    double below = 0;
-    for (const SampleFigures& sample : figures) {
-        above += a(sample);
-        below += b(sample);
-    }
-    Estimate estimate{.value = above / below};
-    if (figures.size() < 2) return estimate;
-    double squares = 0;
-    for (const SampleFigures& sample : figures) {
-        const double rest = a(sample) - estimate.value * b(sample);
-        squares += rest * rest;
-    }
-    const auto count = static_cast<double>(figures.size());
-    estimate.error = std::sqrt(squares * count / (count - 1)) / below;
-    return estimate;
-}
-
-double one(const SampleFigures&) {
-    return 1;
-}
-
-}  // namespace
 
 Evaluation summarise(std::span<const SampleFigures> figures) {
     DEDLOC_CHECK(!figures.empty(), "an evaluation needs a sample");
-    const auto masked = [](const SampleFigures& x) { return static_cast<double>(x.masked); };
-    Evaluation all{.loss = ratio(
-                       figures, [](const auto& x) { return x.masked_loss + x.order_loss; }, one),
-                   .samples = figures.size()};
-    all.figures = {
-        {"masked_loss", ratio(
-                            figures, [](const auto& x) { return x.masked_loss; }, one)},
-        {"order_loss", ratio(
-                           figures, [](const auto& x) { return x.order_loss; }, one)},
-        {"masked_accuracy",
-         ratio(
-             figures, [](const auto& x) { return static_cast<double>(x.masked_hits); }, masked)},
-        {"order_accuracy",
-         ratio(
-             figures, [](const auto& x) { return x.is_order_hit ? 1.0 : 0.0; }, one)}};
+    std::vector<double> losses, masked_losses, order_losses, hits, masked, order_hits;
     std::uint64_t tokens = 0;
-    for (const SampleFigures& sample : figures) tokens += sample.masked;
-    all.counts = {{"masked_tokens", tokens}};
-    return all;
+    for (const SampleFigures& sample : figures) {
+        losses.push_back(sample.masked_loss + sample.order_loss);
+        masked_losses.push_back(sample.masked_loss);
+        order_losses.push_back(sample.order_loss);
+        hits.push_back(static_cast<double>(sample.masked_hits));
+        masked.push_back(static_cast<double>(sample.masked));
+        order_hits.push_back(sample.is_order_hit ? 1.0 : 0.0);
+        tokens += sample.masked;
+    }
+    return {.loss = mean_of(losses),
+            .figures = {{"masked_loss", mean_of(masked_losses)},
+                        {"order_loss", mean_of(order_losses)},
+                        {"masked_accuracy", ratio_of(hits, masked)},
+                        {"order_accuracy", mean_of(order_hits)}},
+            .samples = figures.size(),
+            .counts = {{"masked_tokens", tokens}}};
 }
 
 Evaluator::Evaluator(const formats::RunFile& run, std::span<const formats::Shard> held_out,

@@ -17,6 +17,7 @@
 #include <string>
 #include <type_traits>
 
+#include "boinc_app/cuda/crops.hpp"
 #include "boinc_app/cuda/cuda_failure.hpp"
 #include "boinc_app/cuda/layers.hpp"
 #include "boinc_app/training/device_error.hpp"
@@ -107,6 +108,7 @@ class CudaAccelerator final : public Accelerator {
         : device_(device),
           properties_(opened(device)),
           layers_(stream_, static_cast<unsigned>(properties_.multiProcessorCount)),
+          crops_(stream_, static_cast<unsigned>(properties_.multiProcessorCount)),
           torch_stream_(c10::cuda::getStreamFromExternal(stream_.view().raw(), index())),
           staging_{PinnedBuffer<std::byte>{kStagingBytes}, PinnedBuffer<std::byte>{kStagingBytes}},
           flag_(1, stream_),
@@ -133,7 +135,8 @@ class CudaAccelerator final : public Accelerator {
         return {.cuda = device_,
                 .precision = capability() >= kBf16Capability ? Precision::kBf16 : Precision::kFp16,
                 .fuses_attention = true,
-                .layers = &layers_};
+                .layers = &layers_,
+                .crops = &crops_};
     }
     GpuProperties properties() override {
         return guarded([&] {
@@ -259,6 +262,7 @@ class CudaAccelerator final : public Accelerator {
     const cudaDeviceProp properties_;
     const cuda::Stream stream_;
     Layers layers_;
+    Crops crops_;
     const c10::cuda::CUDAStream torch_stream_;
     const std::array<PinnedBuffer<std::byte>, kStagingBuffers> staging_;
     const std::array<cuda::Event, kStagingBuffers> copied_;

@@ -2,17 +2,14 @@
 // of sums, and rows of sums are read again.
 #include "boinc_app/cuda/layers.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <optional>
 #include <type_traits>
 
 #include "boinc_app/cuda/column_body.hpp"
-#include "boinc_app/cuda/cuda_failure.hpp"
 #include "boinc_app/cuda/norm_body.hpp"
-#include "kernels/cuda/enqueue.hpp"
+#include "boinc_app/cuda/trainer_launch.hpp"
 
 namespace dedloc::training {
 namespace {
@@ -111,12 +108,7 @@ void with_packs(const ShortMatrix& matrix, const Call& call) {
 
 template <class Body>
 void Layers::run(const Body& body, const char* what) const {
-    try {
-        kernels::cuda::enqueue(body, stream_, what);
-    } catch (const kernels::cuda::CudaError& error) {
-        throw DeviceError{failure_of_cuda(error.code()),
-                          fmt::format("the GPU cannot be used: {}", error.what())};
-    }
+    enqueue_for_trainer(body, stream_, what);
 }
 
 Layers::Layers(kernels::cuda::StreamView stream, unsigned multiprocessors)

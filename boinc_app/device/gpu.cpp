@@ -10,8 +10,10 @@
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/device_replica.hpp"
 #include "boinc_app/training/host_replica.hpp"
+#include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/base/text.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/memory.hpp"
 
 namespace dedloc::device {
@@ -22,6 +24,7 @@ using training::DeviceFailure;
 
 /// The CUDA version that the pinned libtorch is built for, as the driver counts: 13.0.
 constexpr int kCudaVersion = 13'000;
+constexpr const char* kProcessorsOnly = "this kind of network is trained on processors only";
 
 /// A library that stays loaded. Errors: DeviceError.
 class Library {
@@ -146,6 +149,11 @@ std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibrari
 Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
                      const kernels::Workers& workers, unsigned threads) {
     if (choice.kind == Choice::Kind::kProcessor) return on_processor(run, task, workers, threads);
+    if (!formats::runs_on_gpus(run)) {
+        if (choice.kind == Choice::Kind::kGpu) throw InputError{kProcessorsOnly};
+        log_info("no GPU: {}", kProcessorsOnly);
+        return on_processor(run, task, workers, threads);
+    }
     try {
         return on_gpu(choice.index, run, task, workers, threads);
     } catch (const DeviceError& error) {

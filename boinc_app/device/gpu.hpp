@@ -52,8 +52,9 @@ struct Compute {
 };
 
 /// Makes the replica on the chosen device. `run`, `task` and `workers` must outlive it. When the
-/// choice is automatic and the GPU cannot be used, the log says why. Errors: DeviceError;
-/// InputError, as the task's make_model().
+/// choice is automatic and the GPU cannot be used or the run not be trained on one, the log says why.
+/// Errors: DeviceError; InputError, as the task's make_model(), or a GPU is chosen for a task that
+/// does not run there.
 Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
                      const kernels::Workers& workers, unsigned threads);
 

@@ -46,7 +46,7 @@ Found find_shard(const std::filesystem::path& path, const formats::RunFile& run)
     return {.file = file, .path = path, .reference = reference_of(file->bytes(), path, run)};
 }
 
-/// What a decoder says of a shard; its weight is the run file's.
+/// What a decoder says of a shard; its weight and source are the run file's.
 template <class Shard, class ShardError>
 Shard accept(Result<Shard, ShardError> decoded, const Found& found) {
     if (!decoded) {
@@ -55,11 +55,16 @@ Shard accept(Result<Shard, ShardError> decoded, const Found& found) {
     }
     Shard shard = std::move(decoded).value();
     shard.weight = found.reference.weight;
+    shard.source = found.reference.source;
     found.file->forget_pages();
     return shard;
 }
 
-formats::Shard decode_text(const Found& found, const formats::RunFile& run) {
+template <class Shard>
+Shard decode(const Found& found, const formats::RunFile& run);
+
+template <>
+formats::Shard decode(const Found& found, const formats::RunFile& run) {
     auto shard = accept(formats::decode_shard(found.file->bytes(), found.file), found);
     const std::uint64_t vocabulary = formats::vocabulary_of(run);
     if (shard.vocabulary != vocabulary) {
@@ -68,9 +73,13 @@ formats::Shard decode_text(const Found& found, const formats::RunFile& run) {
     }
     return shard;
 }
-
-formats::PictureShard decode_pictures(const Found& found) {
+template <>
+formats::PictureShard decode(const Found& found, const formats::RunFile&) {
     return accept(formats::decode_picture_shard(found.file->bytes(), found.file), found);
+}
+template <>
+formats::TensorShard decode(const Found& found, const formats::RunFile&) {
+    return accept(formats::decode_tensor_shard(found.file->bytes(), found.file), found);
 }
 
 std::vector<Found> find_held_out(const std::filesystem::path& folder, const formats::RunFile& run) {
@@ -96,60 +105,36 @@ std::vector<Found> find_held_out(const std::filesystem::path& folder, const form
     return all;
 }
 
-void refuse_nothing(std::span<const std::filesystem::path> paths) {
-    if (paths.empty()) throw InputError{"there is no shard to train on"};
-}
-
 }  // namespace
 
-formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run) {
-    return decode_text(find_shard(path, run), run);
+template <class Shard>
+std::vector<Shard> open_shards(std::span<const std::filesystem::path> paths,
+                               const formats::RunFile& run) {
+    if (paths.empty()) throw InputError{"there is no shard to train on"};
+    std::vector<Shard> shards;
+    for (const auto& path : paths) shards.push_back(decode<Shard>(find_shard(path, run), run));
+    return shards;
 }
 
-std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,
+template <class Shard>
+std::vector<Shard> open_held_out_shards(const std::filesystem::path& folder,
                                         const formats::RunFile& run) {
-    refuse_nothing(paths);
-    std::vector<formats::Shard> shards;
-    for (const auto& path : paths) shards.push_back(open_shard(path, run));
-    return shards;
-}
-
-std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& folder,
-                                                 const formats::RunFile& run) {
-    std::vector<formats::Shard> shards;
+    std::vector<Shard> shards;
     for (const Found& found : find_held_out(folder, run)) {
-        shards.push_back(decode_text(found, run));
+        shards.push_back(decode<Shard>(found, run));
     }
     return shards;
 }
 
-std::vector<formats::PictureShard> open_picture_shards(std::span<const std::filesystem::path> paths,
-                                                       const formats::RunFile& run) {
-    refuse_nothing(paths);
-    std::vector<formats::PictureShard> shards;
-    for (const auto& path : paths) shards.push_back(decode_pictures(find_shard(path, run)));
-    return shards;
-}
-
-std::vector<formats::TensorShard> open_tensor_shards(std::span<const std::filesystem::path> paths,
-                                                     const formats::RunFile& run) {
-    refuse_nothing(paths);
-    std::vector<formats::TensorShard> shards;
-    for (const auto& path : paths) {
-        const Found found = find_shard(path, run);
-        shards.push_back(
-            accept(formats::decode_tensor_shard(found.file->bytes(), found.file), found));
-    }
-    return shards;
-}
-
-std::vector<formats::PictureShard> open_held_out_picture_shards(const std::filesystem::path& folder,
-                                                                const formats::RunFile& run) {
-    std::vector<formats::PictureShard> shards;
-    for (const Found& found : find_held_out(folder, run)) {
-        shards.push_back(decode_pictures(found));
-    }
-    return shards;
-}
+using Paths = std::span<const std::filesystem::path>;
+template std::vector<formats::Shard> open_shards(Paths, const formats::RunFile&);
+template std::vector<formats::PictureShard> open_shards(Paths, const formats::RunFile&);
+template std::vector<formats::TensorShard> open_shards(Paths, const formats::RunFile&);
+template std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path&,
+                                                          const formats::RunFile&);
+template std::vector<formats::PictureShard> open_held_out_shards(const std::filesystem::path&,
+                                                                 const formats::RunFile&);
+template std::vector<formats::TensorShard> open_held_out_shards(const std::filesystem::path&,
+                                                                const formats::RunFile&);
 
 }  // namespace dedloc::inputs

@@ -8,25 +8,27 @@
 #include "peer/base/error.hpp"
 
 namespace dedloc::training::module {
-TextWindows::TextWindows(std::vector<formats::Shard> shards, std::uint64_t length)
-    : shards_(std::move(shards)), length_(length) {
+TextWindows::TextWindows(std::vector<formats::Shard> shards, std::uint64_t length,
+                         std::span<const formats::SourceSpec> sources)
+    : shards_(std::move(shards)), length_(length), masses_(sources) {
     DEDLOC_CHECK(length >= 1, "a window has a token");
     for (const formats::Shard& shard : shards_) {
         const std::uint64_t tokens = shard.tokens.size();
-        masses_.add(shard.weight, tokens >= length ? tokens - length + 1 : 0);
+        masses_.add(shard.weight, tokens >= length ? tokens - length + 1 : 0, shard.source);
     }
-    if (masses_.total() == 0) throw InputError{"no shard has as many tokens as a sample"};
+    if (masses_.is_empty()) throw InputError{"no shard has as many tokens as a sample"};
 }
 
 std::vector<InputTensor> TextWindows::draw(const Random& step, std::uint64_t first,
-                                           std::uint64_t count) const {
+                                           std::uint64_t count,
+                                           std::span<const std::uint64_t> weights) const {
     DEDLOC_CHECK(count >= 1, "a micro-batch has a sample");
     InputTensor tokens{.type = formats::ElementType::kInt64, .shape = {count, length_}};
     tokens.bytes.resize(count * length_ * sizeof(std::int64_t));
     std::byte* out = tokens.bytes.data();
     for (std::uint64_t i = 0; i < count; ++i) {
         Random random = step.split(first + i);
-        const ShardPlace place = masses_.place_of(random.below(masses_.total()));
+        const ShardPlace place = masses_.draw(random, weights);
         const formats::Shard& shard = shards_[place.shard];
         const auto window = shard.tokens.subspan(static_cast<std::size_t>(place.index),
                                                  static_cast<std::size_t>(length_));
@@ -40,18 +42,21 @@ std::vector<InputTensor> TextWindows::draw(const Random& step, std::uint64_t fir
     return inputs;
 }
 
-TensorRows::TensorRows(std::vector<formats::TensorShard> shards) : shards_(std::move(shards)) {
+TensorRows::TensorRows(std::vector<formats::TensorShard> shards,
+                       std::span<const formats::SourceSpec> sources)
+    : shards_(std::move(shards)), masses_(sources) {
     if (shards_.empty()) throw InputError{"there is no shard to train on"};
     for (const formats::TensorShard& shard : shards_) {
         if (!(shard.specs == shards_.front().specs)) {
             throw InputError{"the shards have tensors of different types or shapes"};
         }
-        masses_.add(shard.weight, shard.samples);
+        masses_.add(shard.weight, shard.samples, shard.source);
     }
 }
 
 std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t first,
-                                          std::uint64_t count) const {
+                                          std::uint64_t count,
+                                          std::span<const std::uint64_t> weights) const {
     DEDLOC_CHECK(count >= 1, "a micro-batch has a sample");
     const auto& specs = shards_.front().specs;
     std::vector<InputTensor> inputs;
@@ -64,7 +69,7 @@ std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t firs
     }
     for (std::uint64_t i = 0; i < count; ++i) {
         Random random = step.split(first + i);
-        const ShardPlace place = masses_.place_of(random.below(masses_.total()));
+        const ShardPlace place = masses_.draw(random, weights);
         const formats::TensorShard& shard = shards_[place.shard];
         for (std::size_t at = 0; at < specs.size(); ++at) {
             const auto row = shard.row(at, place.index);
@@ -77,10 +82,10 @@ std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t firs
 
 std::unique_ptr<const SampleSource> open_samples(const formats::RunFile& run, SampleShards shards) {
     if (auto* const text = std::get_if<std::vector<formats::Shard>>(&shards)) {
-        return std::make_unique<TextWindows>(std::move(*text), run.sequence_length);
+        return std::make_unique<TextWindows>(std::move(*text), run.sequence_length, run.sources);
     }
     auto rows = std::make_unique<TensorRows>(
-        std::get<std::vector<formats::TensorShard>>(std::move(shards)));
+        std::get<std::vector<formats::TensorShard>>(std::move(shards)), run.sources);
     const auto* const model = std::get_if<formats::ModuleSpec>(&run.model);
     DEDLOC_CHECK(model != nullptr, "the run trains no module");
     if (!(rows->tensors() == model->inputs)) {

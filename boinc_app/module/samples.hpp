@@ -33,19 +33,21 @@ class SampleSource {
   public:
     virtual ~SampleSource() = default;
     /// The tensors of samples first … first + count − 1 of the step, in the order of forward's
-    /// arguments. Requires count ≥ 1 (aborts).
+    /// arguments. `weights`: as ShardMasses::draw. Requires count ≥ 1 (aborts).
     virtual std::vector<InputTensor> draw(const Random& step, std::uint64_t first,
-                                          std::uint64_t count) const = 0;
+                                          std::uint64_t count,
+                                          std::span<const std::uint64_t> weights = {}) const = 0;
 };
 
 /// Windows of consecutive tokens of text: one tensor [M, length], int64. A window may reach across
 /// sentences and documents. The probability of a window is proportional to its shard's weight.
 class TextWindows final : public SampleSource {
   public:
-    /// Errors: InputError: no shard has so many tokens.
-    TextWindows(std::vector<formats::Shard> shards, std::uint64_t length);
-    std::vector<InputTensor> draw(const Random& step, std::uint64_t first,
-                                  std::uint64_t count) const override;
+    /// `sources`: the run's, or none. Errors: InputError: no shard has so many tokens.
+    TextWindows(std::vector<formats::Shard> shards, std::uint64_t length,
+                std::span<const formats::SourceSpec> sources = {});
+    std::vector<InputTensor> draw(const Random& step, std::uint64_t first, std::uint64_t count,
+                                  std::span<const std::uint64_t> weights = {}) const override;
 
   private:
     const std::vector<formats::Shard> shards_;
@@ -56,10 +58,12 @@ class TextWindows final : public SampleSource {
 /// Rows of the tensors of shards. The probability of one is proportional to its shard's weight.
 class TensorRows final : public SampleSource {
   public:
-    /// Errors: InputError: no shard, or shards with different tensors.
-    explicit TensorRows(std::vector<formats::TensorShard> shards);
-    std::vector<InputTensor> draw(const Random& step, std::uint64_t first,
-                                  std::uint64_t count) const override;
+    /// `sources`: the run's, or none. Errors: InputError: no shard, or shards with different
+    /// tensors.
+    explicit TensorRows(std::vector<formats::TensorShard> shards,
+                        std::span<const formats::SourceSpec> sources = {});
+    std::vector<InputTensor> draw(const Random& step, std::uint64_t first, std::uint64_t count,
+                                  std::span<const std::uint64_t> weights = {}) const override;
 
     /// The tensors of a sample.
     const std::vector<formats::SampleTensor>& tensors() const { return shards_.front().specs; }

@@ -11,29 +11,6 @@
 namespace dedloc::training::module {
 namespace {
 
-/// Draws the samples that it is asked for.
-class ScriptModel final : public Model {
-  public:
-    ScriptModel(const formats::RunFile& run, std::span<const std::byte> file,
-                const SampleSource& samples, const Bounds& bounds,
-                std::span<const float> parameters)
-        : seed_(run.seed), samples_(samples), module_(file, bounds) {
-        module_.bind(formats::tensor_offsets(run), parameters);
-    }
-
-    std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
-                                       const IsInterrupted& is_interrupted) override {
-        const Random random = step_random(seed_, samples.peer, samples.step);
-        return module_.add_gradient(samples_.draw(random, samples.first, samples.count), sum,
-                                    is_interrupted);
-    }
-
-  private:
-    const std::uint64_t seed_;
-    const SampleSource& samples_;
-    ScriptModule module_;
-};
-
 std::string text_of(const std::string& name, const std::vector<std::uint64_t>& shape) {
     return fmt::format("'{}' [{}]", name, fmt::join(shape, ","));
 }
@@ -55,6 +32,13 @@ void check_tensors(const formats::RunFile& run, std::span<const Parameter> param
     }
 }
 
+void check_inputs(const SampleSource& samples, const ScriptModule& loaded) {
+    const std::size_t given = samples.draw(Random{0}, 0, 1).size();
+    if (given == loaded.input_count()) return;
+    throw InputError{fmt::format("the module's forward takes {} tensors, but the samples have {}",
+                                 loaded.input_count(), given)};
+}
+
 Bounds bounds_of(const formats::RunFile& run) {
     const auto* const model = std::get_if<formats::ModuleSpec>(&run.model);
     DEDLOC_CHECK(model != nullptr, "the run trains no module");
@@ -68,19 +52,16 @@ ScriptTask::ScriptTask(const formats::RunFile& run, std::span<const std::byte> f
     : run_(run), file_(file), samples_(std::move(samples)), bounds_(bounds) {
     const ScriptModule loaded{file_, bounds_};
     check_tensors(run_, loaded.parameters());
-    const auto first = samples_->draw(Random{run_.seed}, 0, 1);
-    if (first.size() != loaded.input_count()) {
-        throw InputError{
-            fmt::format("the module's forward takes {} tensors, but the samples have "
-                        "{}",
-                        loaded.input_count(), first.size())};
-    }
+    check_inputs(*samples_, loaded);
 }
 
 std::unique_ptr<Model> ScriptTask::make_model(std::span<const float> parameters,
                                               const Computation& computation) const {
-    if (computation.cuda) throw InputError{"a module is trained on processors only"};
-    return std::make_unique<ScriptModel>(run_, file_, *samples_, bounds_, parameters);
+    DEDLOC_CHECK(!computation.cuda, "a module is trained on processors only");
+    auto module = std::make_unique<ScriptModule>(file_, bounds_);
+    module->bind(formats::tensor_offsets(run_), parameters);
+    return std::make_unique<DrawingModel<SampleSource, ScriptModule>>(run_.seed, *samples_,
+                                                                      std::move(module));
 }
 
 }  // namespace dedloc::training::module

@@ -20,6 +20,9 @@ Bounds bounds_of(const formats::RunFile& run);
 /// Errors: InputError: the parameters of a module are not the run's tensors.
 void check_tensors(const formats::RunFile& run, std::span<const Parameter> parameters);
 
+/// Errors: InputError: forward takes another number of tensors than the samples have.
+void check_inputs(const SampleSource& samples, const ScriptModule& loaded);
+
 /// Trains a TorchScript module. Its parameters must be the tensors of the run file.
 class ScriptTask final : public Task {
   public:
@@ -30,8 +33,7 @@ class ScriptTask final : public Task {
     ScriptTask(const formats::RunFile& run, std::span<const std::byte> file,
                std::unique_ptr<const SampleSource> samples, const Bounds& bounds);
 
-    /// As Task says. Every model loads the module anew. Errors: InputError: a GPU is wanted, where
-    /// neither memory nor operators are bounded yet.
+    /// As Task says, on processors. Every model loads the module anew.
     std::unique_ptr<Model> make_model(std::span<const float> parameters,
                                       const Computation& computation) const override;
 

@@ -6,7 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "boinc_app/pictures/pixel_arithmetic.hpp"
+
 namespace dedloc::pictures {
+
+/// The box of which three have the variance `radius`². Requires 0 ≤ radius ≤ 10⁶ (DEDLOC_CHECK).
+Box box_of(double radius);
 
 /// Blurs square planes; its buffers serve one after the other.
 class GaussianBlur {

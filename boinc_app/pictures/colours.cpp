@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "boinc_app/pictures/pixel_arithmetic.hpp"
 #include "kernels/instruction_set.hpp"
 #include "peer/base/check.hpp"
 
@@ -15,17 +16,6 @@ namespace {
 using kernels::run_for;
 using kernels::widest_instruction_set;
 using Byte = std::uint8_t;
-
-DEDLOC_LOOP int luma(int red, int green, int blue) {
-    return (19'595 * red + 38'470 * green + 7'471 * blue + 0x8000) >> 16;
-}
-
-/// The blend from + factor · (to − from), rounded towards 0 and clipped to a byte.
-DEDLOC_LOOP Byte blend(int from, int to, float factor) {
-    const float value = static_cast<float>(from) + factor * static_cast<float>(to - from);
-    const float low = value > 0 ? value : 0;
-    return static_cast<Byte>(static_cast<int>(low < 255 ? low : 255));
-}
 
 struct SumLuma {
     DEDLOC_LOOP std::uint64_t run(const Byte* red, const Byte* green, const Byte* blue,
@@ -72,67 +62,10 @@ struct Gray {
     }
 };
 
-/// All bits if the condition holds, else none: conditions on lanes without branches.
-DEDLOC_LOOP int mask_of(bool condition) {
-    return -static_cast<int>(condition);
-}
-
 struct TurnHue {
-    /// The hue of a colour, a turn being 255. `span` is max − min, or 1 if they are equal.
-    DEDLOC_LOOP int hue_of(int r, int g, int b, int max, int span) {
-        const int is_red = mask_of(r == max);
-        const int is_green = mask_of(g == max) & ~is_red;
-        const int is_blue = ~(is_red | is_green);
-        // The largest channel, and how far the other two are from it.
-        const int base = (2 & is_green) | (4 & is_blue);
-        const int next = (b & is_red) | (r & is_green) | (g & is_blue);
-        const int after = (g & is_red) | (b & is_green) | (r & is_blue);
-        const auto divisor = static_cast<float>(span);
-        const float forwards = static_cast<float>(max - next) / divisor;
-        const float backwards = static_cast<float>(max - after) / divisor;
-        // In binary64 the sum is exact, so it is rounded once.
-        const auto sixths = static_cast<float>(static_cast<double>(base) + forwards - backwards);
-        const double turns = sixths / 6.0 + 1.0;
-        const auto fraction = static_cast<float>(turns - static_cast<int>(turns));
-        return static_cast<int>(fraction * 255.0);
-    }
-
     DEDLOC_LOOP void run(Byte* red, Byte* green, Byte* blue, std::size_t count, int shift) {
         DEDLOC_INDEPENDENT
-        for (std::size_t i = 0; i < count; ++i) {
-            const int r = red[i];
-            const int g = green[i];
-            const int b = blue[i];
-            const int more = r > g ? r : g;
-            const int less = r < g ? r : g;
-            const int max = more > b ? more : b;
-            const int span = max - (less < b ? less : b);
-            const int saturation = static_cast<int>(static_cast<float>(span) /
-                                                    static_cast<float>(max > 1 ? max : 1) * 255.0);
-            // A gray has hue 0, but without saturation it does not count.
-            const int hue = (hue_of(r, g, b, max, span > 1 ? span : 1) + shift) & 255;
-
-            // Sixth of the circle and position in it, in units of 1/255.
-            const int sixth = 6 * hue / 255;
-            const int position = 6 * hue - 255 * sixth;
-            const int low = (2 * max * (255 - saturation) + 255) / 510;
-            const int falling = (2 * max * (65'025 - saturation * position) + 65'025) / 130'050;
-            const int rising =
-                (2 * max * (65'025 - saturation * (255 - position)) + 65'025) / 130'050;
-            // Hue 255 is in the seventh, which is the first again.
-            const int in_1 = mask_of(sixth == 0) | mask_of(sixth == 6);
-            const int in_2 = mask_of(sixth == 1);
-            const int in_3 = mask_of(sixth == 2);
-            const int in_4 = mask_of(sixth == 3);
-            const int in_5 = mask_of(sixth == 4);
-            const int in_6 = mask_of(sixth == 5);
-            red[i] = static_cast<Byte>((max & (in_1 | in_6)) | (falling & in_2) |
-                                       (low & (in_3 | in_4)) | (rising & in_5));
-            green[i] = static_cast<Byte>((max & (in_2 | in_3)) | (falling & in_4) |
-                                         (low & (in_5 | in_6)) | (rising & in_1));
-            blue[i] = static_cast<Byte>((max & (in_4 | in_5)) | (falling & in_6) |
-                                        (low & (in_1 | in_2)) | (rising & in_3));
-        }
+        for (std::size_t i = 0; i < count; ++i) turn_hue(red[i], green[i], blue[i], shift);
     }
 };
 
@@ -162,8 +95,7 @@ void adjust_contrast(const Planes& planes, double factor) {
     DEDLOC_CHECK(count >= 1, "a mean needs pixels");
     const std::uint64_t sum = run_for<SumLuma>(widest_instruction_set(), planes.red.data(),
                                                planes.green.data(), planes.blue.data(), count);
-    const double mean = static_cast<double>(sum) / static_cast<double>(count);
-    blend_with(static_cast<int>(mean + 0.5), planes, factor);
+    blend_with(mean_luma(sum, count), planes, factor);
 }
 
 void adjust_saturation(const Planes& planes, double factor) {
@@ -173,7 +105,7 @@ void adjust_saturation(const Planes& planes, double factor) {
 
 void shift_hue(const Planes& planes, double turns) {
     run_for<TurnHue>(widest_instruction_set(), planes.red.data(), planes.green.data(),
-                     planes.blue.data(), planes.red.size(), static_cast<int>(turns * 255));
+                     planes.blue.data(), planes.red.size(), hue_units(turns));
 }
 
 void make_gray(const Planes& planes) {

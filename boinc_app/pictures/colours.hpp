@@ -28,6 +28,10 @@ void adjust_saturation(const Planes& planes, double factor);
 /// Turns the hue. Pixels become hue, saturation and value of 8 bits each, where a turn has 255
 /// units; the shift, rounded towards 0, is added modulo 256; and back. Requires |turns| ≤ 0.5.
 void shift_hue(const Planes& planes, double turns);
+/// The shift in those units, rounded towards 0.
+constexpr int hue_units(double turns) {
+    return static_cast<int>(turns * 255);
+}
 /// All channels become the luma, (19595 R + 38470 G + 7471 B) / 2¹⁶ rounded.
 void make_gray(const Planes& planes);
 /// The operations of the jitter in its order. Those with a factor of 1 or a shift of 0 are left

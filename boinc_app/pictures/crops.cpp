@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "boinc_app/pictures/colours.hpp"
+#include "boinc_app/pictures/pixel_arithmetic.hpp"
 #include "kernels/instruction_set.hpp"
 #include "peer/base/check.hpp"
 
@@ -21,7 +22,7 @@ struct Normalise {
                          float deviation) {
         DEDLOC_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
-            to[i] = (static_cast<float>(from[i]) / 255.0f - mean) / deviation;
+            to[i] = normalised(from[i], mean, deviation);
         }
     }
 };

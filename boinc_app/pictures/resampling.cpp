@@ -7,7 +7,6 @@
 #include "boinc_app/pictures/resampling.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "boinc_app/pictures/transposition.hpp"
 #include "kernels/instruction_set.hpp"
@@ -16,7 +15,6 @@
 namespace dedloc::pictures {
 namespace {
 
-constexpr int kWeightBits = 22;
 constexpr std::size_t kTileRows = kTransposed;
 constexpr std::size_t kTilePixel = 3 * kTileRows;
 constexpr std::size_t kLanes = 32;  // columns are padded to a multiple
@@ -25,15 +23,14 @@ constexpr std::size_t kLanes = 32;  // columns are padded to a multiple
 template <std::size_t kBlock>
 struct WeighRows {
     /// Row i of `out` is the sum of the rows of `rows` that `taps[i]` names.
-    DEDLOC_LOOP void run(const std::uint8_t* rows, std::size_t row_bytes,
-                         const Resampler::Taps* taps, const std::int32_t* weights,
-                         std::size_t weight_stride, std::size_t count, std::uint8_t* out,
-                         std::size_t out_bytes, std::size_t blocks) {
+    DEDLOC_LOOP void run(const std::uint8_t* rows, std::size_t row_bytes, const Taps* taps,
+                         const std::int32_t* weights, std::size_t weight_stride, std::size_t count,
+                         std::uint8_t* out, std::size_t out_bytes, std::size_t blocks) {
         for (std::size_t i = 0; i < count; ++i, weights += weight_stride, out += out_bytes) {
             for (std::size_t block = 0; block < blocks; ++block) {
                 const std::uint8_t* row = rows + taps[i].first * row_bytes + block * kBlock;
                 std::int32_t sums[kBlock];
-                for (std::int32_t& sum : sums) sum = 1 << (kWeightBits - 1);
+                for (std::int32_t& sum : sums) sum = kWeightHalf;
                 for (std::uint32_t tap = 0; tap < taps[i].count; ++tap, row += row_bytes) {
                     const std::int32_t weight = weights[tap];
                     DEDLOC_INDEPENDENT
@@ -41,11 +38,7 @@ struct WeighRows {
                 }
                 std::uint8_t* target = out + block * kBlock;
                 DEDLOC_INDEPENDENT
-                for (std::size_t j = 0; j < kBlock; ++j) {
-                    // Rounded weights may add up to slightly more than 1.
-                    const std::int32_t value = sums[j] >> kWeightBits;
-                    target[j] = static_cast<std::uint8_t>(value < 255 ? value : 255);
-                }
+                for (std::size_t j = 0; j < kBlock; ++j) target[j] = weighed_byte(sums[j]);
             }
         }
     }
@@ -65,32 +58,27 @@ void grow(std::vector<T>& values, std::size_t count) {
 /// Weights of pixels `first` to `first` + `count` of an axis of `length` pixels that is resized.
 void Resampler::Axis::compute(std::uint32_t length, std::uint32_t resized, std::uint32_t first,
                               std::uint32_t count) {
-    const double scale = static_cast<double>(length) / resized;
-    const double support = std::max(scale, 1.0);
-    const double inverse = 1.0 / support;
-    stride = 2 * static_cast<std::size_t>(std::ceil(support)) + 1;
+    const TriangleFilter filter{length, resized};
+    stride = filter.max_taps();
     grow(taps, count);
     grow(weights, count * stride);
     grow(exact, stride);
     begin = length;
     end = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-        const double center = (static_cast<double>(first) + i + 0.5) * scale;
-        const auto from = static_cast<std::uint32_t>(std::max(center - support + 0.5, 0.0));
-        const auto to = static_cast<std::uint32_t>(
-            std::min(center + support + 0.5, static_cast<double>(length)));
+        const double center = filter.center_of(first + i);
+        const Taps used = filter.taps_of(center);
         double sum = 0;
-        for (std::uint32_t x = from; x < to; ++x) {
-            const double distance = std::abs((x - center + 0.5) * inverse);
-            sum += exact[x - from] = distance < 1 ? 1 - distance : 0;
+        for (std::uint32_t tap = 0; tap < used.count; ++tap) {
+            sum += exact[tap] = filter.weight_of(used.first + tap, center);
         }
         std::int32_t* rounded = weights.data() + i * stride;
-        for (std::uint32_t tap = 0; tap < to - from; ++tap) {
-            rounded[tap] = static_cast<std::int32_t>(0.5 + exact[tap] / sum * (1 << kWeightBits));
+        for (std::uint32_t tap = 0; tap < used.count; ++tap) {
+            rounded[tap] = TriangleFilter::rounded(exact[tap], sum);
         }
-        taps[i] = {.first = from, .count = to - from};
-        begin = std::min(begin, from);
-        end = std::max(end, to);
+        taps[i] = used;
+        begin = std::min(begin, used.first);
+        end = std::max(end, used.first + used.count);
     }
     for (std::uint32_t i = 0; i < count; ++i) taps[i].first -= begin;
 }
@@ -155,7 +143,7 @@ void Resampler::run(const Picture& picture, const Resampling& resampling,
                     .height = down_.end - down_.begin};
     const std::int64_t lost_rows = std::int64_t{extent.height} - resized.height;
     const std::int64_t lost_columns = std::int64_t{extent.width} - resized.width;
-    if (lost_rows > 0 && lost_rows > 2 * lost_columns) {
+    if (columns_come_first(lost_rows, lost_columns)) {
         columns_first(rows, size, resampling.is_flipped, planes.data());
     } else {
         rows_first(rows, size, resampling.is_flipped, planes.data());

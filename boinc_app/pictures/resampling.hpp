@@ -8,6 +8,7 @@
 
 #include "boinc_app/pictures/crop_parameters.hpp"
 #include "boinc_app/pictures/picture.hpp"
+#include "boinc_app/pictures/pixel_arithmetic.hpp"
 
 namespace dedloc::pictures {
 
@@ -39,12 +40,6 @@ class Resampler {
 
     /// Bytes behind the planes that run() may overwrite.
     static constexpr std::size_t kSlack = 32;
-
-    /// The pixels of an axis that one pixel of the result is made of.
-    struct Taps {
-        std::uint32_t first = 0;  ///< index of the first one
-        std::uint32_t count = 0;  ///< at least 1
-    };
 
   private:
     struct Axis {

@@ -1,15 +1,35 @@
 #include "boinc_app/swav/resnet.hpp"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/relu.h>
+
+#include <algorithm>
 
 #include "peer/base/check.hpp"
 
 namespace dedloc::swav {
 
 using formats::ConvolutionRole;
+
+at::Tensor convolve(const at::Tensor& pictures, const at::Tensor& weight, std::int64_t stride,
+                    const training::InterruptionPoints& points, double piece_operations) {
+    const std::int64_t padding = (weight.size(2) - 1) / 2;
+    const auto one = [&](const at::Tensor& some) {
+        return points.add(at::conv2d(some, weight, {}, {stride, stride}, {padding, padding}));
+    };
+    const auto side = [&](std::int64_t pixels) { return (pixels + stride - 1) / stride; };
+    const std::int64_t count = pictures.size(0);
+    const double operations = 2.0 * static_cast<double>(weight.numel()) *
+                              static_cast<double>(side(pictures.size(2)) * side(pictures.size(3)));
+    const auto at_once = static_cast<std::int64_t>(std::max(1.0, piece_operations / operations));
+    if (!pictures.is_cpu() || count <= at_once) return one(pictures);
+    std::vector<at::Tensor> pieces = pictures.split(at_once);
+    for (at::Tensor& piece : pieces) piece = one(piece);
+    return at::cat(pieces);
+}
 
 ResNet::ResNet(const formats::ResNetSpec& spec, std::span<const at::Tensor> parameters)
     : has_small_stem_(spec.has_small_stem) {
@@ -27,10 +47,7 @@ at::Tensor ResNet::features(const at::Tensor& pictures, BatchNorms& norms,
                             const training::InterruptionPoints& points) const {
     const auto normed = [&](const at::Tensor& input, const Layer& layer) {
         const auto stride = static_cast<std::int64_t>(layer.map.stride);
-        const auto padding = static_cast<std::int64_t>((layer.map.kernel - 1) / 2);
-        const at::Tensor products =
-            points.add(at::conv2d(input, layer.weight, {}, {stride, stride}, {padding, padding}));
-        return norms.apply(products, layer.gain);
+        return norms.apply(convolve(input, layer.weight, stride, points), layer.gain);
     };
     at::Tensor block_input;
     at::Tensor x = pictures;

@@ -9,26 +9,22 @@
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "boinc_app/swav/assignments.hpp"
+#include "boinc_app/swav/packed_crops.hpp"
 #include "boinc_app/swav/resnet.hpp"
-#include "boinc_app/training/loss_scale.hpp"
+#include "boinc_app/training/task.hpp"
 #include "boinc_app/training/torch_pass.hpp"
-#include "peer/base/aligned_floats.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/swav_layout.hpp"
@@ -41,6 +37,7 @@ using training::Computation;
 using training::InterruptionPoints;
 using training::IsInterrupted;
 using training::Precision;
+using training::unless_interrupted;
 
 /// Lengths are at least this, as in PyTorch's normalize().
 constexpr double kMinLength = 1e-12;
@@ -48,27 +45,6 @@ constexpr double kMinLength = 1e-12;
 /// Rows of unit length.
 at::Tensor unit_rows(const at::Tensor& x) {
     return x / x.norm(2, {1}, true).clamp_min(kMinLength);
-}
-
-std::string text_of(const std::vector<std::uint64_t>& shape) {
-    return fmt::format("[{}]", fmt::join(shape, ","));
-}
-
-void refuse_other_tensors(const formats::SwavSpec& task,
-                          const std::vector<formats::TensorSpec>& tensors) {
-    if (const auto fault = formats::fault_of(task)) throw InputError{*fault};
-    const auto wanted = formats::swav_tensors(task);
-    if (tensors.size() != wanted.size()) {
-        throw InputError{fmt::format("the run file lists {} tensors, but the model has {}",
-                                     tensors.size(), wanted.size())};
-    }
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const formats::TensorSpec& given = tensors[i];
-        if (given.name == wanted[i].name && given.shape == wanted[i].shape) continue;
-        throw InputError{fmt::format(
-            "tensor {} of the run file is '{}' {}, but the model has '{}' {} there", i, given.name,
-            text_of(given.shape), wanted[i].name, text_of(wanted[i].shape))};
-    }
 }
 
 /// [values] as doubles or counts on the processor.
@@ -92,24 +68,16 @@ struct Outputs {
 struct Swav::Model {
     Model(const formats::SwavSpec& spec, const std::vector<formats::TensorSpec>& tensors,
           std::span<const float> values, const Computation& how)
-        : task(spec), computation(how), device(training::device_of(how)), queue(spec) {
-        std::uint64_t end = 0;
-        for (const formats::TensorSpec& tensor : tensors) {
-            offsets.push_back(end);
-            end += tensor.padded_count();
-            shapes.emplace_back(tensor.shape.begin(), tensor.shape.end());
-        }
-        element_count = end;
-        DEDLOC_CHECK(values.size() == element_count, "wrong number of parameters", values.size());
-        DEDLOC_CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % kFloatsAlignment == 0,
-                     "the parameters must begin at a multiple of 64 bytes");
+        : task(spec),
+          computation(how),
+          device(training::device_of(how)),
+          queue(spec),
+          views(tensors, device) {
         if (!device.is_cpu()) {
             at::globalContext().lazyInitDevice(device.type());
             at::globalContext().setDeterministicCuDNN(true);
         }
-        // Torch has no tensors of constant memory; nothing writes to these.
-        parameters = views({const_cast<float*>(values.data()), values.size()});
-        for (const at::Tensor& tensor : parameters) tensor.set_requires_grad(true);
+        parameters = views.parameters(values);
         trunk.emplace(task.trunk, parameters);
         std::size_t at = trunk->tensor_count();
         const auto next = [&] { return parameters[at++]; };
@@ -126,18 +94,6 @@ struct Swav::Model {
         DEDLOC_CHECK(at == parameters.size(), "every tensor of the layout must have a role", at);
     }
 
-    /// Tensors that share the memory of `vector`, in the layout's order.
-    std::vector<at::Tensor> views(std::span<float> vector) const {
-        std::vector<at::Tensor> tensors;
-        for (std::size_t i = 0; i < offsets.size(); ++i) {
-            tensors.push_back(at::for_blob(vector.data() + offsets[i], shapes[i])
-                                  .options(at::device(device).dtype(at::kFloat))
-                                  .target_device(device)
-                                  .make_tensor());
-        }
-        return tensors;
-    }
-
     /// A copy on the device, in the order of dimensions in which convolutions are fastest.
     at::Tensor pictures_of(std::span<const float> values, std::uint64_t count,
                            std::uint64_t size) const {
@@ -151,6 +107,19 @@ struct Swav::Model {
         return given.to(device).clone(at::MemoryFormat::ChannelsLast);
     }
 
+    /// The crops of each size, on the device.
+    std::vector<at::Tensor> crops_of(const CropBatch& batch) const {
+        if (batch.packed != nullptr) return batch.packed->make(computation);
+        DEDLOC_CHECK(batch.sizes.size() == task.crops.size(), "crops of another task",
+                     batch.sizes.size());
+        std::vector<at::Tensor> crops;
+        for (std::size_t i = 0; i < task.crops.size(); ++i) {
+            crops.push_back(pictures_of(batch.sizes[i], task.crops[i].count * batch.pictures,
+                                        task.crops[i].size));
+        }
+        return crops;
+    }
+
     /// Projections [rows, D] of features, before their normalisation.
     at::Tensor project(const at::Tensor& features, BatchNorms& norms) const {
         if (task.hidden == 0) return at::linear(features, projection.weight, projection.bias);
@@ -160,17 +129,13 @@ struct Swav::Model {
     }
 
     Outputs forward(const CropBatch& batch, const InterruptionPoints& points) const {
-        DEDLOC_CHECK(batch.sizes.size() == task.crops.size(), "crops of another task",
-                     batch.sizes.size());
         DEDLOC_CHECK(batch.pictures >= 2, "a micro-batch has at least 2 pictures", batch.pictures);
         BatchNorms norms;
         Outputs out;
         {
             const Autocast autocast{device.type(), computation.precision};
             std::vector<at::Tensor> features;
-            for (std::size_t i = 0; i < task.crops.size(); ++i) {
-                const at::Tensor crops = pictures_of(
-                    batch.sizes[i], task.crops[i].count * batch.pictures, task.crops[i].size);
+            for (const at::Tensor& crops : crops_of(batch)) {
                 features.push_back(trunk->features(crops, norms, points));
             }
             out.projections = points.add(project(at::cat(features), norms));
@@ -221,19 +186,11 @@ struct Swav::Model {
         const auto pictures = static_cast<std::int64_t>(batch.pictures);
         const at::Tensor sum = loss(out, assign(out, pictures, queue.is_used(batch.step)));
         projections = out.projections.detach();
-        const bool scales = computation.precision == Precision::kFp16;
-        const double scale = scales ? double{loss_scale.value()} : 1.0;
         std::vector<at::Tensor> inputs(parameters.begin(), parameters.end() - 1);
         if (!is_frozen(batch)) inputs.push_back(out.prototypes);
-        // Not backward(): it would add the gradients of some tensors before it is interrupted.
-        gradients = torch::autograd::grad({scales ? sum * scale : sum}, inputs);
-        const c10::NoGradGuard no_gradients;
-        if (scales) {
-            at::Tensor is_infinite = at::zeros({1}, at::device(device).dtype(at::kFloat));
-            const at::Tensor inverse = at::full({1}, 1 / scale, is_infinite.options());
-            at::_amp_foreach_non_finite_check_and_unscale_(gradients, is_infinite, inverse);
-            if (!loss_scale.accept(is_infinite.item<float>() == 0)) return std::nullopt;
-        }
+        auto computed = training::gradients_of(sum, inputs, computation.precision, loss_scale);
+        if (!computed) return std::nullopt;
+        gradients = std::move(*computed);
         const auto loss_sum = sum.item<double>();
         // A GPU has only now computed what the passes have enqueued.
         if (!device.is_cpu()) points.check();
@@ -268,34 +225,17 @@ struct Swav::Model {
     const at::Device device;
     training::LossScale loss_scale;
     ProjectionQueue queue;
-    std::size_t element_count = 0;
-    std::vector<std::uint64_t> offsets;
-    std::vector<std::vector<std::int64_t>> shapes;
+    const training::TensorViews views;
     std::vector<at::Tensor> parameters;  // views of the caller's vector
     std::optional<ResNet> trunk;
     Affine hidden, hidden_norm, projection;
     at::Tensor prototypes;
 };
 
-namespace {
-
-/// Calls `compute` with the points where it may be interrupted; nothing if it was.
-template <class Compute>
-auto unless_interrupted(const IsInterrupted& is_interrupted, const Compute& compute)
-    -> std::optional<decltype(compute(std::declval<const InterruptionPoints&>()))> {
-    const InterruptionPoints points{is_interrupted};
-    try {
-        return training::with_device_errors([&] { return std::optional{compute(points)}; });
-    } catch (const training::Interrupted&) {
-        return std::nullopt;
-    }
-}
-
-}  // namespace
-
 Swav::Swav(const formats::SwavSpec& task, const std::vector<formats::TensorSpec>& tensors,
            std::span<const float> parameters, const Computation& computation) {
-    refuse_other_tensors(task, tensors);
+    if (const auto fault = formats::fault_of(task)) throw InputError{*fault};
+    training::refuse_other_tensors(tensors, formats::swav_tensors(task));
     model_ = std::make_unique<Model>(task, tensors, parameters, computation);
 }
 
@@ -303,8 +243,6 @@ Swav::~Swav() = default;
 
 std::optional<double> Swav::add_gradient(const CropBatch& batch, std::span<float> sum,
                                          const IsInterrupted& is_interrupted) {
-    DEDLOC_CHECK(sum.size() == model_->element_count, "wrong number of gradient elements",
-                 sum.size());
     return unless_interrupted(is_interrupted, [&](const InterruptionPoints& points) {
         std::vector<at::Tensor> gradients;
         at::Tensor projections;
@@ -312,7 +250,7 @@ std::optional<double> Swav::add_gradient(const CropBatch& batch, std::span<float
         while (!(loss = model_->compute(batch, points, gradients, projections))) {
         }
         const c10::NoGradGuard no_gradients;
-        std::vector<at::Tensor> sums = model_->views(sum);
+        std::vector<at::Tensor> sums = model_->views.of(sum);
         sums.resize(gradients.size());  // without frozen prototypes, which are the last
         at::_foreach_add_(sums, gradients);
         model_->queue.push(projections, static_cast<std::int64_t>(batch.pictures));

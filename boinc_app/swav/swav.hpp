@@ -32,13 +32,17 @@
 
 namespace dedloc::swav {
 
-/// The crops of a micro-batch: augmented, in fp32, normalised by mean and deviation.
+class PackedCrops;
+
+/// The crops of a micro-batch: augmented, in fp32, normalised by mean and deviation. Or what the
+/// device makes them of.
 struct CropBatch {
     std::uint64_t pictures = 0;  ///< M, at least 2
     std::uint64_t step = 0;      ///< the run's: decides on the queue and on frozen prototypes
     /// For each size of the task [count · M, 3, size, size]: crop 0 of all pictures, then crop 1 of
     /// all. The values must outlive the call.
     std::vector<std::span<const float>> sizes;
+    const PackedCrops* packed = nullptr;  ///< instead of `sizes`; must outlive the call
 };
 
 /// Pictures of one size, normalised by mean and deviation.

@@ -70,17 +70,6 @@ class MiddleCrops {
     FloatVector values_;
 };
 
-/// Standard error of the mean of equally large batches; 0 for one batch.
-double error_of_mean(const std::vector<double>& means) {
-    const auto count = static_cast<double>(means.size());
-    if (means.size() < 2) return 0;
-    double mean = 0;
-    for (const double x : means) mean += x / count;
-    double squares = 0;
-    for (const double x : means) squares += (x - mean) * (x - mean);
-    return std::sqrt(squares / (count - 1) / count);
-}
-
 std::vector<formats::PictureShard> pictures_of(const std::vector<LabelledShard>& shards) {
     std::vector<formats::PictureShard> all;
     for (const LabelledShard& shard : shards) all.push_back(shard.pictures);
@@ -201,7 +190,7 @@ std::optional<training::Evaluation> SwavEvaluator::measure_loss(
             all = figures;
         }
     }
-    const double error = error_of_mean(means);
+    const double error = training::mean_of(means).error;
     const auto plain = [](double value) {
         return training::Estimate{.value = value, .error = kUnknown};
     };

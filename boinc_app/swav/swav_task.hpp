@@ -19,8 +19,8 @@ class SwavTask final : public training::Task {
     /// `run` must outlive it. Errors: InputError, as CropLoader.
     SwavTask(const formats::RunFile& run, std::vector<formats::PictureShard> shards);
 
-    /// As Task says. On a GPU the crops of the next micro-batch are made while it computes. Errors:
-    /// InputError, as Swav.
+    /// As Task says. On a GPU the pictures of the next micro-batch are decoded while it computes,
+    /// and the GPU makes their crops. Errors: InputError, as Swav.
     std::unique_ptr<training::Model> make_model(
         std::span<const float> parameters, const training::Computation& computation) const override;
 

@@ -41,7 +41,7 @@ std::unique_ptr<training::Task> open_module_task(const formats::RunFile& run,
     if (formats::holds_text(run)) {
         shards = inputs::open_shards(files.shards, run);
     } else {
-        shards = inputs::open_tensor_shards(files.shards, run);
+        shards = inputs::open_shards<formats::TensorShard>(files.shards, run);
     }
     return std::make_unique<ModuleTask>(run, inputs::open_module(files.module, model),
                                         training::module::open_samples(run, std::move(shards)));
@@ -57,7 +57,8 @@ std::unique_ptr<training::Task> open_task(const formats::RunFile& run, const Tas
         return std::make_unique<training::albert::AlbertTask>(
             run, inputs::open_shards(files.shards, run));
     }
-    return std::make_unique<swav::SwavTask>(run, inputs::open_picture_shards(files.shards, run));
+    return std::make_unique<swav::SwavTask>(
+        run, inputs::open_shards<formats::PictureShard>(files.shards, run));
 }
 
 }  // namespace dedloc::tasks

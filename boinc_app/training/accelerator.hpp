@@ -21,7 +21,7 @@
 namespace dedloc::training {
 
 /// The version of this interface. The plug-in must have been compiled for the same one.
-inline constexpr std::uint32_t kAcceleratorVersion = 3;
+inline constexpr std::uint32_t kAcceleratorVersion = 4;
 
 /// What a GPU is.
 struct GpuProperties {
@@ -56,7 +56,8 @@ class Accelerator {
     /// Makes device and stream current for the calling thread, which makes all calls until another
     /// one calls this.
     virtual void attach() = 0;
-    /// Which device libtorch's models compute on, and how. Its layers live as long as this.
+    /// Which device libtorch's models compute on, and how. Its layers and its kernel of crops live
+    /// as long as this.
     virtual Computation computation() = 0;
     /// Asks the device now.
     virtual GpuProperties properties() = 0;

@@ -7,6 +7,7 @@
 
 namespace dedloc::training {
 
+class CropKernel;
 class FusedLayers;
 
 /// Says whether the caller of a long computation wants its thread back. Must not throw. Thread: any
@@ -33,6 +34,9 @@ struct Computation {
     /// The device's kernels for what lies between the matrix products of a layer, in reduced
     /// precision; null: libtorch's. They must outlive the model.
     FusedLayers* layers = nullptr;
+    /// The device's kernel that makes crops of pictures; null: the processor makes them. It must
+    /// outlive the model.
+    CropKernel* crops = nullptr;
 };
 
 }  // namespace dedloc::training

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <numeric>
 
 #include "boinc_app/training/task.hpp"
 #include "peer/base/check.hpp"
@@ -18,6 +20,26 @@ PeerKey evaluation_peer() {
 
 Random evaluation_random(std::uint64_t run_seed) {
     return step_random(run_seed, evaluation_peer(), StepIndex{0});
+}
+
+Estimate ratio_of(std::span<const double> above, std::span<const double> below) {
+    DEDLOC_CHECK(!above.empty() && above.size() == below.size(), "a ratio needs pairs of terms",
+                 above.size(), below.size());
+    const double divisor = std::accumulate(below.begin(), below.end(), 0.0);
+    Estimate estimate{.value = std::accumulate(above.begin(), above.end(), 0.0) / divisor};
+    if (above.size() < 2) return estimate;
+    double squares = 0;
+    for (std::size_t i = 0; i < above.size(); ++i) {
+        const double rest = above[i] - estimate.value * below[i];
+        squares += rest * rest;
+    }
+    const auto count = static_cast<double>(above.size());
+    estimate.error = std::sqrt(squares * count / (count - 1)) / divisor;
+    return estimate;
+}
+
+Estimate mean_of(std::span<const double> values) {
+    return ratio_of(values, std::vector<double>(values.size(), 1.0));
 }
 
 std::vector<formats::MeasuredFigure> measured_figures(const Evaluation& evaluation) {

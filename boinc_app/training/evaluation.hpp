@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,12 @@ struct Estimate {
     double error = 0;
     bool operator==(const Estimate&) const = default;
 };
+
+/// Σ above ÷ Σ below. Requires one of each for each sample, at least one (DEDLOC_CHECK).
+Estimate ratio_of(std::span<const double> above, std::span<const double> below);
+/// The mean of independent values: samples, or equally large batches. Requires at least one
+/// (DEDLOC_CHECK).
+Estimate mean_of(std::span<const double> values);
 
 /// A figure beside the loss.
 struct Figure {

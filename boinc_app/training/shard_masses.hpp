@@ -1,10 +1,14 @@
-// Weighted shards as one list of things to draw from.
+// Weighted shards, of one source or of several, as things to draw from.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/formats/source_spec.hpp"
 
 namespace dedloc::training {
 
@@ -14,27 +18,42 @@ struct ShardPlace {
     std::uint64_t index = 0;  ///< index of the thing within it
 };
 
-/// The running sums of weight × number of things over shards. Cost of a look-up: a binary search.
+/// The running sums of weight × number of things over the shards of each source.
+///
+/// A thing is drawn in two steps: its source, with a probability in proportion to the weights of
+/// those sources that have a thing here, and then a thing of that source. So where all sources are,
+/// a sample's source follows from public numbers alone; a job without shards of a source draws from
+/// the others, and their weights keep their proportions. If none of the sources with a weight is
+/// here, all have equal weights. A run without sources draws in one step.
 class ShardMasses {
   public:
-    /// Adds the next shard; it may have nothing to draw.
-    void add(std::uint64_t weight, std::uint64_t count) {
-        ends_.push_back(total() + weight * count);
-        weights_.push_back(weight);
-    }
-    /// The sum over all shards: how many numbers may be drawn.
-    std::uint64_t total() const { return ends_.empty() ? 0 : ends_.back(); }
-    /// The thing that a drawn number stands for. Requires number < total().
-    ShardPlace place_of(std::uint64_t number) const {
-        const auto end = std::ranges::upper_bound(ends_, number);
-        const auto shard = static_cast<std::size_t>(end - ends_.begin());
-        const std::uint64_t begin = shard == 0 ? 0 : ends_[shard - 1];
-        return {.shard = shard, .index = (number - begin) / weights_[shard]};
-    }
+    /// Of a run without sources.
+    ShardMasses() : ShardMasses(std::span<const formats::SourceSpec>{}) {}
+    /// Of a run with these sources, whose weights hold unless others are given; none: as above.
+    explicit ShardMasses(std::span<const formats::SourceSpec> sources);
+
+    /// Adds the next shard; it may have nothing to draw. Requires that its source is one of the
+    /// run's, 0 if there are none (DEDLOC_CHECK).
+    void add(std::uint64_t weight, std::uint64_t count, std::uint32_t source);
+    /// Whether there is nothing to draw.
+    bool is_empty() const;
+    /// Draws a thing. `weights`: one for each source; empty: those of the run file. Requires that
+    /// there is something to draw (DEDLOC_CHECK). Cost: O(sources) and a binary search.
+    ShardPlace draw(Random& random, std::span<const std::uint64_t> weights = {}) const;
 
   private:
-    std::vector<std::uint64_t> ends_;
-    std::vector<std::uint64_t> weights_;
+    /// The shards of one source.
+    struct Source {
+        std::vector<std::uint64_t> ends{};     ///< running sums of weight × number of things
+        std::vector<std::uint64_t> weights{};  ///< of the shards
+        std::vector<std::size_t> shards{};     ///< their indices
+        std::uint64_t total() const { return ends.empty() ? 0 : ends.back(); }
+    };
+    const Source& draw_source(Random& random, std::span<const std::uint64_t> weights) const;
+
+    std::vector<Source> sources_;         // one if the run has none
+    std::vector<std::uint64_t> weights_;  // of the sources; empty if the run has none
+    std::size_t shards_ = 0;
 };
 
 }  // namespace dedloc::training

@@ -1,12 +1,23 @@
 #include "boinc_app/training/task.hpp"
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 
+#include <cstddef>
 #include <cstring>
+#include <string>
 
 #include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
 
 namespace dedloc::training {
+namespace {
+
+std::string text_of(const formats::TensorSpec& tensor) {
+    return fmt::format("'{}' [{}]", tensor.name, fmt::join(tensor.shape, ","));
+}
+
+}  // namespace
 
 Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step) {
     Random random{run_seed};
@@ -16,6 +27,19 @@ Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step) 
         random = random.split(word);
     }
     return random.split(step.value());
+}
+
+void refuse_other_tensors(const std::vector<formats::TensorSpec>& listed,
+                          const std::vector<formats::TensorSpec>& wanted) {
+    if (listed.size() != wanted.size()) {
+        throw InputError{fmt::format("the run file lists {} tensors, but the model has {}",
+                                     listed.size(), wanted.size())};
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (listed[i].name == wanted[i].name && listed[i].shape == wanted[i].shape) continue;
+        throw InputError{fmt::format("tensor {} of the run file is {}, but the model has {} there",
+                                     i, text_of(listed[i]), text_of(wanted[i]))};
+    }
 }
 
 void set_compute_threads(unsigned count) {

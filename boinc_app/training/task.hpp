@@ -7,12 +7,15 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "boinc_app/training/computation.hpp"
-#include "boinc_app/training/task.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/random.hpp"
 #include "peer/base/units.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/source_spec.hpp"
 
 namespace dedloc::training {
 
@@ -20,12 +23,19 @@ namespace dedloc::training {
 Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
 
 /// Consecutive samples of one peer in one step. They follow from these, the run's seed and the
-/// task's data.
+/// task's data. Equal if the weights are the same object.
 struct SampleRange {
     PeerKey peer{};           ///< whose they are
     StepIndex step;           ///< updates of the state that they are computed on
     std::uint64_t first = 0;  ///< index of the first sample
     std::uint64_t count = 1;  ///< number of samples, at least 1
+    /// The mixture in force: a weight for each of the run's sources. Null: the run file's.
+    formats::SharedWeights weights{};
+    /// The same for ShardMasses::draw.
+    std::span<const std::uint64_t> source_weights() const {
+        return weights ? std::span<const std::uint64_t>{*weights}
+                       : std::span<const std::uint64_t>{};
+    }
     bool operator==(const SampleRange&) const = default;
 };
 
@@ -53,6 +63,29 @@ class Model {
                                                const IsInterrupted& is_interrupted) = 0;
 };
 
+/// A network whose samples a source draws with `draw(random, first, count, weights)`.
+template <class Source, class Network>
+class DrawingModel final : public Model {
+  public:
+    /// Samples follow from the run's seed. The source must outlive it.
+    DrawingModel(std::uint64_t seed, const Source& source, std::unique_ptr<Network> network)
+        : seed_(seed), source_(source), network_(std::move(network)) {}
+
+    /// As Model says.
+    std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
+                                       const IsInterrupted& is_interrupted) override {
+        const Random random = step_random(seed_, samples.peer, samples.step);
+        return network_->add_gradient(
+            source_.draw(random, samples.first, samples.count, samples.source_weights()), sum,
+            is_interrupted);
+    }
+
+  private:
+    const std::uint64_t seed_;
+    const Source& source_;
+    const std::unique_ptr<Network> network_;
+};
+
 /// What a run trains. Keeps its data. Thread: any, one at a time.
 class Task {
   public:
@@ -68,6 +101,11 @@ class Task {
     virtual std::unique_ptr<Model> make_model(std::span<const float> parameters,
                                               const Computation& computation) const = 0;
 };
+
+/// Refuses a run file whose tensors are not those that the network wants, by name and shape, in
+/// this order. Errors: InputError that names the first difference.
+void refuse_other_tensors(const std::vector<formats::TensorSpec>& listed,
+                          const std::vector<formats::TensorSpec>& wanted);
 
 /// Sets the number of torch's compute threads for models that the calling thread uses. Requires
 /// count ≥ 1 (aborts).

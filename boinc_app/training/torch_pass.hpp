@@ -1,18 +1,31 @@
-// Parts of one forward or backward pass on libtorch, for models: interruption, dropout from public
-// seeds, inputs on the model's device, mixed precision, and the errors of a device. The only header
-// with torch's types.
+// Parts of one forward or backward pass on libtorch, for models: parameters in a vector, inputs on
+// the model's device, interruption, mixed precision, gradients, and the errors of a device. The
+// only header with torch's types.
 #pragma once
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <exception>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "boinc_app/training/computation.hpp"
 #include "boinc_app/training/device_error.hpp"
+#include "boinc_app/training/loss_scale.hpp"
+#include "peer/base/aligned_floats.hpp"
+#include "peer/base/check.hpp"
+#include "peer/formats/run_file.hpp"
 
 // The functions of ATen/autocast_mode.h that Autocast calls. That header includes all operators of
 // libtorch, which take longer to compile than the model.
@@ -45,6 +58,50 @@ inline at::ScalarType type_of(Precision precision) {
     }
     return at::kFloat;
 }
+
+/// The tensors of a layout in vectors on a device that somebody else owns.
+class TensorViews {
+  public:
+    /// The layout is that of formats::tensor_offsets.
+    TensorViews(const std::vector<formats::TensorSpec>& tensors, at::Device device)
+        : device_(device) {
+        for (const formats::TensorSpec& tensor : tensors) {
+            offsets_.push_back(element_count_);
+            element_count_ += static_cast<std::size_t>(tensor.padded_count());
+            shapes_.emplace_back(tensor.shape.begin(), tensor.shape.end());
+        }
+    }
+    /// Elements of a vector, with the padding between tensors.
+    std::size_t element_count() const { return element_count_; }
+    /// Tensors that share the memory of `vector`. Requires element_count() elements (aborts).
+    std::vector<at::Tensor> of(std::span<float> vector) const {
+        DEDLOC_CHECK(vector.size() == element_count_, "wrong number of elements", vector.size());
+        std::vector<at::Tensor> tensors;
+        for (std::size_t i = 0; i < offsets_.size(); ++i) {
+            tensors.push_back(at::for_blob(vector.data() + offsets_[i], shapes_[i])
+                                  .options(at::device(device_).dtype(at::kFloat))
+                                  .target_device(device_)
+                                  .make_tensor());
+        }
+        return tensors;
+    }
+    /// Parameters, of which gradients may be asked; nothing may write to them. Requires also an
+    /// address that is a multiple of 64 bytes, because MKL's rounding depends on it (aborts).
+    std::vector<at::Tensor> parameters(std::span<const float> vector) const {
+        DEDLOC_CHECK(reinterpret_cast<std::uintptr_t>(vector.data()) % kFloatsAlignment == 0,
+                     "the parameters must begin at a multiple of 64 bytes");
+        // Torch has no tensors of constant memory.
+        auto tensors = of({const_cast<float*>(vector.data()), vector.size()});
+        for (const at::Tensor& tensor : tensors) tensor.set_requires_grad(true);
+        return tensors;
+    }
+
+  private:
+    const at::Device device_;
+    std::size_t element_count_ = 0;
+    std::vector<std::size_t> offsets_;
+    std::vector<std::vector<std::int64_t>> shapes_;
+};
 
 /// Unwinds a forward or backward pass that is interrupted. Autograd only passes on exceptions that
 /// derive from std::exception.
@@ -118,6 +175,24 @@ class Autocast {
     const bool is_on_;
 };
 
+/// The gradients of `loss` by `inputs`, in tensors of their own. fp16 scales the loss, and nothing
+/// is returned if gradients overflowed: they must be computed again with the smaller scale.
+inline std::optional<std::vector<at::Tensor>> gradients_of(const at::Tensor& loss,
+                                                           const std::vector<at::Tensor>& inputs,
+                                                           Precision precision,
+                                                           LossScale& loss_scale) {
+    // Not backward(): it would add the gradients of some tensors before it is interrupted.
+    if (precision != Precision::kFp16) return torch::autograd::grad({loss}, inputs);
+    const double scale = loss_scale.value();
+    auto gradients = torch::autograd::grad({loss * scale}, inputs);
+    const c10::NoGradGuard no_gradients;
+    at::Tensor is_infinite = at::zeros({1}, at::device(loss.device()).dtype(at::kFloat));
+    const at::Tensor inverse = at::full({1}, 1 / scale, is_infinite.options());
+    at::_amp_foreach_non_finite_check_and_unscale_(gradients, is_infinite, inverse);
+    if (!loss_scale.accept(is_infinite.item<float>() == 0)) return std::nullopt;
+    return gradients;
+}
+
 /// Calls `compute` and turns libtorch's errors of a device into DeviceError.
 template <class Compute>
 auto with_device_errors(const Compute& compute) {
@@ -149,6 +224,19 @@ auto with_device_errors(const Compute& compute) {
                             line)};
         }
         throw;
+    }
+}
+
+/// Calls `compute` with the points where it may be interrupted; nothing if it was. Errors: as
+/// with_device_errors().
+template <class Compute>
+auto unless_interrupted(const IsInterrupted& is_interrupted, const Compute& compute)
+    -> std::optional<decltype(compute(std::declval<const InterruptionPoints&>()))> {
+    const InterruptionPoints points{is_interrupted};
+    try {
+        return with_device_errors([&] { return std::optional{compute(points)}; });
+    } catch (const Interrupted&) {
+        return std::nullopt;
     }
 }
 

@@ -13,6 +13,7 @@
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/json_puts.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::formats {
@@ -26,11 +27,6 @@ constexpr const char* kRefused = "refused";
 constexpr const char* kFull = "full";
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
-
-void put(JsonWriter& out, const char* name, std::string_view text) {
-    out.Key(name);
-    out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
 
 /// A JSON object with the fields that `fill` writes.
 template <class Fill>

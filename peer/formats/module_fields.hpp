@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/json_puts.hpp"
 #include "peer/formats/module_spec.hpp"
 
 namespace dedloc::formats {
@@ -24,12 +25,8 @@ void put_inputs(Writer& out, const std::vector<SampleTensor>& inputs) {
     out.StartArray();
     for (const SampleTensor& input : inputs) {
         out.StartObject();
-        out.Key("type");
-        out.String(name_of(input.type));
-        out.Key("shape");
-        out.StartArray();
-        for (const std::uint64_t extent : input.shape) out.Uint64(extent);
-        out.EndArray();
+        put(out, "type", name_of(input.type));
+        put(out, "shape", input.shape);
         out.EndObject();
     }
     out.EndArray();
@@ -38,22 +35,16 @@ void put_inputs(Writer& out, const std::vector<SampleTensor>& inputs) {
 /// Writes the fields of "model" after its architecture with a writer of RapidJSON.
 template <class Writer>
 void put_module(Writer& out, const ModuleSpec& model) {
-    out.Key("file");
-    out.String(model.name.c_str());
-    out.Key("digest");
-    out.String(model.digest.hex().c_str());
-    out.Key("bytes");
-    out.Uint64(model.bytes);
+    put(out, "file", model.name);
+    put(out, "digest", model.digest.hex());
+    put(out, "bytes", model.bytes);
     if (model.vocabulary != 0) {
-        out.Key("vocabulary");
-        out.Uint64(model.vocabulary);
+        put(out, "vocabulary", model.vocabulary);
     } else {
         put_inputs(out, model.inputs);
     }
-    out.Key("flops");
-    out.Double(model.flops);
-    out.Key("sample_bytes");
-    out.Uint64(model.sample_bytes);
+    put(out, "flops", model.flops);
+    put(out, "sample_bytes", model.sample_bytes);
 }
 
 }  // namespace dedloc::formats

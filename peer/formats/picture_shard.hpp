@@ -29,6 +29,7 @@ struct PictureShard {
     std::shared_ptr<const void> owner;    ///< keeps `file` alive
     /// How many times as often as a picture of a shard with weight 1 one of its pictures is drawn.
     std::uint64_t weight = 1;
+    std::uint32_t source = 0;  ///< ShardReference::source
 
     /// Number of pictures, at least 1.
     std::size_t picture_count() const { return ends.size(); }

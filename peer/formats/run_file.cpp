@@ -19,6 +19,7 @@
 #include "peer/base/text.hpp"
 #include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/json_puts.hpp"
 #include "peer/formats/module_fields.hpp"
 #include "peer/formats/swav_fields.hpp"
 #include "peer/formats/task.hpp"
@@ -243,7 +244,8 @@ void read_lists(JsonFields& fields, RunFile& run) {
     for (const auto& value : fields.array("dht_seeds", 0, 64).GetArray()) {
         run.dht_seeds.push_back(read_endpoint(fields, value));
     }
-    run.shards = read_shards(fields, 0);
+    run.sources = read_sources(fields);
+    run.shards = read_shards(fields, 0, run.sources);
     if (fields.has("shards_per_job")) {
         const auto trained = std::ranges::count(run.shards, false, &ShardReference::is_held_out);
         run.shards_per_job =
@@ -271,19 +273,6 @@ void read_lists(JsonFields& fields, RunFile& run) {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-void put(Writer& out, const char* name, const std::string& text) {
-    out.Key(name);
-    out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-void put(Writer& out, const char* name, std::uint64_t value) {
-    out.Key(name);
-    out.Uint64(value);
-}
-void put(Writer& out, const char* name, double value) {
-    out.Key(name);
-    out.Double(value);
-}
-
 void put_dropout(Writer& out, const char* name, double rate) {
     if (rate > 0) put(out, name, rate);
 }
@@ -310,10 +299,10 @@ void put_model(Writer& out, const ModuleSpec& model) {
 void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
     out.Key("optimizer");
     out.StartObject();
-    put(out, "name", std::string{name_of(optimizer.name)});
+    put(out, "name", name_of(optimizer.name));
     // Not written for linear, so that runs that are older than schedules keep their ids.
     if (optimizer.schedule != Schedule::kLinear) {
-        put(out, "schedule", std::string{name_of(optimizer.schedule)});
+        put(out, "schedule", name_of(optimizer.schedule));
     }
     put(out, "learning_rate", optimizer.learning_rate);
     put(out, "warmup_steps", optimizer.warmup_steps);
@@ -340,18 +329,11 @@ void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
 void put_tensor(Writer& out, const TensorSpec& tensor) {
     out.StartObject();
     put(out, "name", tensor.name);
-    out.Key("shape");
-    out.StartArray();
-    for (const std::uint64_t extent : tensor.shape) out.Uint64(extent);
-    out.EndArray();
-    put(out, "init", std::string{name_of(tensor.initial)});
+    put(out, "shape", tensor.shape);
+    put(out, "init", name_of(tensor.initial));
     if (tensor.initial == Initial::kNormal) put(out, "deviation", tensor.deviation);
-    out.Key("decay");
-    out.Bool(tensor.decays);
-    if (tensor.has_unit_rows) {
-        out.Key("unit_rows");
-        out.Bool(true);
-    }
+    put(out, "decay", tensor.decays);
+    if (tensor.has_unit_rows) put(out, "unit_rows", true);
     if (tensor.frozen_steps != 0) put(out, "frozen_steps", tensor.frozen_steps);
     out.EndObject();
 }
@@ -361,6 +343,7 @@ void put_lists(Writer& out, const RunFile& run) {
     out.StartArray();
     for (const Endpoint& seed : run.dht_seeds) out.String(seed.text().c_str());
     out.EndArray();
+    put_sources(out, run.sources);
     put_shards(out, run.shards);
     if (run.shards_per_job != 0) put(out, "shards_per_job", run.shards_per_job);
     if (holds_text(run)) put_special_tokens(out, run.special_tokens);
@@ -380,7 +363,7 @@ std::string serialise(const RunFile& run) {
     if (run.initial_state) put(out, "initial_state", run.initial_state->hex());
     out.Key("model");
     out.StartObject();
-    put(out, "architecture", std::string{architecture_of(run)});
+    put(out, "architecture", architecture_of(run));
     std::visit([&](const auto& model) { put_model(out, model); }, run.model);
     out.EndObject();
     if (holds_text(run)) put(out, "sequence_length", run.sequence_length);
@@ -393,13 +376,10 @@ std::string serialise(const RunFile& run) {
     if (run.ticket_key) put(out, "ticket_key", run.ticket_key->hex());
     put(out, "backbone_key", run.backbone_key.hex());
     if (!run.gateway.empty()) put(out, "gateway", run.gateway);
-    put(out, "encryption", std::string{run.encrypts ? "on" : "off"});
+    put(out, "encryption", run.encrypts ? "on" : "off");
     // Not written for fp32, so that runs that are older than codecs keep their ids.
-    if (run.codec != Codec::kFp32) put(out, "codec", std::string{name_of(run.codec)});
-    if (run.overlaps) {
-        out.Key("overlap");
-        out.Bool(true);
-    }
+    if (run.codec != Codec::kFp32) put(out, "codec", name_of(run.codec));
+    if (run.overlaps) put(out, "overlap", true);
     put_lists(out, run);
     out.EndObject();
     return {buffer.GetString(), buffer.GetSize()};

@@ -14,6 +14,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/formats/module_spec.hpp"
 #include "peer/formats/optimizer.hpp"
+#include "peer/formats/source_spec.hpp"
 #include "peer/formats/swav_spec.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/wire/types.hpp"
@@ -63,6 +64,8 @@ struct ShardReference {
     /// How many times as often as a start of a shard with weight 1 (the default) one of its starts
     /// is drawn.
     std::uint64_t weight = 1;
+    /// Index of its source in the list of sources; 0 (the default) if the list is empty.
+    std::uint32_t source = 0;
     /// "held_out": no job trains on it; the project measures the model with it.
     bool is_held_out = false;
     bool operator==(const ShardReference&) const = default;
@@ -137,7 +140,10 @@ struct RunFile {
     /// "overlap": trainers compute for the next round while a round is on its way. False by
     /// default.
     bool overlaps = false;
-    std::vector<Endpoint> dht_seeds;     ///< addresses of DHT nodes to start from
+    std::vector<Endpoint> dht_seeds;  ///< addresses of DHT nodes to start from
+    /// "sources" that samples are drawn from in proportion to their weights, until the project
+    /// changes the mixture. Empty (the default): all shards are of one source without a name.
+    std::vector<SourceSpec> sources;
     std::vector<ShardReference> shards;  ///< the corpus
     std::uint64_t shards_per_job = 0;    ///< that a job trains on; 0 (the default): all
     SpecialTokens special_tokens;     ///< ids of tokens with a special meaning; absent without text

@@ -30,6 +30,7 @@ struct Shard {
     std::shared_ptr<const void> owner;             ///< keeps `file` alive
     /// How many times as often as a start of a shard with weight 1 one of its starts is drawn.
     std::uint64_t weight = 1;
+    std::uint32_t source = 0;  ///< ShardReference::source
 
     // Sizes of the lists.
     std::size_t sentence_count() const { return sentence_ends.size(); }

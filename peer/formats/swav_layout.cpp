@@ -186,14 +186,21 @@ void check_colours(const ColourSpec& colours, Ranges& ranges) {
     }
 }
 
+std::uint64_t weights_of(const Convolution& map) {
+    return map.outputs * map.inputs * map.kernel * map.kernel;
+}
+
+/// Weights of the projection's linear maps, without biases.
+std::uint64_t head_weights(const SwavSpec& task) {
+    const std::uint64_t features = feature_count(task.trunk);
+    return task.hidden > 0 ? task.hidden * (features + task.projection)
+                           : features * task.projection;
+}
+
 /// Multiply-adds of the projection and the prototypes for a crop.
 double head_products(const SwavSpec& task) {
-    const auto features = static_cast<double>(feature_count(task.trunk));
-    const auto hidden = static_cast<double>(task.hidden);
-    const auto projection = static_cast<double>(task.projection);
-    const double layers =
-        task.hidden > 0 ? hidden * (features + projection) : features * projection;
-    return layers + projection * static_cast<double>(task.prototypes);
+    return static_cast<double>(head_weights(task)) +
+           static_cast<double>(task.projection) * static_cast<double>(task.prototypes);
 }
 
 }  // namespace
@@ -250,8 +257,8 @@ double swav_flops_per_sample(const SwavSpec& task) {
     for (const CropSpec& crop : task.crops) {
         double one = head_products(task);
         for (const Convolution& map : maps) {
-            const std::uint64_t weights = map.outputs * map.inputs * map.kernel * map.kernel;
-            one += static_cast<double>(weights) * static_cast<double>(pixels_of(map, crop.size));
+            one += static_cast<double>(weights_of(map)) *
+                   static_cast<double>(pixels_of(map, crop.size));
         }
         products += static_cast<double>(crop.count) * one;
     }
@@ -281,6 +288,12 @@ std::uint64_t swav_activation_bytes(const SwavSpec& task, bool is_reduced) {
         bytes += crop.count * one;
     }
     return bytes;
+}
+
+std::uint64_t swav_cast_bytes(const SwavSpec& task) {
+    std::uint64_t trunk = 0;
+    for (const Convolution& map : convolutions(task.trunk)) trunk += weights_of(map);
+    return 2 * (task.crops.size() * trunk + head_weights(task));
 }
 
 }  // namespace dedloc::formats

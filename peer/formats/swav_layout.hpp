@@ -65,4 +65,9 @@ double swav_flops_per_sample(const SwavSpec& task);
 /// allocations.
 std::uint64_t swav_activation_bytes(const SwavSpec& task, bool is_reduced);
 
+/// Bytes of the weights that a micro-batch casts for products in reduced precision and keeps for
+/// the backward pass: the trunk's once for each size of crops, because each size is a pass of its
+/// own and casts are not shared, the head's once.
+std::uint64_t swav_cast_bytes(const SwavSpec& task);
+
 }  // namespace dedloc::formats

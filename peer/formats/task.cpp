@@ -58,12 +58,18 @@ double flops_per_sample(const RunFile& run) {
     return albert_flops_per_sample(albert_of(run), run.sequence_length);
 }
 
-GuessingLoss guessing_loss(const RunFile& run) {
+bool runs_on_gpus(const RunFile& run) {
+    return module_of(run) == nullptr;
+}
+
+std::optional<GuessingLoss> guessing_loss(const RunFile& run) {
+    if (module_of(run) != nullptr) return std::nullopt;
     if (const SwavSpec* swav = swav_of(run)) {
-        return {.formula = "ln K", .value = std::log(static_cast<double>(swav->prototypes))};
+        return GuessingLoss{.formula = "ln K",
+                            .value = std::log(static_cast<double>(swav->prototypes))};
     }
     const double vocabulary = static_cast<double>(albert_of(run).vocabulary);
-    return {.formula = "ln V + ln 2", .value = std::log(vocabulary) + std::log(2.0)};
+    return GuessingLoss{.formula = "ln V + ln 2", .value = std::log(vocabulary) + std::log(2.0)};
 }
 
 std::uint64_t samples_together(const RunFile& run) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace dedloc::formats {
 inline constexpr std::string_view kAlbert = "albert";  ///< names AlbertSpec in a run file
 inline constexpr std::string_view kSwav = "swav";      ///< names SwavSpec
 inline constexpr std::string_view kModule = "module";  ///< names ModuleSpec
+
+/// The module's name in the folder of its run, and in the slot of a job.
+inline constexpr const char* kModuleFile = "module";
 
 /// The name of the run's kind of network.
 std::string_view architecture_of(const RunFile& run);
@@ -31,13 +35,20 @@ std::vector<TensorSpec> tensors_of(const RunFile& run);
 /// Floating-point operations to train on one sample, for credit.
 double flops_per_sample(const RunFile& run);
 
+/// Whether GPUs can train the run's network. On a GPU neither a module's memory nor its operators
+/// are bounded yet.
+bool runs_on_gpus(const RunFile& run);
+/// Bytes of a GPU's memory that jobs of a run need if none can train it: more than any has.
+inline constexpr double kMoreThanAnyGpu = 1e18;
+
 /// The loss of a model that guesses.
 struct GuessingLoss {
     const char* formula = "";  ///< for people: "ln V + ln 2"
     double value = 0;          ///< in nats
 };
-/// The loss of guessing for a network of the run's kind and shape.
-GuessingLoss guessing_loss(const RunFile& run);
+/// The loss of guessing for a network of the run's kind and shape; nothing for a module, which says
+/// nothing of its loss.
+std::optional<GuessingLoss> guessing_loss(const RunFile& run);
 
 /// Samples that are computed together, because the loss of one depends on the others: micro-batches
 /// and contributions consist of whole units of so many. 1: each is computed by itself.

@@ -50,6 +50,7 @@ struct TensorShard {
     std::shared_ptr<const void> owner;               ///< keeps `file` alive
     /// How many times as often as a sample of a shard with weight 1 one of its samples is drawn.
     std::uint64_t weight = 1;
+    std::uint32_t source = 0;  ///< ShardReference::source
     /// The bytes of a tensor of a sample. Requires tensor < specs.size(), sample < samples.
     std::span<const std::byte> row(std::size_t tensor, std::uint64_t sample) const;
 };

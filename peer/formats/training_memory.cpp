@@ -72,6 +72,9 @@ std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format) 
 
 std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format) {
     if (!format.is_reduced) return vector_bytes(run);
+    if (const auto* const swav = std::get_if<SwavSpec>(&run.model)) {
+        return vector_bytes(run) + swav_cast_bytes(*swav);
+    }
     // Each weight is cast once, for one product.
     if (!std::holds_alternative<AlbertSpec>(run.model)) {
         return vector_bytes(run) + vector_bytes(run) / 2;

@@ -3,25 +3,14 @@
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
+#include "peer/formats/json_puts.hpp"
 #include "peer/plan_tool/report.hpp"
 
 namespace dedloc::plan {
 namespace {
 
+using formats::put;
 using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
-
-void put(Writer& json, const char* name, double value) {
-    json.Key(name);
-    json.Double(value);
-}
-void put(Writer& json, const char* name, std::uint64_t value) {
-    json.Key(name);
-    json.Uint64(value);
-}
-void put(Writer& json, const char* name, const std::string& value) {
-    json.Key(name);
-    json.String(value.c_str(), static_cast<rapidjson::SizeType>(value.size()));
-}
 
 void put_peers(Writer& json, const Fleet& fleet, const Report& report) {
     const double chunks = planning::size_of(fleet.training.round).chunks;

@@ -92,6 +92,16 @@ inline constexpr std::size_t kMaxRevocations = 1'000;
 /// A signed revocation list: format, time, three counts, entries, signature.
 inline constexpr std::size_t kMaxRevocationsBytes =
     4 + 8 + 3 * 4 + kMaxRevocations * 32 + kSignatureBytes;
+/// Sources of a run, and the weight of one.
+inline constexpr std::size_t kMaxSources = 16;
+inline constexpr std::uint64_t kMaxSourceWeight = 1'000'000;
+/// How often the mixture of a run's sources can change.
+inline constexpr std::size_t kMaxMixtureChanges = 64;
+/// A signed list of so many changes: magic, version, two counts, changes, signature.
+constexpr std::size_t mixture_bytes(std::size_t changes, std::size_t sources) {
+    return 4 + 8 + 2 * 4 + changes * (8 + sources * 8) + kSignatureBytes;
+}
+inline constexpr std::size_t kMaxMixtureBytes = mixture_bytes(kMaxMixtureChanges, kMaxSources);
 /// The swarm's head in the DHT. An item of BEP 44 has less than 1,000 bytes.
 inline constexpr std::size_t kMaxHeadEndpoints = 8;
 inline constexpr std::size_t kMaxHeadBytes =

@@ -1,7 +1,7 @@
 // extend() checks each record against the head before it: a decision and the last state need a
 // majority of that head's voters, a generation the project's signature. Only then does the record
 // reach the states that judge() asks. The reader keeps its place, so a later call checks only what
-// is new. contributions() reads the file again up to that place without checks, and leaves out
+// is new. visit_decisions() reads the file again up to that place without checks, and leaves out
 // records that a later generation has made void.
 #include "project_server/backbone/ledger_proof.hpp"
 
@@ -87,24 +87,30 @@ bool LedgerProof::is_void(const CommitRecord& record) const {
     });
 }
 
-Contributions LedgerProof::contributions(StepIndex step) const {
+void LedgerProof::visit_decisions(StepIndex step,
+                                  const std::function<void(const CommitRecord&)>& visit) const {
     LedgerReader again{path_, {run_, backbone_}};
-    Contributions sum;
-    std::set<PeerKey> peers;
     while (again.place().position < reader_.place().position) {
         const auto record = again.next();
         if (!record) throw IoError(fmt::format("{} became shorter while read", path_.string()));
         const auto* const commit = std::get_if<LedgerCommit>(&*record);
         if (commit == nullptr) continue;
         const CommitRecord& decided = commit->decision.record;
-        if (decided.step >= step || is_void(decided)) continue;
+        if (decided.step < step && !is_void(decided)) visit(decided);
+    }
+}
+
+Contributions LedgerProof::contributions(StepIndex step) const {
+    Contributions sum;
+    std::set<PeerKey> peers;
+    visit_decisions(step, [&](const CommitRecord& decided) {
         for (const CommitLine& line : decided.members) {
             if (line.samples == Samples{0}) continue;
             sum.samples += line.samples;
             peers.insert(line.peer);
         }
         if (decided.step.next() == step) sum.record = digest_of(decided);
-    }
+    });
     sum.peers = peers.size();
     return sum;
 }

@@ -50,8 +50,13 @@ class LedgerProof final {
     /// The head after the last record read.
     const Head& head() const { return reader_.place().codec.head(); }
 
-    /// Counts the samples of the updates that the state `step` has seen. Requires a step that the
-    /// records read so far lead to. Cost: reads the file again, without checking signatures.
+    /// Calls `visit` for each decision that led to a state up to `step`, in order, without those
+    /// that a later generation has made void. Requires a step that the records read so far lead to.
+    /// Cost: reads the file again, without checking signatures.
+    void visit_decisions(StepIndex step,
+                         const std::function<void(const CommitRecord&)>& visit) const;
+    /// Counts the samples of the updates that the state `step` has seen. Requirement and cost are
+    /// those of visit_decisions().
     Contributions contributions(StepIndex step) const;
 
   private:

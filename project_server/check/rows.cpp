@@ -66,6 +66,10 @@ const std::vector<Orphans>& all_orphans() {
          "dedloc_figure f left join dedloc_evaluation e on e.runid = f.runid and e.step = f.step "
          "where e.runid is null",
          false},
+        {"answers have no evaluation",
+         "dedloc_answer a left join dedloc_evaluation e on e.runid = a.runid and e.step = a.step "
+         "where e.runid is null",
+         false},
         {"withheld sums have no run",
          "dedloc_withheld w left join dedloc_run d on d.id = w.runid where d.id is null", false},
     };

@@ -21,12 +21,13 @@ namespace fs = std::filesystem;
 
 const std::string kFromBackup = "put it back from a backup";
 
-void check_shard(const fs::path& path, const formats::ShardReference& shard, bool is_quick,
-                 Findings& findings) {
+/// `what` names the file's kind.
+void check_file(const char* what, const fs::path& path, const formats::ShardReference& shard,
+                bool is_quick, Findings& findings) {
     std::error_code absent;
     const auto bytes = fs::file_size(path, absent);
     if (absent)
-        return findings.bad(fmt::format("the shard {} is absent", path.string()), kFromBackup);
+        return findings.bad(fmt::format("the {} {} is absent", what, path.string()), kFromBackup);
     bool is_whole = bytes == shard.bytes;
     if (is_whole && !is_quick) {
         const platform::MappedFile file{path};
@@ -34,7 +35,8 @@ void check_shard(const fs::path& path, const formats::ShardReference& shard, boo
         file.forget_pages();
     }
     if (!is_whole) {
-        findings.bad(fmt::format("the shard {} is cut off or altered", path.string()), kFromBackup);
+        findings.bad(fmt::format("the {} {} is cut off or altered", what, path.string()),
+                     kFromBackup);
     }
 }
 
@@ -86,7 +88,13 @@ void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick
                      kFromBackup);
     }
     check_keys(folder, keys, findings);
-    if (formats::holds_text(run) && !fs::exists(folder.folder / "tokenizer.model")) {
+    if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
+        check_file("module", folder.folder / formats::kModuleFile,
+                   {.name = module->name, .digest = module->digest, .bytes = module->bytes},
+                   is_quick, findings);
+    }
+    const bool has_model = formats::holds_text(run) && !corpus::has_whole_tokenizer(folder.folder);
+    if (has_model && !fs::exists(folder.folder / "tokenizer.model")) {
         findings.bad(fmt::format("{} is absent", (folder.folder / "tokenizer.model").string()),
                      kFromBackup);
     }
@@ -96,8 +104,9 @@ void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick
                      "give other ids than the model was trained on");
     }
     for (const auto& shard : run.shards) {
-        check_shard(folder.folder / (shard.is_held_out ? "held_out" : "shards") / shard.name, shard,
-                    is_quick, findings);
+        check_file("shard",
+                   folder.folder / (shard.is_held_out ? "held_out" : "shards") / shard.name, shard,
+                   is_quick, findings);
     }
 }
 

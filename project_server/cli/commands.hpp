@@ -13,6 +13,7 @@ namespace dedloc::cli {
 void add_project_commands(CLI::App& dedloc);
 void add_backup_commands(CLI::App& project);  ///< `project` is the subcommand `dedloc project`
 void add_corpus_commands(CLI::App& dedloc);
+void add_tokenizer_commands(CLI::App& corpus);  ///< `corpus` is the subcommand `dedloc corpus`
 void add_app_commands(CLI::App& dedloc);
 void add_key_commands(CLI::App& app);  ///< `app` is the subcommand `dedloc app`
 void add_run_commands(CLI::App& dedloc);

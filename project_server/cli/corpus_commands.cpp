@@ -24,6 +24,46 @@
 namespace dedloc::cli {
 namespace {
 
+/// What a corpus has of a source.
+struct SourceView {
+    const formats::SourceSpec* spec = nullptr;
+    double share = 0;  ///< of the samples
+    std::size_t shards = 0, held_out = 0;
+    std::uint64_t bytes = 0;  ///< of the shards that are not held out
+};
+
+std::vector<SourceView> views_of(const corpus::Corpus& built) {
+    std::vector<SourceView> views;
+    double sum = 0;
+    for (const auto& source : built.sources) {
+        views.push_back({.spec = &source});
+        sum += static_cast<double>(source.weight);
+    }
+    for (SourceView& view : views) view.share = static_cast<double>(view.spec->weight) / sum;
+    for (const auto& shard : built.shards) {
+        if (views.empty()) break;
+        SourceView& view = views[shard.source];
+        ++(shard.is_held_out ? view.held_out : view.shards);
+        if (!shard.is_held_out) view.bytes += shard.bytes;
+    }
+    return views;
+}
+
+json::Value value_of(const std::vector<SourceView>& sources) {
+    json::Value::List list;
+    for (const SourceView& source : sources) {
+        json::Value value;
+        value.set("name", source.spec->name)
+            .set("share", source.share)
+            .set("licence", source.spec->licence)
+            .set("shards", source.shards)
+            .set("held_out_shards", source.held_out)
+            .set("bytes", source.bytes);
+        list.push_back(std::move(value));
+    }
+    return list;
+}
+
 void print_json(const corpus::BuildOptions& options, const corpus::Corpus& built) {
     json::Value data;
     data.set("folder", options.folder.string())
@@ -36,6 +76,7 @@ void print_json(const corpus::BuildOptions& options, const corpus::Corpus& built
         .set("vocabulary", built.vocabulary)
         .set("shards", built.shards.size())
         .set("warning", corpus::warning_of(built));
+    if (!built.sources.empty()) data.set("sources", value_of(views_of(built)));
     print(data, true);
 }
 
@@ -79,6 +120,16 @@ void build(const corpus::BuildOptions& options, bool as_json) {
         options.folder.string(), built.documents, built.held_out, built.sentences, built.tokens,
         built.vocabulary, built.shards.size(), built.shards.size() == 1 ? "" : "s",
         100 * corpus::unknown_share(built), rules_of(built));
+    for (const SourceView& source : views_of(built)) {
+        fmt::print("  {}: {:.1f} % of the samples, {} shard{} ({:.1f} MB), {} held out{}\n",
+                   source.spec->name, 100 * source.share, source.shards,
+                   source.shards == 1 ? "" : "s", static_cast<double>(source.bytes) / 1e6,
+                   source.held_out,
+                   source.spec->licence.empty() ? "" : ", licence: " + source.spec->licence);
+        if (source.held_out > 0 || options.held_out == 0) continue;
+        fmt::print(stderr, "dedloc: source {} has no held-out document, so nothing measures it\n",
+                   source.spec->name);
+    }
     const auto warning = corpus::warning_of(built);
     if (!warning.empty()) fmt::print(stderr, "dedloc: {}\n", warning);
 }
@@ -108,9 +159,9 @@ void build_tensors(const corpus::BuildOptions& common, corpus::TensorOptions opt
 void add_tokenizer_options(CLI::App& command,
                            const std::shared_ptr<corpus::BuildOptions>& options) {
     auto* const tokenizer = command.add_option("--tokenizer", options->tokenizer,
-                                               "Use the tokenizer of this Hugging Face folder, or "
-                                               "this spiece.model (with what the files beside it "
-                                               "say); train none");
+                                               "Use the tokenizer of this Hugging Face folder, "
+                                               "this tokenizer.json, or this spiece.model (with "
+                                               "what the files beside it say); train none");
     const auto rules = [options]() -> tokenizer::AlbertRules& {
         // An option that is not given is off; AlbertTokenizer's defaults are not used here.
         if (!options->rules) options->rules = {.lower_case = false, .keep_accents = false};
@@ -138,20 +189,49 @@ void add_tokenizer_options(CLI::App& command,
         ->excludes(tokenizer);
 }
 
+/// Options for the sources of a corpus.
+void add_source_options(CLI::App& command, const std::shared_ptr<corpus::BuildOptions>& options) {
+    command.add_option_function<std::vector<std::string>>(
+        "--source",
+        [options](const std::vector<std::string>& sources) {
+            for (const auto& text : sources) {
+                options->sources.push_back(corpus::parse_source(text));
+            }
+        },
+        "NAME=PATH or NAME=PATH:WEIGHT: a source of samples, a file of text or a folder of "
+        "them, and how often samples come from it, relative to the other sources (default: "
+        "as their sizes); repeat for each");
+    command.add_option_function<std::vector<std::string>>(
+        "--licence",
+        [options](const std::vector<std::string>& notes) {
+            corpus::set_licences(notes, options->sources);
+        },
+        "NAME=NOTE: what may be done with the texts of a source; repeat for each");
+}
+
 /// Throws InputError unless the options are all for text, all for pictures or all for tensors.
 void check_options(const CLI::App& command) {
     const auto given = [&](const std::string& name) { return command.count(name) > 0; };
     const bool has_images = given("--images"), has_tensors = given("--tensors");
-    if (!has_images && !has_tensors && !given("--text")) {
-        throw InputError("say what to build from: --text FILE, --images FOLDER or --tensors FILE");
+    const bool has_sources = given("--source");
+    if (!has_images && !has_tensors && !has_sources && !given("--text")) {
+        throw InputError(
+            "say what to build from: --text FILE, --source NAME=FILE, --images FOLDER "
+            "or --tensors FILE");
+    }
+    if (has_sources && (given("--text") || given("--weight"))) {
+        throw InputError("--source names a text with its weight: --text and --weight exclude it");
+    }
+    if (given("--licence") && !has_sources) {
+        throw InputError("--licence is for a source: --source NAME=FILE");
     }
     if (has_images && has_tensors) throw InputError("--images and --tensors exclude each other");
     if (!has_images && given("--shard-bytes")) {
         throw InputError("--shard-bytes is for a corpus of pictures; text has --shard-tokens");
     }
-    for (const char* name :
-         {"--text", "--weight", "--documents", "--language", "--tokenizer", "--lower-case",
-          "--keep-accents", "--max-unknown", "--vocabulary", "--shard-tokens", "--threads"}) {
+    for (const char* name : {"--text", "--source", "--weight", "--documents", "--language",
+                             "--tokenizer", "--lower-case", "--keep-accents", "--max-unknown",
+                             "--vocabulary", "--shard-tokens", "--threads"}) {
         if (!(has_images || has_tensors) || !given(name)) continue;
         throw InputError(fmt::format("{}, and {} is for text",
                                      has_images ? "--images makes a corpus of pictures"
@@ -166,11 +246,13 @@ void add_corpus_commands(CLI::App& dedloc) {
     auto* const group = dedloc.add_subcommand("corpus", "Prepare text or pictures for training");
     group->require_subcommand(1);
     add_corpus_show(*group);
+    add_tokenizer_commands(*group);
     auto* const command = group->add_subcommand(
         "build", "Train a tokenizer and write shards of text, or write shards of pictures");
     const auto options = std::make_shared<corpus::BuildOptions>();  // owned by the callback
     options->threads = std::max(1u, std::thread::hardware_concurrency());
     command->add_option("--text", options->texts, "UTF-8 text; repeat to read several one by one");
+    add_source_options(*command, options);
     const auto tensors = std::make_shared<corpus::TensorOptions>();
     command->add_option(
         "--tensors", tensors->files,

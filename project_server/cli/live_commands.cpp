@@ -20,6 +20,7 @@
 #include "project_server/database/project_config.hpp"
 #include "project_server/runs/control.hpp"
 #include "project_server/runs/find_run.hpp"
+#include "project_server/views/answers.hpp"
 #include "project_server/views/runs.hpp"
 
 namespace dedloc::cli {
@@ -55,7 +56,10 @@ std::vector<server::EvaluationRow> held_out_of(const LiveChoice& chosen) {
     if (chosen.project.empty()) return {};
     try {
         server::Database database{server::load_project_config(chosen.project).database};
-        return server::read_evaluations(database, server::read_run(database, chosen.run).id);
+        const std::int64_t run = server::read_run(database, chosen.run).id;
+        auto rows = server::read_evaluations(database, run);
+        server::read_answers_of(database, run, rows);
+        return rows;
     } catch (const Error&) {
         // The run is shown without them.
     }

@@ -1,4 +1,4 @@
-// dedloc run export, and dedloc run checkpoint with its subcommands.
+// dedloc run export, dedloc run contributions, and dedloc run checkpoint with its subcommands.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/contribution_list.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/progress.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Options of the subcommands of `run checkpoint`.
+/// Options of `run contributions` and of the subcommands of `run checkpoint`.
 struct CheckpointOptions {
     fs::path project;
     std::string run;
@@ -78,6 +79,35 @@ void print_list_json(const backbone::RunFiles& files, const backbone::LedgerProo
     data.set("run", files.run.name)
         .set("ledger_step", proof.head().step.value())
         .set("checkpoints", std::move(list));
+    print(data, true);
+}
+
+void list_contributions(const CheckpointOptions& options) {
+    const backbone::RunFiles files = options.read();
+    Progress progress{options.prints_json};
+    const auto proof = proof_of(files, progress);
+    json::Value::List list;
+    proof.visit_decisions(proof.head().step, [&](const CommitRecord& decided) {
+        for (const CommitLine& line : decided.members) {
+            if (line.samples == Samples{0}) continue;
+            if (!options.prints_json) {
+                fmt::print("{}",
+                           formats::contribution_line(
+                               {.step = decided.step, .peer = line.peer, .samples = line.samples}));
+                continue;
+            }
+            json::Value data;
+            data.set("step", decided.step.value())
+                .set("peer", line.peer.hex())
+                .set("samples", line.samples.value());
+            list.push_back(std::move(data));
+        }
+    });
+    if (!options.prints_json) return;
+    json::Value data;
+    data.set("run", files.run.name)
+        .set("steps", proof.head().step.value())
+        .set("contributions", std::move(list));
     print(data, true);
 }
 
@@ -172,7 +202,8 @@ void add_export(CLI::App& run) {
     const auto options = std::make_shared<runs::ExportOptions>();  // shared by parser and callback
     auto* const command = run.add_subcommand(
         "export",
-        "Write the model as a folder that Hugging Face's from_pretrained or torchvision loads");
+        "Write the model as a folder that Hugging Face's from_pretrained or torchvision loads; of "
+        "a module, the module itself with the trained parameters");
     command->add_option("--project", options->project, "The project's folder")->required();
     command->add_option("--name", options->run, "The run's name")->required();
     command->add_option("--format", "Format of the folder")
@@ -214,6 +245,11 @@ CLI::App* add_checkpoint_command(CLI::App& group, const char* name, const char* 
 
 void add_model_commands(CLI::App& run) {
     add_export(run);
+    const auto proven = std::make_shared<CheckpointOptions>();  // shared by parser and callback
+    add_checkpoint_command(run, "contributions",
+                           "List the samples of each peer in each step, by the run's ledger",
+                           proven)
+        ->callback([proven] { list_contributions(*proven); });
     auto* const group = run.add_subcommand(
         "checkpoint", "List and verify whole states on disk by the run's ledger");
     group->require_subcommand(1);

@@ -151,17 +151,18 @@ struct Facts {
     server::RunStatus status;
     server::RunReport sums;
     double first_loss = 0;
-    formats::GuessingLoss untrained{};  ///< loss of a model that guesses
-    double last_loss = 0;               ///< mean of the last kLossWindow steps
+    std::optional<formats::GuessingLoss> untrained{};  ///< loss of a model that guesses
+    double last_loss = 0;                              ///< mean of the last kLossWindow steps
 };
 
 void print_text(const Facts& facts) {
     const auto& [status, sums, start, untrained, end] = facts;
+    const std::string guess =
+        untrained ? fmt::format(" ({} = {:.4f})", untrained->formula, untrained->value) : "";
     fmt::print(
-        "training  {:.4f} at step 1 ({} = {:.4f}), {:.4f} at the end "
-        "(mean of the last {} steps): down by {:.4f}\n",
-        start, untrained.formula, untrained.value, end, std::min(kLossWindow, status.lines.size()),
-        start - end);
+        "training  {:.4f} at step 1{}, {:.4f} at the end (mean of the last {} steps): down by "
+        "{:.4f}\n",
+        start, guess, end, std::min(kLossWindow, status.lines.size()), start - end);
     print_held_out(status);
     fmt::print("digests   equal at all members at {} of {} steps{}\n", sums.equal_steps,
                status.lines.size(),
@@ -199,9 +200,9 @@ void print_report_json(const Facts& facts) {
         .set("state", status.state)
         .set("step", status.lines.back().step)
         .set("steps", status.steps)
-        .set("first_loss", start)
-        .set("untrained_loss", untrained.value)
-        .set("last_loss", end)
+        .set("first_loss", start);
+    if (untrained) data.set("untrained_loss", untrained->value);
+    data.set("last_loss", end)
         .set("held_out", held_out_data(status))
         .set("equal_steps", sums.equal_steps)
         .set("unsettled_steps", sums.unsettled_steps)

@@ -21,7 +21,9 @@
 #include "project_server/cli/progress.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/runs/create.hpp"
+#include "project_server/runs/find_run.hpp"
 #include "project_server/runs/jobs.hpp"
+#include "project_server/runs/masked_lines.hpp"
 #include "project_server/runs/model_import.hpp"
 #include "project_server/settings.hpp"
 
@@ -138,11 +140,25 @@ void add_create(CLI::App& group) {
     command->add_option("--name", options->name, "Name of the run")->required();
     command->add_option("--corpus", options->corpus, "Folder made by dedloc corpus build")
         ->required();
+    auto* const model =
+        command
+            ->add_option(
+                "--model", options->model,
+                "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; for "
+                "pictures swav-tiny, swav-resnet18, swav-resnet50")
+            ->default_str("tiny, or swav-tiny for pictures");
+    auto* const module =
+        command
+            ->add_option("--module", options->module,
+                         "Train this TorchScript module instead (torch.jit.save), on text or on "
+                         "a corpus of --tensors")
+            ->excludes(model);
     command
-        ->add_option("--model", options->model,
-                     "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; for "
-                     "pictures swav-tiny, swav-resnet18, swav-resnet50")
-        ->default_str("tiny, or swav-tiny for pictures");
+        ->add_option("--sequence-length", options->sequence_length,
+                     "Tokens of a sample of text for a module")
+        ->check(CLI::Range(8, 1'048'576))
+        ->capture_default_str()
+        ->needs(module);
     command->add_option("--from", options->from,
                         "Start from the model in this Hugging Face folder; --model then names the "
                         "settings of training");
@@ -183,6 +199,10 @@ void add_create(CLI::App& group) {
                      "Held-out samples of an evaluation")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
+    command->add_option("--masked-sentences", options->masked_sentences,
+                        "File of sentences with [MASK] for one word, which the model answers at "
+                        "each evaluation; a tab and the right word may follow; default: drawn from "
+                        "held-out text");
     command
         ->add_option("--credit-per-gigabyte", options->credit_per_gigabyte,
                      "Credit for averaging 10^9 bytes of other volunteers' gradients")
@@ -222,6 +242,41 @@ void add_jobs(CLI::App& group) {
     });
 }
 
+void add_sentences(CLI::App& group) {
+    struct Chosen {
+        std::filesystem::path project;
+        std::string run;
+        std::filesystem::path file;
+        bool is_drawn = false;
+        bool prints_json = false;
+    };
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    auto* const command = group.add_subcommand(
+        "sentences",
+        "Choose the masked sentences that the model answers at each evaluation, from the next one "
+        "on; without --file and --drawn, print how many are chosen");
+    command->add_option("--project", chosen->project, "The project's folder")->required();
+    command->add_option("--name", chosen->run, "The run's name")->required();
+    auto* const file = command->add_option(
+        "--file", chosen->file,
+        "At most 8 sentences, one in a line, with [MASK] for one word; a tab and the right word "
+        "may follow");
+    auto* const drawn = command->add_flag("--drawn", chosen->is_drawn,
+                                          "Sentences drawn from held-out text, as by default");
+    file->excludes(drawn);
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
+    command->callback([chosen] {
+        const auto files = runs::find_run(chosen->project, chosen->run);
+        const bool is_change = chosen->is_drawn || !chosen->file.empty();
+        const std::size_t count =
+            is_change ? runs::set_masked_lines(files.folder, files.run, chosen->file)
+                      : runs::count_masked_lines(files.folder);
+        json::Value data;
+        data.set("run", chosen->run).set("sentences", count).set("is_drawn", count == 0);
+        print(data, chosen->prints_json);
+    });
+}
+
 }  // namespace
 
 void add_run_commands(CLI::App& dedloc) {
@@ -229,6 +284,7 @@ void add_run_commands(CLI::App& dedloc) {
     run->require_subcommand(1);
     add_create(*run);
     add_jobs(*run);
+    add_sentences(*run);
     add_live_commands(*run);
     add_voter_commands(*run);
     add_model_commands(*run);

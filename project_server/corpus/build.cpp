@@ -15,6 +15,7 @@
 #include <optional>
 #include <system_error>
 
+#include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/random.hpp"
 #include "peer/platform/files.hpp"
@@ -44,12 +45,32 @@ struct Batch {
     std::size_t bytes = 0;
 };
 
+/// For each text the index of its source.
+std::vector<std::uint32_t> source_of_texts(const BuildOptions& options) {
+    std::vector<std::uint32_t> sources;
+    for (std::uint32_t source = 0; source < options.sources.size(); ++source) {
+        sources.insert(sources.end(), options.sources[source].texts.size(), source);
+    }
+    return sources;
+}
+
+/// The same options with the texts of all sources.
+BuildOptions with_texts_of_sources(BuildOptions options) {
+    for (const SourceOption& source : options.sources) {
+        options.texts.insert(options.texts.end(), source.texts.begin(), source.texts.end());
+    }
+    return options;
+}
+
 /// Identifies a build: whatever its result depends on.
 Digest digest_of(const BuildOptions& options, const std::string& tokenizer) {
     // Version 2 counts unknown tokens.
     std::string facts = fmt::format(
         "corpus 2\n{}\n{}\n{}\n{}\n{}\n{}\n", blake2b(bytes_of(tokenizer)).hex(), options.language,
         options.vocabulary, options.sample_bytes, options.shard_tokens, options.seed);
+    for (const SourceOption& source : options.sources) {
+        facts += fmt::format("{} {}\n{}\n", source.name, source.texts.size(), source.licence);
+    }
     for (const auto& text : options.texts) {
         std::error_code failed;
         const auto form = options.form.value_or(form_of(text));
@@ -75,6 +96,12 @@ void check(const Journal& journal) {
     }
 }
 
+/// The tokenizer.json of a corpus. Requires a spec.
+std::string json_of(const tokenizer::ModelTokenizer& given) {
+    if (given.model.empty()) return given.json;
+    return huggingface::write_tokenizer(*given.spec, given.special);
+}
+
 /// Builds a corpus in a folder, from where a journal ends.
 class Builder final {
   public:
@@ -96,13 +123,17 @@ class Builder final {
     const BuildOptions& options_;
     const ProgressSink& sink_;
     const fs::path folder_;
-    std::vector<std::uint64_t> begins_;  ///< sum of the sizes of earlier texts
-    std::uint64_t total_ = 0;            ///< sum of the sizes of all texts
-    UnknownCharacters unknown_;          ///< characters in the documents of this process
+    const std::vector<std::uint32_t> source_of_;  ///< of each text; empty without sources
+    std::vector<std::uint64_t> begins_;           ///< sum of the sizes of earlier texts
+    std::uint64_t total_ = 0;                     ///< sum of the sizes of all texts
+    UnknownCharacters unknown_;                   ///< characters in the documents of this process
 };
 
 Builder::Builder(const BuildOptions& options, const ProgressSink& sink, fs::path folder)
-    : options_(options), sink_(sink), folder_(std::move(folder)) {
+    : options_(options),
+      sink_(sink),
+      folder_(std::move(folder)),
+      source_of_(source_of_texts(options)) {
     for (const auto& text : options.texts) {
         begins_.push_back(total_);
         total_ += fs::file_size(text);
@@ -181,8 +212,11 @@ void Builder::write_text(ShardWriter& writer, Encoder& encoder, const Tokenizer&
         report(journal.is_held_out ? Task::kHoldingOut : Task::kWriting, journal.text,
                reader.offset(), &writer);
     }
-    const bool is_last = journal.text + 1 == options_.texts.size();
-    if (is_last || !options_.weights.empty()) {
+    const auto next = static_cast<std::size_t>(journal.text + 1);
+    const bool is_last = next == options_.texts.size();
+    const bool ends_source =
+        !is_last && !source_of_.empty() && source_of_[next] != source_of_[next - 1];
+    if (is_last || ends_source || !options_.weights.empty()) {
         writer.end_shard({.offset = reader.offset(), .document = number});
     }
 }
@@ -200,15 +234,19 @@ void Builder::write_part(ShardWriter& writer, Encoder& encoder, const Tokenizer&
 /// Writes the tokenizer's files, unless an earlier process has; the corpus says what they do.
 Tokenizer Builder::prepare(const std::optional<tokenizer::ModelTokenizer>& given, Corpus& corpus) {
     const auto file = folder_ / "tokenizer.model";
-    if (!fs::exists(file)) platform::replace_file(file, given ? given->model : train());
+    const bool is_whole = given && given->model.empty();
+    if (!is_whole && !fs::exists(file)) {
+        platform::replace_file(file, given ? given->model : train());
+    }
     if (!given) return Tokenizer{platform::read_text(file), file.string()};
     if (given->spec) {
-        const auto json = huggingface::write_tokenizer(*given->spec, given->special);
+        const auto json = json_of(*given);
         platform::replace_file(folder_ / "tokenizer.json", json);
         corpus.rules = {
             .lower_case = huggingface::has_step<huggingface::Lowercase>(*given->spec),
             .strips_accents = huggingface::has_step<huggingface::StripAccents>(*given->spec),
-            .tokenizer = blake2b(bytes_of(json))};
+            .tokenizer = blake2b(bytes_of(json)),
+            .is_whole = is_whole};
     }
     return Tokenizer{*given};
 }
@@ -229,7 +267,8 @@ Corpus Builder::build(const std::optional<tokenizer::ModelTokenizer>& given, Jou
     journal.corpus.vocabulary = tokenizer.vocabulary();
     journal.corpus.special_tokens = tokenizer.special_tokens();
     Encoder encoder{tokenizer, options_.language, std::max(1u, options_.threads)};
-    ShardWriter writer{folder_, std::move(journal), options_.shard_tokens};
+    journal.corpus.sources = specs_of(options_.sources);
+    ShardWriter writer{folder_, std::move(journal), options_.shard_tokens, source_of_};
     if (!writer.journal().is_held_out) {
         write_part(writer, encoder, tokenizer);
         if (options_.held_out > 0) writer.begin_held_out();
@@ -237,7 +276,8 @@ Corpus Builder::build(const std::optional<tokenizer::ModelTokenizer>& given, Jou
     if (writer.journal().is_held_out) write_part(writer, encoder, tokenizer);
     check(writer.journal());
     check_unknown(writer.journal().corpus);
-    writer.finish(options_.weights);
+    options_.sources.empty() ? writer.finish(options_.weights)
+                             : writer.finish_sources(weights_of(options_.sources));
     write_corpus(folder_, writer.journal().corpus);
     return writer.journal().corpus;
 }
@@ -255,13 +295,18 @@ std::optional<tokenizer::ModelTokenizer> check_inputs(const BuildOptions& option
 /// Whatever of a tokenizer changes ids.
 std::string facts_of(const std::optional<tokenizer::ModelTokenizer>& given) {
     if (!given) return {};
-    return given->model +
-           (given->spec ? huggingface::write_tokenizer(*given->spec, given->special) : "");
+    return given->model + (given->spec ? json_of(*given) : "");
 }
 
 }  // namespace
 
-Corpus build_corpus(const BuildOptions& options, const ProgressSink& progress) {
+Corpus build_corpus(const BuildOptions& given_options, const ProgressSink& progress) {
+    if (!given_options.sources.empty()) {
+        DEDLOC_CHECK(given_options.texts.empty() && given_options.weights.empty(),
+                     "sources name the texts and have the weights");
+        check_sources(given_options.sources);
+    }
+    const BuildOptions options = with_texts_of_sources(given_options);
     if (options.texts.empty()) throw InputError("there is no text to build a corpus from");
     if (!options.weights.empty() && options.weights.size() != options.texts.size()) {
         throw InputError(
@@ -270,19 +315,10 @@ Corpus build_corpus(const BuildOptions& options, const ProgressSink& progress) {
     }
     const auto given = check_inputs(options);
     BuildFolder folder{options.folder};
-    try {
-        Builder builder{options, progress, folder.path()};
-        const Corpus corpus =
-            builder.build(given, folder.resume(digest_of(options, facts_of(given))));
-        folder.finish();
-        return corpus;
-    } catch (const InputError&) {
-        folder.discard();
-        throw;
-    } catch (const IoError& error) {
-        throw IoError(
-            fmt::format("{}; the same command goes on from the last shard", error.what()));
-    }
+    return folder.fill(digest_of(options, facts_of(given)),
+                       [&](const fs::path& path, Journal journal) {
+                           return Builder{options, progress, path}.build(given, std::move(journal));
+                       });
 }
 
 double unknown_share(const Corpus& corpus) {
@@ -297,8 +333,9 @@ std::string warning_of_tokenizer(const BuildOptions& options) {
     if (!Tokenizer{found}.loses_capitals()) return {};
     return fmt::format(
         "{} has no piece with a capital letter and does not change capitals to lower case, so each "
-        "is an unknown token: name the model's whole folder, or say --lower-case",
-        found.file.string());
+        "is an unknown token{}",
+        found.file.string(),
+        found.model.empty() ? "" : ": name the model's whole folder, or say --lower-case");
 }
 
 std::string warning_of(const Corpus& corpus) {

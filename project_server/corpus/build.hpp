@@ -11,6 +11,7 @@
 
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/corpus/documents.hpp"
+#include "project_server/corpus/sources.hpp"
 #include "project_server/tokenizer/model_tokenizer.hpp"
 
 namespace dedloc::corpus {
@@ -18,6 +19,8 @@ namespace dedloc::corpus {
 /// Arguments of build_corpus().
 struct BuildOptions {
     std::vector<std::filesystem::path> texts;  ///< UTF-8 text files, one after the other
+    /// The sources of the corpus, instead of `texts` and `weights`. Empty: it has none.
+    std::vector<SourceOption> sources;
     /// For each text how much of a peer's samples come from it, relative to the others'. Empty: in
     /// proportion to their sizes.
     std::vector<double> weights;
@@ -25,7 +28,8 @@ struct BuildOptions {
     std::optional<DocumentForm> form;  ///< the texts' form; absent: form_of() each
     std::string language = "en";       ///< as SentenceSplitter takes it
     std::filesystem::path folder;      ///< output: must not exist yet, or be empty
-    /// A model's folder or spiece.model, as read_model_tokenizer() takes it; empty: trains one.
+    /// A model's folder, spiece.model or tokenizer.json, as read_model_tokenizer() takes it; empty:
+    /// trains one.
     std::filesystem::path tokenizer;
     std::optional<tokenizer::AlbertRules> rules;  ///< for a spiece.model without its folder
     /// Largest share of tokens that may stand for text that is in no piece of the tokenizer.

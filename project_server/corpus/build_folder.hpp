@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
+#include "peer/base/error.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "project_server/corpus/corpus.hpp"
 
@@ -17,6 +19,29 @@ class BuildFolder final {
     /// an empty folder, or its parent folder is missing; IoError, also when another process builds
     /// it.
     explicit BuildFolder(const std::filesystem::path& target);
+
+    /// Fills the folder by `build(folder, journal)` and gives it its final name, durably. Returns
+    /// what `build` does. The journal is that of an earlier build with this digest, else a new one;
+    /// files for which it does not account are removed first.
+    ///
+    /// Errors  InputError: the folder is removed; IoError: it stays, and the sentence says that the
+    ///         same command goes on
+    template <class Build>
+    auto fill(const Digest& digest, const Build& build) {
+        try {
+            auto built = build(path(), resume(digest));
+            finish();
+            return built;
+        } catch (const InputError&) {
+            discard();
+            throw;
+        } catch (const IoError& error) {
+            throw IoError(std::string{error.what()} +
+                          "; the same command goes on from the last shard");
+        }
+    }
+
+    // The steps of fill(), for builds that cannot go on:
 
     /// The journal of an earlier build with the same digest, else a new one. Removes all files that
     /// the journal does not account for.

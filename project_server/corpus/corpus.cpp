@@ -15,6 +15,7 @@
 #include "peer/base/error.hpp"
 #include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "peer/formats/json_puts.hpp"
 #include "peer/formats/picture_labels.hpp"
 #include "peer/platform/files.hpp"
 
@@ -23,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using formats::JsonFields;
+using formats::put;
 
 constexpr const char* kSummary = "corpus.json";
 constexpr const char* kJournal = "journal.json";
@@ -36,21 +38,8 @@ constexpr std::size_t kMaxReasonBytes = 100;
 
 using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
 
-void put(Writer& out, const char* name, std::uint64_t value) {
-    out.Key(name);
-    out.Uint64(value);
-}
-void put(Writer& out, const char* name, bool value) {
-    out.Key(name);
-    out.Bool(value);
-}
-void put(Writer& out, const char* name, const std::string& text) {
-    out.Key(name);
-    out.String(text.c_str());
-}
-
 void put_pictures(Writer& out, const PictureFacts& facts) {
-    put(out, "holds", std::string{kPictures});
+    put(out, "holds", kPictures);
     put(out, "pictures", facts.pictures);
     put(out, "held_out", facts.held_out);
     put(out, "labelled", facts.labelled);
@@ -91,8 +80,10 @@ void put_fields(Writer& out, const Corpus& corpus) {
         put(out, "lower_case", corpus.rules->lower_case);
         put(out, "strips_accents", corpus.rules->strips_accents);
         put(out, "tokenizer", corpus.rules->tokenizer.hex());
+        if (corpus.rules->is_whole) put(out, "is_whole", true);
         out.EndObject();
     }
+    formats::put_sources(out, corpus.sources);
     formats::put_shards(out, corpus.shards);
 }
 
@@ -156,9 +147,11 @@ Corpus read_fields(JsonFields& fields, std::size_t min_shards) {
         corpus.rules->lower_case = rules.boolean("lower_case");
         corpus.rules->strips_accents = rules.boolean("strips_accents");
         rules.hex("tokenizer", corpus.rules->tokenizer.bytes);
+        corpus.rules->is_whole = rules.has("is_whole") && rules.boolean("is_whole");
         rules.finish();
     }
-    corpus.shards = formats::read_shards(fields, min_shards);
+    corpus.sources = formats::read_sources(fields);
+    corpus.shards = formats::read_shards(fields, min_shards, corpus.sources);
     return corpus;
 }
 
@@ -202,6 +195,12 @@ std::string tokenizer_fault(const fs::path& folder) {
     if (!exists) return fmt::format("{}, which made the corpus, is absent", file.string());
     if (blake2b(bytes_of(platform::read_text(file))) == rules->tokenizer) return {};
     return fmt::format("{} is altered: it is not the one that made the corpus", file.string());
+}
+
+bool has_whole_tokenizer(const fs::path& folder) {
+    if (!fs::exists(folder / kSummary)) return false;
+    const auto rules = read_corpus(folder).rules;
+    return rules && rules->is_whole;
 }
 
 void write_journal(const fs::path& folder, const Journal& journal) {

@@ -19,6 +19,7 @@ struct TextRules {
     bool lower_case = false;      ///< changes capitals to lower case
     bool strips_accents = false;  ///< removes combining marks
     Digest tokenizer;             ///< digest of tokenizer.json in the same folder
+    bool is_whole = false;  ///< that file is the whole tokenizer: no tokenizer.model beside it
     bool operator==(const TextRules&) const = default;
 };
 
@@ -58,6 +59,7 @@ struct Corpus {
     std::optional<TextRules> rules;
     /// Absent: the corpus holds text. Present: it holds pictures, and all fields above are unused.
     std::optional<PictureFacts> pictures;
+    std::vector<formats::SourceSpec> sources;     ///< of the shards; empty: one without a name
     std::vector<formats::ShardReference> shards;  ///< each name is a file in the folder
     bool operator==(const Corpus&) const = default;
 };
@@ -76,6 +78,10 @@ Corpus read_corpus(const std::filesystem::path& folder);
 /// sentence; empty: nothing, or there is no corpus.json, as in the folders of older runs.
 /// Errors: InputError: corpus.json cannot be used.
 std::string tokenizer_fault(const std::filesystem::path& folder);
+
+/// Whether the tokenizer.json of such a folder is the whole tokenizer, so that there is no
+/// tokenizer.model. Errors: InputError: corpus.json cannot be used.
+bool has_whole_tokenizer(const std::filesystem::path& folder);
 
 /// What has been written of one text, without what is held out.
 struct TextCount {

@@ -1,3 +1,5 @@
+// ICU finds the ends in UTF-16. In languages with a danda it looks at a copy of the same length, in
+// which dandas stand for what is written instead of them; sentences are cut from the text itself.
 #include "project_server/corpus/sentences.hpp"
 
 #include <fmt/format.h>
@@ -5,6 +7,9 @@
 #include <unicode/filteredbrk.h>
 #include <unicode/locid.h>
 #include <unicode/unistr.h>
+
+#include <algorithm>
+#include <array>
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
@@ -52,15 +57,41 @@ icu::Locale locale_of(const std::string& language) {
     return locale;
 }
 
+/// Whether the language's full stop is the danda (U+0964).
+bool has_danda(const icu::Locale& locale) {
+    static constexpr std::array<std::string_view, 21> kLanguages{
+        "as",  "awa", "bho", "bn", "brx", "doi", "gom", "hi", "hne", "kok", "mag",
+        "mai", "mni", "mr",  "ne", "new", "or",  "pa",  "sa", "sat", "bgc"};
+    return std::ranges::find(kLanguages, std::string_view{locale.getLanguage()}) !=
+           kLanguages.end();
+}
+
+/// The text with dandas for what stands for them, of the same length: a vertical bar before white
+/// space, another bar or the end; and the danda of older Bengali encodings.
+icu::UnicodeString with_dandas(const icu::UnicodeString& text) {
+    constexpr char16_t kDanda = 0x0964, kDoubleDanda = 0x0965;
+    icu::UnicodeString replaced = text;
+    for (std::int32_t at = 0; at < text.length(); ++at) {
+        const char16_t c = text.charAt(at);
+        const char16_t next = at + 1 < text.length() ? text.charAt(at + 1) : u' ';
+        const bool is_bar = c == u'|' && (next == u'|' || next <= u' ');
+        if (is_bar || c == 0x09E4 || c == 0x09F7) replaced.setCharAt(at, kDanda);
+        if (c == 0x09E5) replaced.setCharAt(at, kDoubleDanda);
+    }
+    return replaced;
+}
+
 }  // namespace
 
 struct SentenceSplitter::Rules {
     std::unique_ptr<icu::BreakIterator> ends;
+    bool has_danda = false;  ///< the language's full stop is the danda
 };
 
 SentenceSplitter::SentenceSplitter(const std::string& language)
     : rules_(std::make_unique<Rules>()) {
     const auto locale = locale_of(language);
+    rules_->has_danda = has_danda(locale);
     UErrorCode status = U_ZERO_ERROR;
     rules_->ends.reset(icu::BreakIterator::createSentenceInstance(locale, status));
     if (U_FAILURE(status)) {
@@ -82,7 +113,9 @@ std::vector<std::string> SentenceSplitter::split(std::string_view document) {
     const auto text = icu::UnicodeString::fromUTF8(
         icu::StringPiece{document.data(), static_cast<std::int32_t>(document.size())});
     auto& ends = *rules_->ends;
-    ends.setText(text);
+    // The iterator keeps the string. Sentences are cut from the text as it is.
+    const icu::UnicodeString marked = rules_->has_danda ? with_dandas(text) : text;
+    ends.setText(marked);
     std::vector<std::string> sentences;
     std::string bytes;
     std::int32_t begin = 0;

@@ -13,7 +13,9 @@ namespace dedloc::corpus {
 inline constexpr std::size_t kMaxSentenceBytes = 4'096;
 
 /// Finds sentence ends by the rules of Unicode (UAX #29) and, where the Unicode CLDR lists them for
-/// the language, by its abbreviations, which end no sentence. Uses ICU.
+/// the language, by its abbreviations, which end no sentence. A danda (U+0964, U+0965) ends one in
+/// every language; in those whose full stop it is, such as Bengali and Hindi, so does what stands
+/// for it: a vertical bar before white space, U+09E4, U+09E5 and U+09F7. Uses ICU.
 /// Cost: about 25 MB/s. Thread: one.
 class SentenceSplitter final {
   public:

@@ -2,7 +2,8 @@
 // of a shard writes its file, then moves the counts into the journal, then replaces the journal: a
 // build that is killed in between writes the same shard under the same name again, because the name
 // is made from its digest. Weights are set at the end, when the number of starts of each text is
-// known: the ratios become whole numbers, divided by their greatest common divisor.
+// known: the ratios become whole numbers, divided by their greatest common divisor. With sources
+// all shards have weight 1, and the sources have the weights.
 #include "project_server/corpus/shard_writer.hpp"
 
 #include <fmt/format.h>
@@ -43,9 +44,11 @@ std::vector<std::uint64_t> shard_weights(std::span<const double> weights,
 
 }  // namespace
 
-ShardWriter::ShardWriter(std::filesystem::path folder, Journal journal, std::uint64_t shard_tokens)
+ShardWriter::ShardWriter(std::filesystem::path folder, Journal journal, std::uint64_t shard_tokens,
+                         std::vector<std::uint32_t> source_of)
     : folder_(std::move(folder)),
       shard_tokens_(shard_tokens),
+      source_of_(std::move(source_of)),
       journal_(std::move(journal)),
       builder_(static_cast<std::uint32_t>(journal_.corpus.vocabulary)) {}
 
@@ -90,6 +93,7 @@ void ShardWriter::write(const formats::Shard& shard) {
     reference.digest = blake2b(shard.file);
     reference.bytes = shard.file.size();
     reference.is_held_out = journal_.is_held_out;
+    if (!source_of_.empty()) reference.source = source_of_[journal_.text];
     reference.name = fmt::format("{}-{}", reference.is_held_out ? "held-out" : "shard",
                                  reference.digest.hex().substr(0, 16));
     if (std::ranges::find(corpus.shards, reference.digest, &formats::ShardReference::digest) !=
@@ -121,6 +125,23 @@ void ShardWriter::end_shard(const Position& next) {
     journal_.offset = next.offset;
     journal_.document = next.document;
     write_journal(folder_, journal_);
+}
+
+void ShardWriter::finish_sources(std::span<const double> weights) {
+    auto& sources = journal_.corpus.sources;
+    std::vector<double> starts(sources.size());
+    for (std::size_t text = 0; text < journal_.texts.size(); ++text) {
+        starts[source_of_[text]] += static_cast<double>(journal_.texts[text].starts);
+    }
+    const auto whole = formats::whole_weights(weights.empty() ? starts : weights);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        if (starts[i] == 0) {
+            throw InputError(
+                fmt::format("source {} has no document of two sentences", sources[i].name));
+        }
+        sources[i].weight = whole[i];
+    }
+    std::ranges::sort(journal_.corpus.shards, {}, &formats::ShardReference::name);
 }
 
 void ShardWriter::finish(std::span<const double> weights) {

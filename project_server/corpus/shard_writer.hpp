@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "peer/formats/shard.hpp"
 #include "project_server/corpus/corpus.hpp"
@@ -21,8 +22,10 @@ struct Position {
 /// Collects documents and writes a shard whenever they are enough.
 class ShardWriter final {
   public:
-    /// Goes on from where `journal` ends. Requires that its corpus names a vocabulary.
-    ShardWriter(std::filesystem::path folder, Journal journal, std::uint64_t shard_tokens);
+    /// Goes on from where `journal` ends. `source_of`: for each text the index of its source;
+    /// empty: the corpus has no sources. Requires that its corpus names a vocabulary.
+    ShardWriter(std::filesystem::path folder, Journal journal, std::uint64_t shard_tokens,
+                std::vector<std::uint32_t> source_of = {});
 
     /// Adds a document that ends at `end`; one without a sentence is ignored. Errors: as
     /// end_shard().
@@ -40,6 +43,10 @@ class ShardWriter final {
     /// a weight > 0 for each text, or none at all, and that shards end with their text. Errors:
     /// InputError when a text has no start.
     void finish(std::span<const double> weights);
+    /// Gives the sources of the corpus these weights, and sorts the shards by name. Empty: weights
+    /// in proportion to their starts. Requires that shards end with their source. Errors:
+    /// InputError when a source has no start.
+    void finish_sources(std::span<const double> weights);
     /// What has been written, and where that ends.
     const Journal& journal() const { return journal_; }
     /// Tokens written and collected.
@@ -52,6 +59,7 @@ class ShardWriter final {
 
     const std::filesystem::path folder_;
     const std::uint64_t shard_tokens_;
+    const std::vector<std::uint32_t> source_of_;
     Journal journal_;  ///< the documents in builder_ are not in it
     Corpus pending_;   ///< counts of the documents in builder_
     formats::ShardBuilder builder_;

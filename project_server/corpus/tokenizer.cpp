@@ -69,7 +69,9 @@ std::string train_tokenizer(const std::vector<std::string>& sentences, int vocab
 }
 
 struct Tokenizer::Model {
-    sentencepiece::SentencePieceProcessor processor;
+    sentencepiece::SentencePieceProcessor processor;  ///< unused without a SentencePiece model
+    std::vector<std::string> pieces;                  ///< their texts, by id
+    std::vector<bool> is_plain;  ///< which are neither special nor unknown, by id
     /// Makes the ids instead of the processor, if there is one.
     std::optional<tokenizer::Pipeline> pipeline;
 };
@@ -82,8 +84,9 @@ Tokenizer::Tokenizer(const std::string& model, const std::string& name)
 
 Tokenizer::Tokenizer(const tokenizer::ModelTokenizer& found)
     : name_(found.file.string()), model_(std::make_unique<Model>()) {
-    load(found.model);
+    if (!found.model.empty()) load(found.model);
     if (found.spec) {
+        if (found.model.empty()) take_pieces(*found.spec);
         model_->pipeline.emplace(*found.spec);
         special_ = found.special;
     } else {
@@ -96,6 +99,19 @@ void Tokenizer::load(const std::string& model) {
     if (!processor.LoadFromSerializedProto(model).ok() || processor.GetPieceSize() > kMaxPieces) {
         throw InputError(
             fmt::format("{} is not a SentencePiece model of at most {} pieces", name_, kMaxPieces));
+    }
+    for (int id = 0; id < processor.GetPieceSize(); ++id) {
+        model_->pieces.push_back(processor.IdToPiece(id));
+        model_->is_plain.push_back(!processor.IsControl(id) && !processor.IsUnknown(id));
+    }
+}
+
+void Tokenizer::take_pieces(const huggingface::TokenizerSpec& spec) {
+    for (const auto& piece : spec.pieces) model_->pieces.push_back(piece.text);
+    model_->is_plain.assign(spec.pieces.size(), true);
+    model_->is_plain[spec.unknown] = false;
+    for (const auto& token : spec.added) {
+        if (token.is_special) model_->is_plain[token.id] = false;
     }
 }
 
@@ -139,7 +155,7 @@ std::uint64_t Tokenizer::unknown_count(const std::string& sentence,
     const auto unknown =
         static_cast<std::uint64_t>(std::ranges::count(ids, special_tokens().unknown));
     if (unknown == 0) return 0;
-    const std::string text = model_->processor.IdToPiece(special_.unknown);
+    const std::string& text = model_->pieces[special_.unknown];
     std::uint64_t written = 0;
     for (auto at = sentence.find(text); at != std::string::npos;
          at = sentence.find(text, at + text.size())) {
@@ -155,17 +171,15 @@ bool Tokenizer::loses_capitals() const {
         }
         return false;
     };
-    const auto& processor = model_->processor;
-    for (int id = 0; id < processor.GetPieceSize(); ++id) {
-        const bool is_plain = !processor.IsControl(id) && !processor.IsUnknown(id);
-        if (is_plain && has_capital(processor.IdToPiece(id))) return false;
+    for (std::size_t id = 0; id < model_->pieces.size(); ++id) {
+        if (model_->is_plain[id] && has_capital(model_->pieces[id])) return false;
     }
     const auto ids = encode("A");
     return std::ranges::find(ids, special_.unknown) != ids.end();
 }
 
 std::uint64_t Tokenizer::vocabulary() const {
-    return static_cast<std::uint64_t>(model_->processor.GetPieceSize());
+    return model_->pieces.size();
 }
 
 }  // namespace dedloc::corpus

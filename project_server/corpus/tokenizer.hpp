@@ -48,6 +48,7 @@ class Tokenizer final {
   private:
     struct Model;
     void load(const std::string& model);
+    void take_pieces(const huggingface::TokenizerSpec& spec);
     std::uint16_t id_of(std::initializer_list<const char*> names, const char* meaning) const;
     void find_special_tokens();
 

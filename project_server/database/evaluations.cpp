@@ -1,8 +1,9 @@
-// An evaluation is a row of dedloc_evaluation with the loss, and one of dedloc_figure for each
-// other figure, so a new task needs no other table, and a query can select any figure by its name.
-// A join repeats the evaluation for each of its figures, so one statement sees both as they were at
-// one moment. Earlier versions had a column for each figure of ALBERT; what moves them is repeated
-// from the beginning after a crash, because the columns are dropped last and at once.
+// An evaluation is a row of dedloc_evaluation with the loss, one of dedloc_figure for each other
+// figure, and one of dedloc_answer for each word that answers a masked sentence, so a new task
+// needs no other table, and a query can select any figure by its name. A join repeats the
+// evaluation for each of its figures, so one statement sees both as they were at one moment.
+// Earlier versions had a column for each figure of ALBERT; what moves them is repeated from the
+// beginning after a crash, because the columns are dropped last and at once.
 #include "project_server/database/evaluations.hpp"
 
 #include <fmt/format.h>
@@ -30,6 +31,23 @@ void write_figures(Database& database, std::int64_t run, const EvaluationRow& ro
         database.execute(
             "insert into dedloc_figure (runid, step, name, value, error) values (?, ?, ?, ?, ?)",
             {run, row.step, figure.name, figure.value, error});
+    }
+}
+
+/// Replaces the answers of an evaluation that is written in the same transaction.
+void write_answers(Database& database, std::int64_t run, const EvaluationRow& row) {
+    database.execute("delete from dedloc_answer where runid = ? and step = ?", {run, row.step});
+    std::int64_t sentence = 0;
+    for (const MaskedAnswer& answer : row.answers) {
+        std::int64_t choice = 0;
+        for (const AnsweredWord& word : answer.words) {
+            database.execute(
+                "insert into dedloc_answer (runid, step, sentence, choice, before_mask, "
+                "after_mask, wanted, word, probability) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                {run, row.step, sentence, ++choice, answer.before, answer.after, answer.wanted,
+                 word.word, word.probability});
+        }
+        ++sentence;
     }
 }
 
@@ -76,6 +94,33 @@ std::vector<std::vector<formats::MeasuredFigure>> read_figures(
     return all;
 }
 
+std::vector<std::vector<MaskedAnswer>> read_answers(Database& database, std::int64_t run,
+                                                    const std::vector<std::uint64_t>& steps) {
+    std::vector<std::vector<MaskedAnswer>> all;
+    if (steps.empty()) return all;
+    Batch batch{database};
+    for (const std::uint64_t step : steps) {
+        batch.add(
+            "select choice, before_mask, after_mask, wanted, word, probability from dedloc_answer "
+            "where runid = ? and step = ? order by sentence, choice",
+            {run, step});
+    }
+    for (const Outcome& outcome : batch.run()) {
+        auto& answers = all.emplace_back();
+        for (const Row& row : outcome.rows) {
+            if (row.integer("choice") == 1) {
+                answers.push_back({.before = row.text("before_mask"),
+                                   .after = row.text("after_mask"),
+                                   .wanted = row.text("wanted"),
+                                   .words = {}});
+            }
+            if (answers.empty()) continue;  // the first word is missing: not written by us
+            answers.back().words.push_back({row.text("word"), row.real("probability")});
+        }
+    }
+    return all;
+}
+
 bool write_evaluation(Database& database, std::int64_t run, const EvaluationRow& row) {
     // The row of the run stands for step 0, that of the step for all others.
     const std::string source = row.step == 0
@@ -94,6 +139,7 @@ bool write_evaluation(Database& database, std::int64_t run, const EvaluationRow&
                 {run, row.step, row.loss, row.loss_error, row.samples, row.seconds, row.digest,
                  unix_now(), run, row.step, row.digest}) > 0;
         if (is_valid) write_figures(database, run, row);
+        if (is_valid) write_answers(database, run, row);
         return is_valid;
     });
 }

@@ -594,6 +594,22 @@ create table if not exists dedloc_figure (
     primary key (runid, step, name)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
+-- Masked sentences that a measured state has answered: one row for each of its best words. sentence:
+-- its number; choice: 1 is the most probable word. before_mask, after_mask: the text around the
+-- word; wanted: the word that was there, empty if that is not known.
+create table if not exists dedloc_answer (
+    runid               integer not null,
+    step                bigint not null,
+    sentence            smallint not null,
+    choice              smallint not null,
+    before_mask         varchar(1000) not null,
+    after_mask          varchar(1000) not null,
+    wanted              varchar(100) not null,
+    word                varchar(100) not null,
+    probability         double not null,
+    primary key (runid, step, sentence, choice)
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
 -- Bytes of GPU memory that a job of the run needs; dedloc-work computes them from the model.
 alter table dedloc_run add column if not exists gpu_memory double not null default 0;
 -- The scheduler counts the jobs in progress of a host at each request for work.

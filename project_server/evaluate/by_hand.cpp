@@ -79,16 +79,17 @@ std::size_t label_width(const HandReport& report) {
 
 std::string report_text(const HandReport& report) {
     const formats::FigureKind loss = formats::loss_of(formats::architecture_of(report.run));
-    const formats::GuessingLoss guess = formats::guessing_loss(report.run);
+    const auto guess = formats::guessing_loss(report.run);
+    const std::string guessing =
+        guess ? fmt::format(" (guessing: {} = {:.4f})", guess->formula, guess->value) : "";
     const std::size_t width = label_width(report);
     return fmt::format(
         "run {}: {}\n{}\n"
-        "{:<{}}{} a sample (guessing: {} = {:.4f})\n{}"
+        "{:<{}}{} a sample{}\n{}"
         "measured on {} samples in {:.1f} s with {} thread{}; ± is the standard error\n",
         report.run.name, state_text(report), report.proof.clause, "held-out loss", width + 2,
-        estimate_text(loss, report.figures.loss), guess.formula, guess.value,
-        figure_lines(report, width), report.figures.samples, report.seconds, report.threads,
-        report.threads == 1 ? "" : "s");
+        estimate_text(loss, report.figures.loss), guessing, figure_lines(report, width),
+        report.figures.samples, report.seconds, report.threads, report.threads == 1 ? "" : "s");
 }
 
 std::string report_json(const HandReport& report) {
@@ -116,6 +117,7 @@ void evaluate_by_hand(const HandOptions& options) {
     const auto threads = static_cast<unsigned>(kernels::threads_within_reach(options.threads));
     const auto evaluator =
         open_evaluator(run, {.folders = {.held_out = options.held_out, .shards = options.shards},
+                             .module = options.module,
                              .norms = options.norms,
                              .samples = options.samples,
                              .micro_batch = options.micro_batch,

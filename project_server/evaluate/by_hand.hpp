@@ -16,6 +16,7 @@ struct HandOptions {
     std::filesystem::path run;         ///< run.json
     std::filesystem::path held_out;    ///< folder of the held-out shards
     std::filesystem::path shards;      ///< folder of pictures to train on; empty: they are not used
+    std::filesystem::path module;      ///< the module that the run trains; empty: it trains none
     std::filesystem::path norms;       ///< folder for batch norms' statistics; empty: not written
     std::filesystem::path checkpoint;  ///< a checkpoint of the run; empty: none
     std::filesystem::path numbers;     ///< a file of plain numbers; empty: none

@@ -1,5 +1,6 @@
 // dedloc-evaluate: the figures of a model on text that no trainer has seen. A daemon of a project
-// that follows its runs, or one state by hand.
+// that follows its runs, or one state by hand. Its subcommand finetune measures models on tasks
+// with labels.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -9,6 +10,7 @@
 #include "project_server/database/project_config.hpp"
 #include "project_server/evaluate/by_hand.hpp"
 #include "project_server/evaluate/run_evaluations.hpp"
+#include "project_server/finetune/command.hpp"
 
 namespace {
 
@@ -18,12 +20,13 @@ constexpr const char* kPurpose =
     "Measures models on held-out data: their loss and the other figures of their task.\n"
     "With --project it is a daemon that evaluates the project's runs while they train, at the "
     "lowest priority, and writes to the database. With --run it evaluates one state and prints "
-    "its figures.";
+    "its figures. finetune measures how well models learn a task with labels.";
 
 /// What the command line says.
 struct Arguments {
     server::LoopOptions loop;
     evaluate::HandOptions hand;
+    finetune::CommandOptions tuning;
 };
 
 server::LoopDaemon make_daemon(std::unique_ptr<evaluate::RunEvaluations>& evaluations,
@@ -57,6 +60,7 @@ void add_hand_options(CLI::App& app, evaluate::HandOptions& options, CLI::Option
            "Of pictures: a folder with the run's shards to train on, for classifiers and for "
            "the statistics of batch norms; labels are beside shards")
         ->needs(run);
+    app.add_option("--module", options.module, "Of a module: its file")->needs(run);
     app.add_option("--norms", options.norms,
                    "Of pictures: a folder for the statistics of batch norms, for dedloc run export "
                    "--norms")
@@ -111,8 +115,12 @@ int main(int argc, char** argv) {
     app.add_option("--threads", threads,
                    "Compute threads; default: 1 with --project, else one for each CPU")
         ->check(CLI::Range(1, 1'024));
-    app.callback([&] { require_state(arguments.hand, project->count() > 0); });
+    auto* const tuning = finetune::add_command(app, arguments.tuning);
+    app.callback([&] {
+        if (!tuning->parsed()) require_state(arguments.hand, project->count() > 0);
+    });
     return server::run_program(app, argc, argv, "dedloc-evaluate", [&] {
+        if (tuning->parsed()) return finetune::run_command(arguments.tuning);
         if (arguments.hand.run.empty()) {
             const unsigned few = threads == 0 ? 1 : threads;
             return server::run_passes(make_daemon(evaluations, few), arguments.loop);

@@ -52,7 +52,7 @@ swav::LabelledShard labelled(const formats::ShardReference& reference,
 
 std::vector<swav::LabelledShard> open_held_out_pictures(const PictureFolders& folders,
                                                         const formats::RunFile& run) {
-    auto opened = inputs::open_held_out_picture_shards(folders.held_out, run);
+    auto opened = inputs::open_held_out_shards<formats::PictureShard>(folders.held_out, run);
     const auto references = formats::held_out_shards(run);
     const auto labels = read_labels(folders.held_out);
     std::vector<swav::LabelledShard> shards;
@@ -72,7 +72,7 @@ std::vector<swav::LabelledShard> open_training_pictures(const PictureFolders& fo
     for (const formats::ShardReference& reference : formats::training_shards(run)) {
         if (pictures >= count) break;
         const fs::path path = folders.shards / reference.name;
-        auto opened = inputs::open_picture_shards({&path, 1}, run);
+        auto opened = inputs::open_shards<formats::PictureShard>({&path, 1}, run);
         shards.push_back(labelled(reference, std::move(opened.front()), labels));
         pictures += shards.back().pictures.picture_count();
     }

@@ -28,6 +28,7 @@
 #include "peer/platform/priority.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/database/evaluations.hpp"
+#include "project_server/evaluate/run_questions.hpp"
 #include "project_server/evaluate/state_evaluator.hpp"
 #include "project_server/settings.hpp"
 
@@ -85,6 +86,7 @@ struct RunEvaluations::Run {
     formats::RunFile file;
     RunId id;
     std::unique_ptr<StateEvaluator> evaluator;  ///< null: not opened yet
+    std::optional<RunQuestions> questions;      ///< opened with the evaluator
     std::set<Digest> refused;  ///< damaged checkpoints, and states without finite figures
     std::string complaint;     ///< the last one that was logged
     Clock::time_point retry{};
@@ -96,9 +98,11 @@ struct RunEvaluations::Run {
         id = formats::run_id(file);
         evaluator = open_evaluator(
             file, {.folders = {.held_out = folder / "held_out", .shards = folder / "shards"},
+                   .module = folder / formats::kModuleFile,
                    .norms = folder / "norms",
                    .samples = std::clamp<std::uint64_t>(samples, 1, training::kMaxSamples),
                    .threads = threads});
+        questions.emplace(folder, file);
     }
     void complain(const std::string& name, const std::string& sentence) {
         if (complaint != sentence) log_warning("run {} is not evaluated: {}", name, sentence);
@@ -234,8 +238,7 @@ void RunEvaluations::visit(server::Database& database, const RunRow& row, Run& r
 }
 
 std::unique_ptr<RunEvaluations::Figures> RunEvaluations::measure(
-    const Source& source, const RunRow& row, const Run& run,
-    const IsInterrupted& is_interrupted) const {
+    const Source& source, const RunRow& row, Run& run, const IsInterrupted& is_interrupted) const {
     training::set_compute_threads(options_.threads);
     const auto begin = Clock::now();
     const auto state = source.file
@@ -244,6 +247,8 @@ std::unique_ptr<RunEvaluations::Figures> RunEvaluations::measure(
     if (!state) return nullptr;
     const auto evaluation = run.evaluator->evaluate(*state, is_interrupted);
     if (!evaluation) return nullptr;
+    auto answers = run.questions->ask(state->parameters, is_interrupted);
+    if (!answers) return nullptr;
     const std::chrono::duration<double> took = Clock::now() - begin;
     return std::make_unique<Figures>(
         Figures{.run = row.id,
@@ -255,7 +260,8 @@ std::unique_ptr<RunEvaluations::Figures> RunEvaluations::measure(
                         .figures = training::measured_figures(*evaluation),
                         .samples = evaluation->samples,
                         .seconds = took.count(),
-                        .digest = state->digest->hex()}});
+                        .digest = state->digest->hex(),
+                        .answers = std::move(*answers)}});
 }
 
 void RunEvaluations::evaluate(const Source& source, const RunRow& row, Run& run) {

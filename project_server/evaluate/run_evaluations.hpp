@@ -1,5 +1,6 @@
 // The daemon's work: measures the states of the project's runs on held-out data while they train,
-// and writes the figures into dedloc_evaluation and dedloc_figure.
+// and writes the figures into dedloc_evaluation and dedloc_figure, and what the model answers to
+// masked sentences into dedloc_answer.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ class RunEvaluations {
 
     void visit(server::Database& database, const RunRow& row, Run& run);
     void evaluate(const Source& source, const RunRow& row, Run& run);
-    std::unique_ptr<Figures> measure(const Source& source, const RunRow& row, const Run& run,
+    std::unique_ptr<Figures> measure(const Source& source, const RunRow& row, Run& run,
                                      const IsInterrupted& is_interrupted) const;
     /// Writes the figures that are not written yet, if there are any.
     void write(server::Database& database);

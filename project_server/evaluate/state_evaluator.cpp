@@ -1,6 +1,6 @@
-// ALBERT's evaluator is used as it is. SwAV's measures more than its figures: the untrained network
-// once, whose first values follow from the run file, and batch norms' statistics, which become a
-// file beside the run's checkpoints before the figures are returned.
+// Most tasks need no more than held-out samples. SwAV's evaluator measures more than its figures:
+// the untrained network once, whose first values follow from the run file, and batch norms'
+// statistics, which become a file beside the run's checkpoints before the figures are returned.
 #include "project_server/evaluate/state_evaluator.hpp"
 
 #include <fmt/format.h>
@@ -10,11 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "boinc_app/albert/evaluator.hpp"
-#include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/swav/swav_evaluator.hpp"
+#include "boinc_app/tasks/open_evaluator.hpp"
 #include "boinc_app/training/footprint.hpp"
-#include "peer/base/error.hpp"
 #include "peer/platform/memory.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/huggingface/norm_file.hpp"
@@ -26,26 +24,28 @@ namespace {
 /// frequency.
 constexpr std::uint64_t kOpenedForEach = 4;
 
-class TextEvaluator final : public StateEvaluator {
+/// A task that needs no more than held-out samples.
+class SampleEvaluator final : public StateEvaluator {
   public:
-    TextEvaluator(const formats::RunFile& run, const EvaluatorOptions& options)
-        : shards_(inputs::open_held_out_shards(options.folders.held_out, run)),
-          evaluator_(run, shards_, options.samples, micro_batch(run, options)) {}
+    SampleEvaluator(const formats::RunFile& run, const EvaluatorOptions& options)
+        : evaluator_(tasks::open_evaluator(run, {.held_out = options.folders.held_out,
+                                                 .module = options.module,
+                                                 .samples = options.samples,
+                                                 .micro_batch = micro_batch(run, options)})) {}
 
     std::optional<training::Evaluation> evaluate(const LoadedState& state,
                                                  const IsInterrupted& is_interrupted) override {
-        return evaluator_.evaluate(state.parameters, is_interrupted);
+        return evaluator_->evaluate(state.parameters, is_interrupted);
     }
 
   private:
-    static std::size_t micro_batch(const formats::RunFile& run, const EvaluatorOptions& options) {
-        if (options.micro_batch != 0) return static_cast<std::size_t>(options.micro_batch);
-        return static_cast<std::size_t>(training::suitable_micro_batch(
-            run, {.threads = options.threads, .memory_bytes = platform::physical_memory()}));
+    static std::uint64_t micro_batch(const formats::RunFile& run, const EvaluatorOptions& options) {
+        return training::micro_batch_for(
+            run, {.threads = options.threads, .memory_bytes = platform::physical_memory()},
+            options.micro_batch);
     }
 
-    const std::vector<formats::Shard> shards_;
-    const training::albert::Evaluator evaluator_;
+    const std::unique_ptr<training::HeldOutEvaluator> evaluator_;
 };
 
 std::vector<huggingface::ChannelStatistics> channels_of(
@@ -114,11 +114,7 @@ std::unique_ptr<StateEvaluator> open_evaluator(const formats::RunFile& run,
     if (const auto* const task = std::get_if<formats::SwavSpec>(&run.model)) {
         return std::make_unique<PictureEvaluator>(run, *task, options);
     }
-    if (std::holds_alternative<formats::ModuleSpec>(run.model)) {
-        throw InputError(
-            fmt::format("run {} trains a module, whose loss is not measured yet", run.name));
-    }
-    return std::make_unique<TextEvaluator>(run, options);
+    return std::make_unique<SampleEvaluator>(run, options);
 }
 
 }  // namespace dedloc::evaluate

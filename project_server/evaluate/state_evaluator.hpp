@@ -16,8 +16,9 @@ namespace dedloc::evaluate {
 
 /// Arguments of open_evaluator().
 struct EvaluatorOptions {
-    PictureFolders folders;         ///< the run's data; text: only held_out is used
-    std::filesystem::path norms{};  ///< folder for statistics of batch norms; empty: not written
+    PictureFolders folders;          ///< the run's data; text: only held_out is used
+    std::filesystem::path module{};  ///< file of the module that the run trains, if it does
+    std::filesystem::path norms{};   ///< folder for statistics of batch norms; empty: not written
     std::uint64_t samples = training::kUsualSamples;  ///< held-out samples to measure
     std::uint64_t micro_batch = 0;  ///< text samples computed at once; 0: as suits this machine
     unsigned threads = 1;           ///< compute threads

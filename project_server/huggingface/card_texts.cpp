@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "peer/formats/module_fields.hpp"
 #include "peer/formats/swav_layout.hpp"
 #include "project_server/huggingface/swav_files.hpp"
 
@@ -95,6 +96,44 @@ No volunteer keeps running statistics of batch norms. Those in the files were co
 project for this state, over the middle of pictures to train on; `config.json` says how many.
 )";
 
+constexpr const char* kModuleFrontMatter = R"(---
+library_name: pytorch
+tags:
+- torchscript
+- volunteer-computing
+---
+
+)";
+
+constexpr const char* kModuleLoading = R"(
+## Load it
+
+```python
+import torch
+
+module = torch.jit.load("FOLDER/module.pt").eval()
+with torch.no_grad():
+    losses = module({0})  # float32 [M]: the loss of each sample
+```
+
+FOLDER is the folder that contains this file. With M samples, `forward` takes {1}.
+`module.pt` is the module that its authors gave, with the parameters of this state and nothing else
+changed. `model.safetensors` has the same parameters under their names in the module, for the Python
+class that it was made from:
+
+```python
+import safetensors.torch
+
+tensors = safetensors.torch.load_file("FOLDER/model.safetensors")
+model.load_state_dict(tensors, strict=False)  # buffers have no values here
+```
+)";
+
+constexpr const char* kModuleTokenizer = R"(
+`transformers.AutoTokenizer.from_pretrained("FOLDER")` makes token ids as they were in training;
+`spiece.model` is the same tokenizer for SentencePiece.
+)";
+
 CardTexts albert_texts(const formats::AlbertSpec& model, const char* volunteers) {
     return {.front_matter = kAlbertFrontMatter,
             .description = fmt::format(
@@ -117,6 +156,35 @@ CardTexts swav_texts(const formats::SwavSpec& model, const char* volunteers) {
             .loading = loading + kSwavFiles};
 }
 
+/// The arguments of forward, one after the other.
+std::string inputs_text(const formats::RunFile& run, const formats::ModuleSpec& model) {
+    if (model.inputs.empty()) {
+        return fmt::format("token ids, int64 [M, {}], which follow one another in a text",
+                           run.sequence_length);
+    }
+    std::string text;
+    for (const formats::SampleTensor& input : model.inputs) {
+        text += fmt::format(
+            "{}{} [M{}]", text.empty() ? "" : ", then ", formats::name_of(input.type),
+            input.shape.empty() ? "" : fmt::format(", {}", fmt::join(input.shape, ", ")));
+    }
+    return text;
+}
+
+CardTexts module_texts(const formats::RunFile& run, const formats::ModuleSpec& model,
+                       const char* volunteers) {
+    const char* const arguments = model.inputs.size() == 1 ? "samples" : "*tensors";
+    return {.front_matter = kModuleFrontMatter,
+            .description = fmt::format(
+                "The TorchScript module {} ({} parameters in {} tensors), trained {}with "
+                "DeDLOC@home.\nIts authors say what it computes.",
+                model.name, formats::parameter_count(run), run.tensors.size(), volunteers),
+            .loading =
+                fmt::format(fmt::runtime(kModuleLoading),
+                            model.inputs.empty() ? "tokens" : arguments, inputs_text(run, model)) +
+                (model.inputs.empty() ? kModuleTokenizer : "")};
+}
+
 }  // namespace
 
 CardTexts card_texts(const formats::RunFile& run, bool is_by_volunteers) {
@@ -124,6 +192,9 @@ CardTexts card_texts(const formats::RunFile& run, bool is_by_volunteers) {
         is_by_volunteers ? "by volunteers' computers over the internet " : "";
     if (const auto* const swav = std::get_if<formats::SwavSpec>(&run.model)) {
         return swav_texts(*swav, volunteers);
+    }
+    if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
+        return module_texts(run, *module, volunteers);
     }
     return albert_texts(std::get<formats::AlbertSpec>(run.model), volunteers);
 }

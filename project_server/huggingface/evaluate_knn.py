@@ -4,23 +4,27 @@
     pip install torch torchvision safetensors pillow
     ./evaluate_knn.py --known FOLDER --tested FOLDER
 
-Each folder has a sub-folder for each class. The class of a tested picture is the weighted vote of
-its nearest known pictures (Wu et al., arXiv 1805.01978): cosine similarity of features, weight
-exp(similarity / temperature). The project measures the same on its held-out pictures.
+Each folder has a sub-folder for each class, by whose name the classes of both folders are matched.
+A sub-folder may be empty, and those of tested pictures may be some of the known ones. The class of
+a tested picture is the weighted vote of its nearest known pictures (Wu et al., arXiv 1805.01978):
+cosine similarity of features, weight exp(similarity / temperature). The project measures the same
+on its held-out pictures.
 """
 
 import argparse
 import json
+import os
 import pathlib
+import sys
 
 import safetensors.torch
 import torch
-import torchvision
 from PIL import Image, ImageOps
 from torchvision.models.resnet import BasicBlock, Bottleneck
 from torchvision.transforms.v2 import functional
 
 HERE = pathlib.Path(__file__).resolve().parent
+EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
 class Trunk(torch.nn.Module):
@@ -76,16 +80,56 @@ def picture(path, config):
     return functional.normalize(values, config["input"]["mean"], config["input"]["deviation"])
 
 
+def classes_of(folder):
+    """The pictures of each sub-folder that has any, by its name."""
+    try:
+        names = sorted(
+            entry.name
+            for entry in os.scandir(folder)
+            if entry.is_dir() and not entry.name.startswith(".")
+        )
+    except OSError as error:
+        sys.exit(f"evaluate_knn: cannot list {folder}: {error.strerror}")
+    classes = {}
+    for name in names:
+        paths = [
+            os.path.join(place, file)
+            for place, _, files in os.walk(os.path.join(folder, name), followlinks=True)
+            for file in files
+            if file.lower().endswith(EXTENSIONS)
+        ]
+        if paths:
+            classes[name] = sorted(paths)
+    if not classes:
+        sys.exit(f"evaluate_knn: no sub-folder of {folder} has pictures")
+    return classes
+
+
+class Pictures(torch.utils.data.Dataset):
+    """Pictures with the numbers of their classes in `names`."""
+
+    def __init__(self, classes, names, config):
+        self.places = [(path, names.index(name)) for name in classes for path in classes[name]]
+        self.config = config
+
+    def __len__(self):
+        return len(self.places)
+
+    def __getitem__(self, index):
+        path, label = self.places[index]
+        try:
+            return picture(path, self.config), label
+        except OSError as error:
+            sys.exit(f"evaluate_knn: {path} is no picture that can be read: {error}")
+
+
 @torch.inference_mode()
-def features_of(folder, trunk, config, device):
-    data = torchvision.datasets.DatasetFolder(
-        folder, lambda path: picture(path, config), torchvision.datasets.folder.IMG_EXTENSIONS
-    )
+def features_of(pictures, trunk, device):
     features, labels = [], []
-    for pictures, classes in torch.utils.data.DataLoader(data, batch_size=64):
-        features.append(trunk(pictures.to(device)).cpu())
+    for batch, classes in torch.utils.data.DataLoader(pictures, batch_size=64):
+        features.append(trunk(batch.to(device)).cpu())
         labels.append(classes)
-    return torch.cat(features), torch.cat(labels), data.classes
+    return torch.cat(features), torch.cat(labels)
 
 
 def knn_accuracy(known, known_labels, tested, tested_labels, classes, neighbours, temperature):
@@ -110,16 +154,22 @@ def main():
     arguments = parser.parse_args()
     trunk, config = load_trunk(HERE)
     trunk.to(arguments.device)
-    known, known_labels, names = features_of(arguments.known, trunk, config, arguments.device)
-    tested, tested_labels, other = features_of(arguments.tested, trunk, config, arguments.device)
-    if names != other:
-        parser.error("the folders have other classes")
+    known_classes = classes_of(arguments.known)
+    tested_classes = classes_of(arguments.tested)
+    names = list(known_classes)
+    unknown = [name for name in tested_classes if name not in known_classes]
+    if unknown:
+        sys.exit(f"evaluate_knn: {arguments.known} has no pictures of class {unknown[0]}")
+    pictures = Pictures(known_classes, names, config)
+    known, known_labels = features_of(pictures, trunk, arguments.device)
+    pictures = Pictures(tested_classes, names, config)
+    tested, tested_labels = features_of(pictures, trunk, arguments.device)
     vote = {"neighbours": arguments.neighbours, "temperature": arguments.temperature}
     share = knn_accuracy(known, known_labels, tested, tested_labels, len(names), **vote)
     error = (share * (1 - share) / len(tested)) ** 0.5
     print(
         f"kNN accuracy {100 * share:.2f} % ± {100 * error:.2f} %: {len(tested)} pictures of "
-        f"{len(names)} classes, {len(known)} known"
+        f"{len(tested_classes)} classes, {len(known)} known of {len(names)}"
     )
 
 

@@ -68,8 +68,8 @@ const std::string& piece_at(const TokenizerSpec& spec, std::uint16_t id) {
 }
 
 /// Ids of the special tokens, with the names that tokenizer_config.json gives them.
-std::vector<std::pair<const char*, std::uint16_t>> special_tokens(const formats::RunFile& run) {
-    const formats::SpecialTokens& ids = run.special_tokens;
+std::vector<std::pair<const char*, std::uint16_t>> special_tokens(
+    const formats::SpecialTokens& ids) {
     return {{"bos_token", ids.cls},    {"cls_token", ids.cls}, {"eos_token", ids.sep},
             {"mask_token", ids.mask},  {"pad_token", ids.pad}, {"sep_token", ids.sep},
             {"unk_token", ids.unknown}};
@@ -104,6 +104,13 @@ struct StepData {
     json::Value operator()(const ReplaceBlanks& step) const {
         return replacement("Regex", " {2,}", step.content);
     }
+    json::Value operator()(const ReplaceRegex& step) const {
+        return replacement("Regex", step.pattern, step.content);
+    }
+    json::Value operator()(const Nmt&) const { return typed("Nmt"); }
+    json::Value operator()(const Prepend& step) const {
+        return typed("Prepend").set("prepend", step.prefix);
+    }
     json::Value operator()(const UnicodeForm& step) const { return typed(name_of(step.form)); }
     json::Value operator()(const StripAccents&) const { return typed("StripAccents"); }
     json::Value operator()(const Lowercase&) const { return typed("Lowercase"); }
@@ -130,15 +137,51 @@ json::Value metaspace(const Metaspace& step) {
         .set("split", step.splits);
 }
 
-json::Value division_data(const Division& division) {
-    const auto* const step = std::get_if<Metaspace>(&division);
-    return step != nullptr ? metaspace(*step) : typed("WhitespaceSplit");
+const char* name_of(Matched matched) {
+    switch (matched) {
+        case Matched::kRemoved:
+            return "Removed";
+        case Matched::kIsolated:
+            return "Isolated";
+        case Matched::kContiguous:
+            return "Contiguous";
+        case Matched::kMergedWithPrevious:
+            return "MergedWithPrevious";
+        case Matched::kMergedWithNext:
+            break;
+    }
+    return "MergedWithNext";
 }
 
+struct DivisionData {
+    json::Value operator()(const WhitespaceSplit&) const { return typed("WhitespaceSplit"); }
+    json::Value operator()(const Metaspace& step) const { return metaspace(step); }
+    json::Value operator()(const Digits& step) const {
+        return typed("Digits").set("individual_digits", step.individual);
+    }
+    json::Value operator()(const Punctuation& step) const {
+        return typed("Punctuation").set("behavior", name_of(step.matched));
+    }
+    json::Value operator()(const Whitespace&) const { return typed("Whitespace"); }
+    json::Value operator()(const Split& step) const {
+        json::Value pattern;
+        pattern.set(step.is_regex ? "Regex" : "String", step.pattern);
+        return typed("Split")
+            .set("pattern", std::move(pattern))
+            .set("behavior", name_of(step.matched))
+            .set("invert", step.inverts);
+    }
+    json::Value operator()(const FixedLength& step) const {
+        return typed("FixedLength").set("length", step.length);
+    }
+};
+
 json::Value divisions(const TokenizerSpec& spec) {
-    if (spec.divisions.size() == 1) return division_data(spec.divisions[0]);
+    if (spec.divisions.size() == 1) return std::visit(DivisionData{}, spec.divisions[0]);
     json::Value::List steps;
-    for (const Division& division : spec.divisions) steps.push_back(division_data(division));
+    for (const Division& division : spec.divisions) {
+        steps.push_back(std::visit(DivisionData{}, division));
+    }
     return typed("Sequence").set("pretokenizers", std::move(steps));
 }
 
@@ -251,15 +294,22 @@ std::string write_tokenizer(const SentencePieceModel& model, const formats::RunF
 }
 
 std::string write_tokenizer_config(const TokenizerSpec& spec, const formats::RunFile& run) {
+    const auto* const albert = std::get_if<formats::AlbertSpec>(&run.model);
+    return write_tokenizer_config(spec, run.special_tokens,
+                                  albert != nullptr ? albert->positions : run.sequence_length);
+}
+
+std::string write_tokenizer_config(const TokenizerSpec& spec, const formats::SpecialTokens& special,
+                                   std::uint64_t positions) {
     json::Value data;
-    for (const auto& [name, id] : special_tokens(run)) data.set(name, piece_at(spec, id));
+    for (const auto& [name, id] : special_tokens(special)) data.set(name, piece_at(spec, id));
     data.set("clean_up_tokenization_spaces", false);
     // What SentencePiece's own table does to them is not meant by these two.
     data.set("do_lower_case", has_step<Lowercase>(spec));
     data.set("keep_accents", !has_step<StripAccents>(spec));
     data.set("model_input_names",
              json::Value::List{"input_ids", "token_type_ids", "attention_mask"});
-    data.set("model_max_length", formats::albert_of(run).positions);
+    data.set("model_max_length", positions);
     data.set("tokenizer_class", "PreTrainedTokenizerFast");
     return json::write(data) + "\n";
 }

@@ -1,6 +1,7 @@
 // The tokenizer's files of a Hugging Face model folder, written.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "peer/formats/run_file.hpp"
@@ -26,6 +27,9 @@ std::string write_tokenizer(const SentencePieceModel& model, const formats::RunF
 /// the tokenizer changes to lower case and removes accents before SentencePiece's own normaliser,
 /// which AlbertTokenizer reads. Errors: InputError: special tokens that are no pieces.
 std::string write_tokenizer_config(const TokenizerSpec& spec, const formats::RunFile& run);
+/// The same for these special tokens and a model of so many positions. Errors: InputError.
+std::string write_tokenizer_config(const TokenizerSpec& spec, const formats::SpecialTokens& special,
+                                   std::uint64_t positions);
 /// The same for a run whose corpus SentencePiece alone has made. Errors: InputError.
 std::string write_tokenizer_config(const SentencePieceModel& model, const formats::RunFile& run);
 

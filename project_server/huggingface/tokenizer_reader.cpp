@@ -1,5 +1,5 @@
-// Every object is read field by field, and a field that nothing asks for is refused: it could
-// change the ids.
+// The model and the added tokens are read field by field, and a field of theirs that nothing asks
+// for is refused: it could change the ids.
 #include "project_server/huggingface/tokenizer_reader.hpp"
 
 #include <fmt/format.h>
@@ -10,9 +10,9 @@
 #include <set>
 #include <utility>
 
-#include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
+#include "project_server/huggingface/tokenizer_steps.hpp"
 
 namespace dedloc::huggingface {
 namespace {
@@ -22,10 +22,8 @@ using JsonValue = rapidjson::Value;
 
 constexpr std::size_t kMaxVocabulary = 65'536;
 constexpr std::size_t kMaxAddedTokens = 65'536;
-constexpr std::size_t kMaxSteps = 64;
+constexpr std::size_t kMaxPieceBytes = 4'096;
 constexpr std::size_t kMaxType = 64;
-constexpr std::string_view kPieceBlank = "\u2581";
-constexpr std::string_view kBlanks = " {2,}";
 
 std::string text_of(const JsonValue& value) {
     return {value.GetString(), value.GetStringLength()};
@@ -36,7 +34,7 @@ class Reader {
   public:
     explicit Reader(std::string document) : document_(std::move(document)) {}
 
-    TokenizerSpec read(const JsonValue& whole);
+    TokenizerFile read(const JsonValue& whole);
 
   private:
     [[noreturn]] void refuse(const std::string& what) const {
@@ -47,13 +45,6 @@ class Reader {
     bool flag(JsonFields& fields, const char* name, bool otherwise) const {
         return fields.has(name) ? fields.boolean(name) : otherwise;
     }
-    void add_steps(const JsonValue& value, TokenizerSpec& spec) const;
-    NormaliserStep read_step(const JsonValue& value) const;
-    NormaliserStep read_replacement(JsonFields& fields, const JsonValue& value) const;
-    std::string read_charsmap(JsonFields& fields, const JsonValue& value) const;
-    void add_divisions(const JsonValue& value, TokenizerSpec& spec) const;
-    Metaspace read_metaspace(JsonFields& fields, const JsonValue& value) const;
-    void check_template(const JsonValue& value) const;
     void read_model(const JsonValue& value, TokenizerSpec& spec) const;
     void read_added(const JsonValue& list, TokenizerSpec& spec) const;
 
@@ -68,122 +59,6 @@ std::string Reader::any_text(JsonFields& fields, const JsonValue& object, const 
     return text_of(found->value);
 }
 
-std::string Reader::read_charsmap(JsonFields& fields, const JsonValue& value) const {
-    const auto bytes = from_base64(any_text(fields, value, "precompiled_charsmap"));
-    if (!bytes) fields.refuse("precompiled_charsmap", "is not base64");
-    return *bytes;
-}
-
-NormaliserStep Reader::read_replacement(JsonFields& fields, const JsonValue& value) const {
-    const JsonValue& pattern = value.HasMember("pattern") ? value["pattern"] : value;
-    JsonFields kinds{pattern, "normalizer.pattern", document_};
-    std::string content = any_text(fields, value, "content");
-    if (kinds.has("String")) {
-        std::string text = any_text(kinds, pattern, "String");
-        if (text.empty()) kinds.refuse("String", "must not be empty");
-        return Replace{.pattern = std::move(text), .content = std::move(content)};
-    }
-    const std::string expression = any_text(kinds, pattern, "Regex");
-    if (expression != kBlanks) {
-        refuse(
-            fmt::format("the normalizer 'Replace' with the regular expression '{}' is not "
-                        "implemented, only '{}'",
-                        expression, kBlanks));
-    }
-    return ReplaceBlanks{.content = std::move(content)};
-}
-
-NormaliserStep Reader::read_step(const JsonValue& value) const {
-    JsonFields fields{value, "normalizer", document_};
-    const std::string type = fields.text("type", kMaxType);
-    using Form = UnicodeForm::Form;
-    static constexpr std::array<std::pair<std::string_view, Form>, 4> kForms{
-        {{"NFC", Form::kNfc}, {"NFD", Form::kNfd}, {"NFKC", Form::kNfkc}, {"NFKD", Form::kNfkd}}};
-    for (const auto& [name, form] : kForms) {
-        if (type == name) return UnicodeForm{form};
-    }
-    if (type == "StripAccents") return StripAccents{};
-    if (type == "Lowercase") return Lowercase{};
-    if (type == "Replace") return read_replacement(fields, value);
-    if (type == "Precompiled") return Precompiled{read_charsmap(fields, value)};
-    if (type == "Strip") {
-        return Strip{.left = fields.boolean("strip_left"), .right = fields.boolean("strip_right")};
-    }
-    refuse(fmt::format("the normalizer '{}' is not implemented", type));
-}
-
-void Reader::add_steps(const JsonValue& value, TokenizerSpec& spec) const {
-    if (value.IsNull()) return;
-    JsonFields fields{value, "normalizer", document_};
-    if (fields.text("type", kMaxType) != "Sequence") {
-        spec.normaliser.push_back(read_step(value));
-        return;
-    }
-    for (const JsonValue& step : fields.array("normalizers", 0, kMaxSteps).GetArray()) {
-        spec.normaliser.push_back(read_step(step));
-    }
-}
-
-Metaspace Reader::read_metaspace(JsonFields& fields, const JsonValue& value) const {
-    if (any_text(fields, value, "replacement") != kPieceBlank) {
-        fields.refuse("replacement",
-                      fmt::format("other than '{}' is not implemented", kPieceBlank));
-    }
-    Metaspace step;
-    step.splits = flag(fields, "split", true);
-    const std::string scheme =
-        fields.has("prepend_scheme") ? fields.text("prepend_scheme", kMaxType) : "always";
-    using Prefix = Metaspace::Prefix;
-    if (scheme == "first") {
-        step.prefix = Prefix::kFirst;
-    } else if (scheme == "never") {
-        step.prefix = Prefix::kNever;
-    } else if (scheme != "always") {
-        fields.refuse("prepend_scheme", fmt::format("'{}' is not implemented", scheme));
-    }
-    if (!flag(fields, "add_prefix_space", true) && step.prefix != Prefix::kNever) {
-        fields.refuse("add_prefix_space", "contradicts prepend_scheme");
-    }
-    return step;
-}
-
-void Reader::add_divisions(const JsonValue& value, TokenizerSpec& spec) const {
-    if (value.IsNull()) refuse("a tokenizer without a pre_tokenizer is not implemented");
-    const auto add = [&](const JsonValue& step) {
-        JsonFields fields{step, "pre_tokenizer", document_};
-        const std::string type = fields.text("type", kMaxType);
-        if (type == "WhitespaceSplit") {
-            spec.divisions.emplace_back(WhitespaceSplit{});
-        } else if (type == "Metaspace") {
-            spec.divisions.emplace_back(read_metaspace(fields, step));
-        } else {
-            refuse(fmt::format("the pre_tokenizer '{}' is not implemented", type));
-        }
-    };
-    JsonFields fields{value, "pre_tokenizer", document_};
-    if (fields.text("type", kMaxType) != "Sequence") return add(value);
-    for (const JsonValue& step : fields.array("pretokenizers", 1, kMaxSteps).GetArray()) add(step);
-}
-
-/// Samples are built as [CLS] A [SEP] B [SEP], so another template would be ignored.
-void Reader::check_template(const JsonValue& value) const {
-    if (value.IsNull()) return;
-    JsonFields fields{value, "post_processor", document_};
-    const std::string type = fields.text("type", kMaxType);
-    if (type == "BertProcessing") return;
-    if (type != "TemplateProcessing") {
-        refuse(fmt::format("the post_processor '{}' is not implemented", type));
-    }
-    const auto& single = fields.array("single", 0, kMaxSteps);
-    const auto is = [&](rapidjson::SizeType i, const char* kind) {
-        return i < single.Size() && single[i].IsObject() && single[i].HasMember(kind);
-    };
-    if (single.Size() != 3 || !is(0, "SpecialToken") || !is(1, "Sequence") ||
-        !is(2, "SpecialToken")) {
-        refuse("a post_processor other than a special token on each side is not implemented");
-    }
-}
-
 void Reader::read_model(const JsonValue& value, TokenizerSpec& spec) const {
     JsonFields fields{value, "model", document_};
     const std::string type = fields.has("type") ? fields.text("type", kMaxType) : "Unigram";
@@ -194,6 +69,10 @@ void Reader::read_model(const JsonValue& value, TokenizerSpec& spec) const {
     for (const JsonValue& piece : fields.array("vocab", 1, kMaxVocabulary).GetArray()) {
         if (!piece.IsArray() || piece.Size() != 2 || !piece[0].IsString() || !piece[1].IsNumber()) {
             fields.refuse("vocab", "must contain pairs of a text and a score");
+        }
+        if (piece[0].GetStringLength() > kMaxPieceBytes) {
+            fields.refuse("vocab",
+                          fmt::format("has a piece of more than {} bytes", kMaxPieceBytes));
         }
         spec.pieces.push_back({.text = text_of(piece[0]), .score = piece[1].GetDouble()});
     }
@@ -228,7 +107,7 @@ void Reader::read_added(const JsonValue& list, TokenizerSpec& spec) const {
     std::ranges::stable_sort(spec.added, {}, &AddedToken::id);
 }
 
-TokenizerSpec Reader::read(const JsonValue& whole) {
+TokenizerFile Reader::read(const JsonValue& whole) {
     JsonFields fields{whole, "", document_};
     static const JsonValue kNull;
     const auto part = [&](const char* name) -> const JsonValue& {
@@ -243,22 +122,27 @@ TokenizerSpec Reader::read(const JsonValue& whole) {
             refuse(fmt::format("the field '{}' is not implemented", name));
         }
     }
-    TokenizerSpec spec;
+    TokenizerFile file;
+    TokenizerSpec& spec = file.spec;
     read_model(part("model"), spec);
     if (!part("added_tokens").IsNull()) {
         read_added(fields.array("added_tokens", 0, kMaxAddedTokens), spec);
     }
-    add_steps(part("normalizer"), spec);
-    add_divisions(part("pre_tokenizer"), spec);
-    check_template(part("post_processor"));
-    return spec;
+    spec.normaliser = read_normaliser_steps(document_, part("normalizer"));
+    spec.divisions = read_divisions(document_, part("pre_tokenizer"));
+    file.around = read_around(document_, part("post_processor"), spec.pieces.size());
+    return file;
 }
 
 }  // namespace
 
-TokenizerSpec parse_tokenizer(const std::string& document, std::string_view json) {
+TokenizerFile read_tokenizer_file(const std::string& document, std::string_view json) {
     const auto parsed = formats::parse_json(document, json, kMaxTokenizerJsonBytes);
     return Reader{document}.read(parsed);
+}
+
+TokenizerSpec parse_tokenizer(const std::string& document, std::string_view json) {
+    return read_tokenizer_file(document, json).spec;
 }
 
 }  // namespace dedloc::huggingface

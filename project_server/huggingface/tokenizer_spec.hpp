@@ -1,12 +1,16 @@
 // What defines a tokenizer of Hugging Face's library `tokenizers`: the contents of tokenizer.json.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace dedloc::huggingface {
+
+/// Longest regular expression that is accepted.
+inline constexpr std::size_t kMaxRegexBytes = 1024;
 
 // Steps of a normaliser, each as the one of this name of the library.
 
@@ -20,6 +24,22 @@ struct Replace {
 struct ReplaceBlanks {
     std::string content;  ///< what replaces it
     bool operator==(const ReplaceBlanks&) const = default;
+};
+/// Replaces every match of a regular expression of Oniguruma, as it is written.
+struct ReplaceRegex {
+    std::string pattern;  ///< at most kMaxRegexBytes
+    std::string content;  ///< what replaces a match; groups have no meaning in it
+    bool operator==(const ReplaceRegex&) const = default;
+};
+/// Removes control characters and writes a blank for white space and characters without width, as
+/// SentencePiece's rule "nmt".
+struct Nmt {
+    bool operator==(const Nmt&) const = default;
+};
+/// Writes a text before every text that is not empty.
+struct Prepend {
+    std::string prefix;  ///< the text to write
+    bool operator==(const Prepend&) const = default;
 };
 /// One of Unicode's normalisation forms.
 struct UnicodeForm {
@@ -48,8 +68,8 @@ struct Strip {
     bool operator==(const Strip&) const = default;
 };
 /// One step.
-using NormaliserStep =
-    std::variant<Replace, ReplaceBlanks, UnicodeForm, StripAccents, Lowercase, Precompiled, Strip>;
+using NormaliserStep = std::variant<Replace, ReplaceBlanks, ReplaceRegex, Nmt, Prepend, UnicodeForm,
+                                    StripAccents, Lowercase, Precompiled, Strip>;
 
 // Steps between the normaliser and the model ("pre_tokenizer").
 
@@ -66,8 +86,44 @@ struct Metaspace {
     bool splits = true;               ///< every ▁ begins a new part
     bool operator==(const Metaspace&) const = default;
 };
+/// Where matches of a division's pattern go.
+enum class Matched : std::uint8_t {
+    kRemoved,             ///< they divide, and are in no part
+    kIsolated,            ///< each is a part
+    kContiguous,          ///< each run of adjacent ones is a part
+    kMergedWithPrevious,  ///< each ends the part before it
+    kMergedWithNext       ///< each begins the part after it
+};
+/// Divides at numbers: characters of category N.
+struct Digits {
+    bool individual = false;  ///< each is a part; otherwise each run of them
+    bool operator==(const Digits&) const = default;
+};
+/// Divides at punctuation: that of ASCII and characters of category P.
+struct Punctuation {
+    Matched matched = Matched::kIsolated;  ///< where it goes
+    bool operator==(const Punctuation&) const = default;
+};
+/// Parts are runs of characters of words and runs of others but white space, which is removed.
+struct Whitespace {
+    bool operator==(const Whitespace&) const = default;
+};
+/// Divides at matches of a pattern.
+struct Split {
+    std::string pattern;                  ///< not empty, at most kMaxRegexBytes if it is a regex
+    bool is_regex = false;                ///< a regular expression of Oniguruma, not a plain text
+    Matched matched = Matched::kRemoved;  ///< where matches go
+    bool inverts = false;                 ///< what is between matches counts as the match
+    bool operator==(const Split&) const = default;
+};
+/// Parts of so many characters.
+struct FixedLength {
+    std::uint64_t length = 1;  ///< at least 1
+    bool operator==(const FixedLength&) const = default;
+};
 /// One step.
-using Division = std::variant<WhitespaceSplit, Metaspace>;
+using Division =
+    std::variant<WhitespaceSplit, Metaspace, Digits, Punctuation, Whitespace, Split, FixedLength>;
 
 /// A token that is found in a text as such, before the model divides what is between them.
 struct AddedToken {
@@ -96,6 +152,13 @@ struct TokenizerSpec {
     std::vector<ScoredPiece> pieces;         ///< the vocabulary: indices are ids, at most 65,536
     std::uint16_t unknown = 1;               ///< id of what is in no piece
     bool operator==(const TokenizerSpec&) const = default;
+};
+
+/// Ids of the tokens around a text: `[CLS] A [SEP]`.
+struct Around {
+    std::uint16_t before = 0;  ///< the one before it
+    std::uint16_t after = 0;   ///< the one behind it
+    bool operator==(const Around&) const = default;
 };
 
 /// Whether the normaliser has a step of this kind.

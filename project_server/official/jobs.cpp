@@ -96,6 +96,10 @@ void remove_run_files(Project& project) {
             const auto run = formats::parse_run_file(row.text("spec"));
             remove_staged(config.download_directory, config.directory_fanout,
                           work::staged_name_of(run));
+            if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
+                remove_staged(config.download_directory, config.directory_fanout,
+                              work::staged_name_of(*module));
+            }
             for (const auto& shard : run.shards) {
                 remove_staged(config.download_directory, config.directory_fanout, shard.name);
             }

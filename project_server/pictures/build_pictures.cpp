@@ -129,18 +129,10 @@ corpus::Corpus build_pictures(const PictureBuildOptions& options,
                               const PictureProgressSink& progress) {
     const PictureList list{options.images, options.seed};
     corpus::BuildFolder folder{options.folder};
-    try {
-        auto built =
-            build(options, list, folder.path(), folder.resume(digest_of(options, list)), progress);
-        folder.finish();
-        return built;
-    } catch (const InputError&) {
-        folder.discard();
-        throw;
-    } catch (const IoError& error) {
-        throw IoError(
-            fmt::format("{}; the same command goes on from the last shard", error.what()));
-    }
+    return folder.fill(digest_of(options, list),
+                       [&](const fs::path& path, corpus::Journal journal) {
+                           return build(options, list, path, std::move(journal), progress);
+                       });
 }
 
 std::string refusals_of(const corpus::PictureFacts& facts) {

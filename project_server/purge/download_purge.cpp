@@ -95,6 +95,9 @@ int DownloadPurge::delete_inputs(std::int64_t before) {
             const auto run = formats::parse_run_file(row.text("spec"));
             auto& names = row.integer("is_over") != 0 ? over : needed;
             names.insert(work::staged_name_of(run));
+            if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
+                names.insert(work::staged_name_of(*module));
+            }
             for (const auto& shard : formats::training_shards(run)) names.insert(shard.name);
         } catch (const InputError& error) {
             log_warning("no run's files are deleted, because run {} is unreadable: {}",

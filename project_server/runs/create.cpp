@@ -23,13 +23,17 @@
 #include "project_server/backbone/run_files.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/corpus/sample_cost.hpp"
+#include "project_server/corpus/tensor_corpus.hpp"
 #include "project_server/corpus/tokenizer.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/project/unfinished_folder.hpp"
+#include "project_server/runs/masked_lines.hpp"
 #include "project_server/runs/model_import.hpp"
 #include "project_server/runs/model_presets.hpp"
+#include "project_server/runs/module_run.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/signed_revocations.hpp"
 #include "project_server/ticket_key.hpp"
@@ -41,6 +45,8 @@ namespace fs = std::filesystem;
 
 /// How often a run is evaluated while it trains, unless its options say otherwise.
 constexpr std::uint64_t kUsualEvaluations = 50;
+/// The description of a corpus of tensors.
+constexpr const char* kTensorSummary = "tensors.json";
 
 void check_run_name(const std::string& name) {
     if (name.size() > 40 || !is_made_of_letters(name, "-_")) {
@@ -80,11 +86,34 @@ std::uint64_t shards_within(std::uint64_t limit,
     return count < shards.size() ? count : 0;
 }
 
+/// A corpus of any kind. Of tensors only the shards are used.
+struct Data : corpus::Corpus {
+    bool holds_tensors = false;
+    bool holds_text() const { return !pictures && !holds_tensors; }
+    /// For sentences.
+    const char* kind() const { return pictures ? "pictures" : holds_tensors ? "tensors" : "text"; }
+};
+
+Data read_data(const fs::path& folder) {
+    if (!fs::exists(folder / kTensorSummary)) return {corpus::read_corpus(folder)};
+    Data data;
+    data.shards = corpus::read_tensor_corpus(folder).shards;
+    data.holds_tensors = true;
+    return data;
+}
+
 /// Throws InputError unless the tokenizer is the one of the corpus.
-void check_tokenizer(const fs::path& folder, const corpus::Corpus& corpus) {
+void check_tokenizer(const fs::path& folder, const Data& corpus) {
+    if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
+    if (corpus.rules && corpus.rules->is_whole) {
+        const auto json = folder / "tokenizer.json";
+        const auto spec = huggingface::parse_tokenizer(json.string(), platform::read_text(json));
+        if (spec.pieces.size() == corpus.vocabulary) return;
+        throw InputError(fmt::format("{} has {} pieces and is not the tokenizer of this corpus",
+                                     json.string(), spec.pieces.size()));
+    }
     const auto model = folder / "tokenizer.model";
     const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
-    if (const auto fault = corpus::tokenizer_fault(folder); !fault.empty()) throw InputError(fault);
     // A corpus with rules has its special tokens in tokenizer.json.
     if (tokenizer.vocabulary() != corpus.vocabulary ||
         (!corpus.rules && tokenizer.special_tokens() != corpus.special_tokens)) {
@@ -94,8 +123,8 @@ void check_tokenizer(const fs::path& folder, const corpus::Corpus& corpus) {
 }
 
 /// Throws InputError unless the files of the corpus are those of its description.
-void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
-    if (!corpus.pictures) check_tokenizer(folder, corpus);
+void check_corpus(const fs::path& folder, const Data& corpus) {
+    if (corpus.holds_text()) check_tokenizer(folder, corpus);
     for (const auto& shard : corpus.shards) {
         const auto path = folder / shard.name;
         const platform::MappedFile file{path};
@@ -133,16 +162,16 @@ struct PublicKeys {
 
 /// The network of the run, with the vocabulary and the length of samples that follow from the
 /// corpus. Errors: InputError: the corpus is not what the model trains on.
-void choose_model(const RunOptions& options, const ModelPreset& preset,
-                  const corpus::Corpus& corpus, const std::optional<ImportedModel>& imported,
-                  formats::RunFile& run) {
+void choose_model(const RunOptions& options, const ModelPreset& preset, const Data& corpus,
+                  const std::optional<ImportedModel>& imported, formats::RunFile& run) {
     run.model = imported ? formats::ModelSpec{imported->model} : preset.model;
-    if (formats::holds_text(run) == corpus.pictures.has_value()) {
+    const bool is_swav = std::holds_alternative<formats::SwavSpec>(run.model);
+    if (corpus.holds_tensors || is_swav != corpus.pictures.has_value()) {
         throw InputError(fmt::format("{} holds {}, and the model {} trains on {}",
-                                     options.corpus.string(), corpus.pictures ? "pictures" : "text",
-                                     options.model, corpus.pictures ? "text" : "pictures"));
+                                     options.corpus.string(), corpus.kind(), options.model,
+                                     is_swav ? "pictures" : "text"));
     }
-    if (corpus.pictures) {
+    if (is_swav) {
         if (options.dropout.empty()) return;
         throw InputError("--dropout is for text: SwAV has no dropout");
     }
@@ -156,14 +185,38 @@ void choose_model(const RunOptions& options, const ModelPreset& preset,
     }
 }
 
-formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
+/// The module as the network of the run. Errors: InputError.
+void choose_module(const RunOptions& options, const Data& corpus, formats::RunFile& run) {
+    if (corpus.pictures) {
+        throw InputError("a module trains on text or tensors: dedloc corpus build --tensors");
+    }
+    if (!options.dropout.empty()) throw InputError("--dropout is for ALBERT, not for a module");
+    const auto shards = formats::training_shards(run);
+    if (shards.empty()) throw InputError("the corpus has no shard to train on");
+    const DescribedModule described =
+        describe_module({.module = options.module,
+                         .shard = options.corpus / shards.front().name,
+                         .sequence_length = options.sequence_length});
+    run.model = described.model;
+    run.sequence_length = described.sequence_length;
+    run.tensors = described.tensors;
+}
+
+formats::RunFile make_run_file(const RunOptions& options, const Data& corpus,
                                const std::optional<ImportedModel>& imported,
                                const server::Settings& settings, const PublicKeys& keys) {
-    const auto preset = model_preset(options.model);
+    const bool is_module = !options.module.empty();
+    const auto preset = is_module ? module_preset() : model_preset(options.model);
     formats::RunFile run;
     run.name = options.name;
     run.seed = options.seed;
-    choose_model(options, preset, corpus, imported, run);
+    run.sources = corpus.sources;
+    run.shards = corpus.shards;
+    if (is_module) {
+        choose_module(options, corpus, run);
+    } else {
+        choose_model(options, preset, corpus, imported, run);
+    }
     if (imported) run.initial_state = imported->head.digest;
     run.target_batch = options.target_batch.value_or(preset.target_batch);
     run.steps = options.steps;
@@ -174,7 +227,6 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.backbone_key = keys.backbone;
     run.gateway = settings.url + "dedloc/";
     run.dht_seeds = {{.host = settings.host(), .port = peer_port(options.project, settings)}};
-    run.shards = corpus.shards;
     run.shards_per_job = shards_within(options.job_bytes, formats::training_shards(run));
     run.special_tokens = corpus.special_tokens;
     run.codec = options.codec;
@@ -183,7 +235,7 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     return run;
 }
 
-void fill_folder(const fs::path& folder, const RunOptions& options, const corpus::Corpus& corpus,
+void fill_folder(const fs::path& folder, const RunOptions& options, const Data& corpus,
                  const std::string& json, const RunId& run,
                  const std::optional<ImportedModel>& imported, const KeyPair& backbone,
                  const project::Begins& begins) {
@@ -192,10 +244,15 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "held_out");
     fs::create_directory(folder / "checkpoints");
-    if (!corpus.pictures)
-        fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    const bool has_model = corpus.holds_text() && !(corpus.rules && corpus.rules->is_whole);
+    if (has_model) fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    if (!options.module.empty()) fs::copy_file(options.module, folder / formats::kModuleFile);
     if (corpus.rules) fs::copy_file(options.corpus / "tokenizer.json", folder / "tokenizer.json");
-    fs::copy_file(options.corpus / "corpus.json", folder / "corpus.json");
+    const char* const summary = corpus.holds_tensors ? kTensorSummary : "corpus.json";
+    fs::copy_file(options.corpus / summary, folder / summary);
+    if (!options.masked_sentences.empty()) {
+        set_masked_lines(folder, formats::parse_run_file(json), options.masked_sentences);
+    }
     std::size_t copied = 0;
     for (const auto& shard : corpus.shards) {
         begins(fmt::format("copying shard {} of {}", ++copied, corpus.shards.size()));
@@ -213,9 +270,11 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
 }
 
 /// The model to start from, if the options name one.
-std::optional<ImportedModel> import_for(const RunOptions& options, const corpus::Corpus& corpus) {
+std::optional<ImportedModel> import_for(const RunOptions& options, const Data& corpus) {
     if (options.from.empty()) return std::nullopt;
-    if (corpus.pictures) throw InputError("--from starts from an ALBERT, which trains on text");
+    if (!corpus.holds_text() || !options.module.empty()) {
+        throw InputError("--from starts from an ALBERT, which trains on text");
+    }
     require_tokenizer(options.from, options.corpus / "tokenizer.model");
     ImportedModel imported = import_model(
         options.from,
@@ -248,7 +307,7 @@ CreatedRun create_run(const RunOptions& given, const project::Begins& begins) {
     check_run_name(given.name);
     const auto project = project::existing_project(given.project);
     const auto state = server::state_folder(project);
-    const auto corpus = corpus::read_corpus(given.corpus);
+    const Data corpus = read_data(given.corpus);
     RunOptions options = given;
     if (options.model.empty()) options.model = corpus.pictures ? "swav-tiny" : "tiny";
     check_corpus(options.corpus, corpus);
@@ -274,10 +333,10 @@ CreatedRun create_run(const RunOptions& given, const project::Begins& begins) {
         folder.path(),
         formats::sign(server::recent_revocations(access.database(), platform::utc_now()), signer));
     begins("measuring the samples");
-    // All crops have the same size.
-    const double min_flops = corpus.pictures
-                                 ? run.flops_per_sample
-                                 : corpus::min_sample_flops(folder.path() / "shards", run);
+    // Only ALBERT's samples differ in size.
+    const double min_flops = std::holds_alternative<formats::AlbertSpec>(run.model)
+                                 ? corpus::min_sample_flops(folder.path() / "shards", run)
+                                 : run.flops_per_sample;
     begins("writing all to the disk");
     folder.finish();
     try {

@@ -19,10 +19,12 @@ struct RunOptions {
     std::string name;               ///< 1 to 40 letters, digits, - and _
     std::string
         model;  ///< name of a ModelPreset; empty: tiny, or swav-tiny if the corpus is pictures
-    std::filesystem::path from;  ///< Hugging Face folder to start from, or empty
-    std::uint64_t steps = 0;     ///< updates until the run is finished
-    std::uint64_t seed = 42;     ///< seed of the first parameters
-    Codec codec = Codec::kFp32;  ///< how gradients are encoded between peers
+    std::filesystem::path from;    ///< Hugging Face folder to start from, or empty
+    std::filesystem::path module;  ///< TorchScript module to train instead of `model`, or empty
+    std::uint64_t sequence_length = 128;  ///< tokens of a module's window of text
+    std::uint64_t steps = 0;              ///< updates until the run is finished
+    std::uint64_t seed = 42;              ///< seed of the first parameters
+    Codec codec = Codec::kFp32;           ///< how gradients are encoded between peers
     std::uint64_t job_bytes = std::uint64_t{256} << 20;  ///< most bytes of shards in a job
     bool overlaps = false;                               ///< computes while a round is on its way
     std::optional<std::uint64_t> target_batch;           ///< absent: the preset's
@@ -36,6 +38,7 @@ struct RunOptions {
     std::optional<double> clip_norm;              ///< absent: the usual one of the optimizer
     std::optional<std::uint64_t> evaluate_every;  ///< steps; 0: none; absent: a fiftieth of all
     std::uint64_t evaluate_samples = 1'024;       ///< held-out samples of an evaluation
+    std::filesystem::path masked_sentences{};     ///< file of sentences to answer; empty: drawn
     double credit_per_gigabyte = 20;              ///< for averaging 10⁹ bytes of gradients
     int aggregators = 8;  ///< the most jobs that only average, at the same time
     /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.

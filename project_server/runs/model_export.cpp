@@ -35,6 +35,7 @@
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/find_run.hpp"
 #include "project_server/runs/model_parts.hpp"
+#include "project_server/runs/module_run.hpp"
 #include "project_server/views/runs.hpp"
 
 namespace dedloc::runs {
@@ -51,6 +52,10 @@ constexpr int kMaxListings = 20;
 
 const formats::SwavSpec* swav_of(const backbone::RunFiles& files) {
     return std::get_if<formats::SwavSpec>(&files.run.model);
+}
+
+bool is_module(const backbone::RunFiles& files) {
+    return std::holds_alternative<formats::ModuleSpec>(files.run.model);
 }
 
 /// The file with the statistics of a state's batch norms.
@@ -147,14 +152,18 @@ bool write_tensors(const fs::path& folder, const backbone::RunFiles& files,
     const double total = static_cast<double>(checkpoint.head().state_bytes());
     ModelWriter writer{folder, files.run,
                        model_parts(files.run, norms_of(files, options, checkpoint.head()))};
+    std::optional<ModuleExport> module;
+    if (is_module(files)) module.emplace(files, checkpoint.head(), folder);
     const Digest digest = checkpoint.read_all([&](std::uint64_t offset, auto bytes) {
         writer.take(offset, bytes);
+        if (module) module->take(offset, bytes);
         if (options.progress) {
             options.progress("writing the model", static_cast<double>(offset) / total);
         }
     });
     if (digest != checkpoint.head().digest) return false;
     writer.finish();
+    if (module) module->finish();
     return true;
 }
 
@@ -189,16 +198,31 @@ CheckpointHead write_model(const fs::path& folder, const backbone::RunFiles& fil
     refuse_without_checkpoint(files, options);
 }
 
+void require_pieces(const fs::path& file, std::size_t pieces, const backbone::RunFiles& files) {
+    const std::uint64_t vocabulary = formats::vocabulary_of(files.run);
+    if (pieces == vocabulary) return;
+    throw InputError(
+        fmt::format("{} has {} pieces, and the run's model {}", file.string(), pieces, vocabulary));
+}
+
+/// Writes the tokenizer of a corpus that has a tokenizer.json alone, as it was given.
+void write_given_tokenizer(const fs::path& folder, const backbone::RunFiles& files) {
+    const fs::path file = files.tokenizer_rules();
+    const std::string json = platform::read_text(file, huggingface::kMaxTokenizerJsonBytes);
+    const auto spec = huggingface::parse_tokenizer(file.string(), json);
+    require_pieces(file, spec.pieces.size(), files);
+    platform::replace_file(folder / "tokenizer.json", json);
+    platform::replace_file(folder / "tokenizer_config.json",
+                           huggingface::write_tokenizer_config(spec, files.run));
+}
+
 void write_tokenizer_files(const fs::path& folder, const backbone::RunFiles& files) {
-    const Buffer bytes = platform::read_file(files.tokenizer(), backbone::kMaxTokenizerBytes);
-    const auto model = huggingface::parse_sentencepiece(bytes);
-    if (model.pieces.size() != formats::albert_of(files.run).vocabulary) {
-        throw InputError(fmt::format("{} has {} pieces, and the run's model {}",
-                                     files.tokenizer().string(), model.pieces.size(),
-                                     formats::albert_of(files.run).vocabulary));
-    }
     const std::string fault = corpus::tokenizer_fault(files.folder);
     if (!fault.empty()) throw InputError(fault + ": put it back from a backup");
+    if (corpus::has_whole_tokenizer(files.folder)) return write_given_tokenizer(folder, files);
+    const Buffer bytes = platform::read_file(files.tokenizer(), backbone::kMaxTokenizerBytes);
+    const auto model = huggingface::parse_sentencepiece(bytes);
+    require_pieces(files.tokenizer(), model.pieces.size(), files);
     const auto& special = files.run.special_tokens;
     const huggingface::TokenizerSpec spec =
         fs::exists(files.tokenizer_rules())
@@ -268,8 +292,8 @@ ExportedModel export_model(const ExportOptions& options) {
     const backbone::RunFiles files = find_run(options.project, options.run);
     project::UnfinishedFolder folder{options.folder};
     const auto proof = proof_for(files, options);
-    if (formats::holds_text(files.run)) {
-        write_tokenizer_files(folder.path(), files);
+    if (formats::holds_text(files.run)) write_tokenizer_files(folder.path(), files);
+    if (std::holds_alternative<formats::AlbertSpec>(files.run.model)) {
         platform::replace_file(folder.path() / "config.json",
                                huggingface::write_albert_config(files.run));
     }

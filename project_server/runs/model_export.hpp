@@ -1,5 +1,5 @@
-// Writes a run's model as a folder that other programs load: Hugging Face's from_pretrained(), or
-// torchvision.
+// Writes a run's model as a folder that other programs load: Hugging Face's from_pretrained(),
+// torchvision, or torch.jit.load().
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,9 @@ struct ExportedModel {
     bool is_proven = true;         ///< the run's ledger has its digest
 };
 
-/// Writes model.safetensors, config.json and README.md, of an ALBERT also tokenizer.json,
-/// tokenizer_config.json and spiece.model, of a SwAV head.safetensors and evaluate_knn.py, from a
+/// Writes model.safetensors and README.md, of text also tokenizer.json, tokenizer_config.json and
+/// spiece.model, of an ALBERT config.json, of a SwAV config.json, head.safetensors and
+/// evaluate_knn.py, of a module itself with the state's parameters (kExportedModule), from a
 /// checkpoint that the run's ledger proves, or from the one that the options name; README.md then
 /// says whether it is proven. A SwAV's checkpoint must have been measured: that gives the
 /// statistics of its batch norms. Only reads the run's files, so a running backbone is not
@@ -47,8 +48,10 @@ struct ExportedModel {
 ///
 /// Crash   the folder appears when it is complete and on the disk
 /// Errors  InputError (no such run, folder exists, no proven checkpoint, of this step, a damaged
-///         one, a ledger or tokenizer that cannot be used), IoError (disk full, …)
-/// Memory  a few MB      Cost  reads the ledger and its signatures, and one checkpoint
+///         one, a ledger or tokenizer that cannot be used; as describe_module()), IoError (disk
+///         full, …)
+/// Memory  a few MB      Cost  reads the ledger and its signatures, and one checkpoint; a module:
+///         starting libtorch
 ExportedModel export_model(const ExportOptions& options);
 
 }  // namespace dedloc::runs

@@ -181,14 +181,15 @@ std::string notice_of(const fs::path& folder, const std::vector<std::string>& in
 
 void require_tokenizer(const fs::path& folder, const fs::path& tokenizer) {
     const fs::path file = folder / "spiece.model";
-    if (!fs::is_regular_file(file)) {
+    const bool is_whole = !fs::exists(tokenizer);  // the corpus has a tokenizer.json alone
+    if (!is_whole && !fs::is_regular_file(file)) {
         throw InputError(
             fmt::format("{} has no spiece.model, so it is not known which token ids "
                         "the model was trained on",
                         folder.string()));
     }
-    if (platform::read_file(file, backbone::kMaxTokenizerBytes) !=
-        platform::read_file(tokenizer, backbone::kMaxTokenizerBytes)) {
+    if (!is_whole && platform::read_file(file, backbone::kMaxTokenizerBytes) !=
+                         platform::read_file(tokenizer, backbone::kMaxTokenizerBytes)) {
         throw InputError(
             fmt::format("{} is not the tokenizer that made the corpus: build the "
                         "corpus with it, so that token ids mean the same",

@@ -43,8 +43,8 @@ std::string notice_of(const std::filesystem::path& folder,
 
 /// Requires that the folder's tokenizer is that of a corpus: its SentencePiece model is
 /// `tokenizer`, byte for byte, and it does the same to a text as the tokenizer.json beside
-/// `tokenizer` says, or nothing if there is none. Other token ids would make the model worthless.
-/// Errors: InputError.
+/// `tokenizer` says, or nothing if there is none. Without a file `tokenizer` that tokenizer.json
+/// is the whole tokenizer. Other token ids would make the model worthless. Errors: InputError.
 void require_tokenizer(const std::filesystem::path& folder, const std::filesystem::path& tokenizer);
 
 }  // namespace dedloc::runs

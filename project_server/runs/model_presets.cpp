@@ -68,6 +68,10 @@ ModelPreset swav_preset(const std::string& name) {
 
 }  // namespace
 
+ModelPreset module_preset() {
+    return {.model = {}, .target_batch = 256, .learning_rate = 0.001};
+}
+
 ModelPreset model_preset(const std::string& name) {
     if (name.ends_with(".json")) return preset_from_file(name);
     if (name == "tiny") {

@@ -26,4 +26,7 @@ struct ModelPreset {
 /// Errors   InputError: a name that is not known, with those that are; a file that cannot be used
 ModelPreset model_preset(const std::string& name);
 
+/// The settings of training for a module that a researcher brings; the model is not set.
+ModelPreset module_preset();
+
 }  // namespace dedloc::runs

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "peer/formats/task.hpp"
 #include "project_server/database/states.hpp"
 
 namespace dedloc::server {
@@ -46,6 +47,10 @@ std::string lack_of(const NoWork& none, const Row& needs) {
     const double disk = needs.real("disk") + none.choice.min_slot_bytes();
     if (disk > none.disk) return too_small("disk", disk, none.disk);
     const double gpu = usable_gpu_memory(none.request.nvidia);
+    if (none.wanted[Resource::kNvidia] > 0 &&
+        needs.real("gpu_memory") >= formats::kMoreThanAnyGpu) {
+        return "The models of this project are trained on processors only.";
+    }
     if (none.wanted[Resource::kNvidia] > 0 && needs.real("gpu_memory") > gpu) {
         return fmt::format(
             "The models of this project need {:.0f} MB of GPU memory; {} has {:.0f} MB free.",

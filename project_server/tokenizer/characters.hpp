@@ -19,6 +19,12 @@ void append_character(std::string& text, char32_t character);
 bool is_white_space(char32_t character);
 /// A character of words, as `\w` in regular expressions (UTS 18).
 bool is_word_character(char32_t character);
+/// A number: category N.
+bool is_number(char32_t character);
+/// Punctuation: that of ASCII, with signs like `$` and `+`, and category P of Unicode 8.
+bool is_punctuation(char32_t character);
+/// Lower case of a character alone; U+0130, whose lower case has two characters, stays as it is.
+char32_t lower_case_of(char32_t character);
 /// A digit, also a raised one: Unicode's Numeric_Type Decimal or Digit.
 bool is_digit(char32_t character);
 /// A character of category C: controls, formats, private use, unassigned.

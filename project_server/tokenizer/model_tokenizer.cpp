@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string_view>
@@ -21,6 +22,8 @@
 #include "project_server/huggingface/tokenizer_files.hpp"
 #include "project_server/huggingface/tokenizer_reader.hpp"
 #include "project_server/tokenizer/characters.hpp"
+#include "project_server/tokenizer/divider.hpp"
+#include "project_server/tokenizer/normaliser.hpp"
 
 namespace dedloc::tokenizer {
 namespace {
@@ -32,10 +35,11 @@ constexpr std::uint64_t kUnigram = 1;
 constexpr std::uint64_t kControl = 3;
 constexpr std::uint64_t kUserDefined = 4;
 constexpr double kNumberCommaPenalty = 100;
+constexpr const char* kJson = "tokenizer.json";
 
 /// The files of one folder.
 struct Files {
-    fs::path model;   ///< the SentencePiece model
+    fs::path model;   ///< the SentencePiece model; empty: tokenizer.json is the whole tokenizer
     fs::path json;    ///< tokenizer.json; empty: none
     fs::path config;  ///< tokenizer_config.json; empty: none
     fs::path special_tokens_map;
@@ -47,20 +51,31 @@ fs::path if_file(const fs::path& path) {
     return fs::is_regular_file(path) ? path : fs::path{};
 }
 
+void find_beside(const fs::path& folder, Files& files) {
+    files.config = if_file(folder / "tokenizer_config.json");
+    files.special_tokens_map = if_file(folder / "special_tokens_map.json");
+    files.added_tokens = if_file(folder / "added_tokens.json");
+    files.model_config = if_file(folder / "config.json");
+}
+
 Files find_files(const fs::path& path) {
     Files files;
     const bool is_folder = fs::is_directory(path);
     const fs::path folder = is_folder ? path : fs::absolute(path).parent_path();
+    const bool is_json = !is_folder && path.extension() == ".json";
+    if (is_json) {
+        files.json = path;
+        if (path.filename() == kJson) find_beside(folder, files);
+        return files;
+    }
     const fs::path own = folder / "spiece.model";
     // A tokenizer.model is that of a corpus.
     files.model = is_folder ? (fs::is_regular_file(own) ? own : folder / "tokenizer.model") : path;
     std::error_code differs;
     if (!is_folder && fs::exists(own) && !fs::equivalent(own, path, differs)) return files;
-    files.json = if_file(folder / "tokenizer.json");
-    files.config = if_file(folder / "tokenizer_config.json");
-    files.special_tokens_map = if_file(folder / "special_tokens_map.json");
-    files.added_tokens = if_file(folder / "added_tokens.json");
-    files.model_config = if_file(folder / "config.json");
+    files.json = if_file(folder / kJson);
+    if (is_folder && !files.json.empty() && !fs::is_regular_file(files.model)) files.model.clear();
+    find_beside(folder, files);
     return files;
 }
 
@@ -246,7 +261,8 @@ TokenizerConfig read_config(const Files& files) {
     }
     if (config.tokenizer_class.empty()) config.tokenizer_class = "AlbertTokenizer";
     const std::string& name = config.tokenizer_class;
-    const fs::path& source = files.config.empty() ? files.model : files.config;
+    const fs::path& own = files.model.empty() ? files.json : files.model;
+    const fs::path& source = files.config.empty() ? own : files.config;
     if (!is_albert(name) && !is_plain(name)) {
         refuse(source, fmt::format("the tokenizer_class '{}' is not implemented", name));
     }
@@ -270,6 +286,29 @@ void refuse_further_tokens(const TokenizerSpec& spec, const fs::path& file) {
     }
 }
 
+/// Adds the tokens of the files beside the model.
+void add_tokens(const TokenizerConfig& config, const std::map<std::string, AddedToken>& special,
+                const Files& files, TokenizerSpec& spec) {
+    const fs::path& own = files.model.empty() ? files.json : files.model;
+    const fs::path& source = files.config.empty() ? own : files.config;
+    const bool is_converted = files.json.empty();
+    add_special(spec, special, is_converted ? IfKnown::kReplace : IfKnown::kKeep, source);
+    for (const AddedToken& token : config.added) add(spec, token, IfKnown::kReplace, source);
+    for (const AddedToken& token : config.further) add(spec, token, IfKnown::kKeep, source);
+    std::ranges::stable_sort(spec.added, {}, &AddedToken::id);
+    refuse_further_tokens(spec, files.added_tokens);
+}
+
+/// Refuses regular expressions and tables that cannot be used.
+void check_rules(const TokenizerSpec& spec, const fs::path& file) {
+    try {
+        Normaliser{spec.normaliser};
+        Divider{spec.divisions};
+    } catch (const InputError& error) {
+        refuse(file, error.what());
+    }
+}
+
 /// Reads what the files beside the SentencePiece model say.
 void read_beside(const Files& files, const SentencePieceModel& model, ModelTokenizer& found) {
     const TokenizerConfig config = read_config(files);
@@ -283,6 +322,7 @@ void read_beside(const Files& files, const SentencePieceModel& model, ModelToken
         spec = parse_tokenizer(files.json.string(),
                                platform::read_text(files.json, kMaxTokenizerJsonBytes));
         require_same_pieces(spec, model, files);
+        check_rules(spec, files.json);
         if (is_albert(config.tokenizer_class)) refuse_contradiction(spec, config, files);
     } else {
         spec = convert(model,
@@ -292,14 +332,62 @@ void read_beside(const Files& files, const SentencePieceModel& model, ModelToken
     }
     const fs::path& source = files.config.empty() ? files.model : files.config;
     const auto special = special_tokens_of(config);
-    const bool is_converted = files.json.empty();
-    add_special(spec, special, is_converted ? IfKnown::kReplace : IfKnown::kKeep, source);
-    for (const AddedToken& token : config.added) add(spec, token, IfKnown::kReplace, source);
-    for (const AddedToken& token : config.further) add(spec, token, IfKnown::kKeep, source);
-    std::ranges::stable_sort(spec.added, {}, &AddedToken::id);
-    refuse_further_tokens(spec, files.added_tokens);
+    add_tokens(config, special, files, spec);
     found.special = ids_of(spec, special, source);
     found.source = (files.json.empty() ? source : files.json).string();
+    found.spec = std::move(spec);
+}
+
+/// The special tokens of a tokenizer.json: those that its configuration names, else those around
+/// a text, else those with usual names.
+std::map<std::string, AddedToken> special_tokens_of(const TokenizerConfig& config,
+                                                    const TokenizerFile& file) {
+    std::map<std::string, AddedToken> tokens = config.special_tokens;
+    const auto name = [&](const char* field, const std::string& content) {
+        const AddedToken* const known = find(file.spec.added, content);
+        AddedToken token{.content = content, .is_special = true};
+        tokens.try_emplace(field, known != nullptr ? *known : std::move(token));
+    };
+    const auto name_usual = [&](const char* field, std::initializer_list<const char*> usual) {
+        for (const char* const content : usual) {
+            if (find(file.spec.added, content) != nullptr) return name(field, content);
+        }
+        name(field, *usual.begin());
+    };
+    name("unk_token", file.spec.pieces[file.spec.unknown].text);
+    if (file.around) {
+        name("cls_token", file.spec.pieces[file.around->before].text);
+        name("sep_token", file.spec.pieces[file.around->after].text);
+    }
+    name_usual("cls_token", {"[CLS]", "<cls>", "<s>"});
+    name_usual("sep_token", {"[SEP]", "<sep>", "</s>"});
+    name_usual("pad_token", {"<pad>", "[PAD]"});
+    name_usual("mask_token", {"[MASK]", "<mask>"});
+    return tokens;
+}
+
+/// Reads a tokenizer.json that has no SentencePiece model.
+void read_alone(const Files& files, ModelTokenizer& found) {
+    found.file = files.json;
+    found.source = files.json.string();
+    std::string bytes = platform::read_text(files.json, kMaxTokenizerJsonBytes);
+    const TokenizerFile file = read_tokenizer_file(files.json.string(), bytes);
+    const bool is_configured = !files.config.empty() || !files.special_tokens_map.empty();
+    const TokenizerConfig config = is_configured ? read_config(files) : TokenizerConfig{};
+    const auto special = special_tokens_of(config, file);
+    TokenizerSpec spec = file.spec;
+    add_tokens(config, special, files, spec);
+    const fs::path& source = files.config.empty() ? files.json : files.config;
+    found.special = ids_of(spec, special, source);
+    const Around around{.before = found.special.cls, .after = found.special.sep};
+    if (file.around && *file.around != around) {
+        refuse(files.json,
+               "its post_processor puts other tokens around a text than cls_token and "
+               "sep_token");
+    }
+    check_rules(spec, files.json);
+    const bool is_as_given = spec == file.spec && file.around;
+    found.json = is_as_given ? std::move(bytes) : write_tokenizer(spec, found.special);
     found.spec = std::move(spec);
 }
 
@@ -307,13 +395,16 @@ void read_beside(const Files& files, const SentencePieceModel& model, ModelToken
 
 ModelTokenizer read_model_tokenizer(const fs::path& path, const std::optional<AlbertRules>& rules) {
     const Files files = find_files(path);
-    if (!fs::is_regular_file(files.model)) {
-        const bool has_json = !files.json.empty();
-        throw InputError(
-            fmt::format("{} has no spiece.model{}", path.string(),
-                        has_json ? ": a tokenizer.json without it is not implemented" : ""));
-    }
     ModelTokenizer found;
+    if (files.model.empty()) {
+        if (rules) refuse(files.json, "says itself what it does to capitals and accents");
+        read_alone(files, found);
+        return found;
+    }
+    if (!fs::is_regular_file(files.model)) {
+        throw InputError(
+            fmt::format("{} has neither a spiece.model nor a tokenizer.json", path.string()));
+    }
     found.file = files.model;
     found.model = platform::read_text(files.model, kMaxTokenizerBytes);
     const bool is_of_albert = field_of(files.model_config, "model_type") == "albert";

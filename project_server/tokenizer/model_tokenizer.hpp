@@ -22,8 +22,11 @@ struct AlbertRules {
 
 /// A tokenizer that was found.
 struct ModelTokenizer {
-    std::filesystem::path file;  ///< the SentencePiece model
-    std::string model;           ///< its bytes
+    std::filesystem::path file;  ///< the SentencePiece model, or a tokenizer.json without one
+    std::string model;           ///< the SentencePiece model's bytes; empty: there is none
+    /// Without `model`: what tokenizer.json has, byte for byte, unless the files beside it change
+    /// its tokens.
+    std::string json;
     /// What gives the ids of AutoTokenizer. Absent: SentencePiece alone does.
     std::optional<huggingface::TokenizerSpec> spec;
     /// With `spec`: ids of its special tokens.
@@ -32,7 +35,9 @@ struct ModelTokenizer {
 };
 
 /// Finds the tokenizer of `path`, a model's folder or its spiece.model, whose folder then counts
-/// too, unless it belongs to another spiece.model.
+/// too, unless it belongs to another spiece.model. A tokenizer.json (any file *.json), or a folder
+/// that has one but no spiece.model, is the whole tokenizer; of a file with this name the
+/// tokenizer_config.json beside it counts.
 ///
 /// - tokenizer.json is taken as it is. This is what AutoTokenizer of transformers 4 loads, and for
 ///   a folder that transformers 5 saved also what version 5 does.

@@ -33,28 +33,87 @@ void require(UErrorCode code, const char* what) {
     }
 }
 
-std::string replaced(const std::string& text, const std::string& pattern,
-                     const std::string& content) {
-    std::string out;
+/// A text that grows, but not beyond a limit.
+class Growing {
+  public:
+    explicit Growing(std::size_t limit) : limit_(limit) {}
+
+    Growing& append(std::string_view text) {
+        if (text.size() > limit_ - out_.size()) {
+            throw InputError("the normalizer makes a text more than a hundred times as large");
+        }
+        out_.append(text);
+        return *this;
+    }
+    std::string take() && { return std::move(out_); }
+
+  private:
+    const std::size_t limit_;
+    std::string out_;
+};
+
+std::string replaced(std::string_view text, const std::string& pattern, const std::string& content,
+                     std::size_t limit) {
+    Growing out{limit};
     std::size_t begin = 0;
     for (std::size_t found = text.find(pattern); found != std::string::npos;
          found = text.find(pattern, begin)) {
-        out.append(text, begin, found - begin).append(content);
+        out.append(text.substr(begin, found - begin)).append(content);
         begin = found + pattern.size();
     }
-    return out.append(text, begin);
+    out.append(text.substr(begin));
+    return std::move(out).take();
 }
 
-std::string with_blanks_replaced(const std::string& text, const std::string& content) {
-    std::string out;
+std::string with_blanks_replaced(std::string_view text, const std::string& content,
+                                 std::size_t limit) {
+    Growing out{limit};
     for (std::size_t at = 0; at < text.size();) {
         std::size_t end = at;
         while (end < text.size() && text[end] == ' ') ++end;
         if (end - at >= 2) {
-            out += content;
+            out.append(content);
             at = end;
         } else {
-            out += text[at++];
+            out.append(text.substr(at++, 1));
+        }
+    }
+    return std::move(out).take();
+}
+
+std::string with_matches_replaced(std::string_view text, const Regex& regex,
+                                  const std::string& content, std::size_t limit) {
+    if (text.empty()) return {};
+    Growing out{limit};
+    std::size_t begin = 0;
+    for (const Span match : regex.matches(text)) {
+        out.append(text.substr(begin, match.begin - begin)).append(content);
+        begin = match.end;
+    }
+    out.append(text.substr(begin));
+    return std::move(out).take();
+}
+
+bool is_dropped_by_nmt(char32_t c) {
+    return (c >= 0x1 && c <= 0x8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f ||
+           c == 0x8f || c == 0x9f;
+}
+bool is_blank_for_nmt(char32_t c) {
+    return c == 0x9 || c == 0xa || c == 0xc || c == 0xd || c == 0x1680 ||
+           (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+           c == 0xfeff || c == 0xfffd;
+}
+
+std::string cleaned_by_nmt(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t begin = at;
+        const char32_t character = next_character(text, at);
+        if (is_dropped_by_nmt(character)) continue;
+        if (is_blank_for_nmt(character)) {
+            out += ' ';
+        } else {
+            out.append(text, begin, at - begin);
         }
     }
     return out;
@@ -120,8 +179,7 @@ std::string in_lower_case(const std::string& text) {
         if (character == kDottedI) {
             out += "i\u0307";
         } else {
-            append_character(out,
-                             static_cast<char32_t>(u_tolower(static_cast<UChar32>(character))));
+            append_character(out, lower_case_of(character));
         }
     }
     return out;
@@ -141,7 +199,7 @@ bool may_have_clusters(const std::string& text) {
 
 class Mapping {
   public:
-    explicit Mapping(const Charsmap& map) : map_(map) {}
+    Mapping(const Charsmap& map, std::size_t limit) : map_(map), out_(limit) {}
 
     void add_cluster(std::string_view cluster) {
         if (cluster.size() <= kMaxClusterBytes && add_mapped(cluster)) return;
@@ -152,7 +210,7 @@ class Mapping {
             if (!add_mapped(character)) out_.append(character);
         }
     }
-    std::string take() && { return std::move(out_); }
+    std::string take() && { return std::move(out_).take(); }
 
   private:
     bool add_mapped(std::string_view chunk) {
@@ -162,7 +220,7 @@ class Mapping {
     }
 
     const Charsmap& map_;
-    std::string out_;
+    Growing out_;
 };
 
 void add_clusters(const std::string& text, Mapping& mapping) {
@@ -183,8 +241,8 @@ void add_clusters(const std::string& text, Mapping& mapping) {
     }
 }
 
-std::string mapped(const std::string& text, const Charsmap& map) {
-    Mapping mapping{map};
+std::string mapped(const std::string& text, const Charsmap& map, std::size_t limit) {
+    Mapping mapping{map, limit};
     if (may_have_clusters(text)) {
         add_clusters(text, mapping);
         return std::move(mapping).take();
@@ -208,21 +266,33 @@ std::string stripped(const std::string& text, const Strip& strip) {
 /// One step, applied to `text`.
 struct Application {
     const std::string& text;
+    std::size_t limit;  ///< largest result, in bytes
     const icu::UnicodeSet& known;
-    const Charsmap* table;  ///< the table of a Precompiled step
+    const std::optional<Charsmap>& table;  ///< the one of a Precompiled step
+    const std::optional<Regex>& regex;     ///< the one of a ReplaceRegex step
 
     std::string operator()(const Replace& step) const {
-        return replaced(text, step.pattern, step.content);
+        return replaced(text, step.pattern, step.content, limit);
     }
     std::string operator()(const ReplaceBlanks& step) const {
-        return with_blanks_replaced(text, step.content);
+        return with_blanks_replaced(text, step.content, limit);
+    }
+    std::string operator()(const ReplaceRegex& step) const {
+        return with_matches_replaced(text, *regex, step.content, limit);
+    }
+    std::string operator()(const Nmt&) const { return cleaned_by_nmt(text); }
+    std::string operator()(const Prepend& step) const {
+        if (text.empty()) return text;
+        Growing out{limit};
+        out.append(step.prefix).append(text);
+        return std::move(out).take();
     }
     std::string operator()(const UnicodeForm& step) const {
         return in_unicode_form(text, step.form, known);
     }
     std::string operator()(const StripAccents&) const { return without_marks(text); }
     std::string operator()(const Lowercase&) const { return in_lower_case(text); }
-    std::string operator()(const Precompiled&) const { return mapped(text, *table); }
+    std::string operator()(const Precompiled&) const { return mapped(text, *table, limit); }
     std::string operator()(const Strip& step) const { return stripped(text, step); }
 };
 
@@ -233,23 +303,33 @@ struct Normaliser::Characters {
 };
 
 Normaliser::Normaliser(std::vector<huggingface::NormaliserStep> steps)
-    : steps_(std::move(steps)), known_(new Characters{known_characters()}) {
-    for (const NormaliserStep& step : steps_) {
-        if (const auto* const table = std::get_if<Precompiled>(&step)) {
-            tables_.emplace_back(table->charsmap);
+    : known_(new Characters{known_characters()}) {
+    for (NormaliserStep& rule : steps) {
+        Step& step = steps_.emplace_back();
+        if (const auto* const table = std::get_if<Precompiled>(&rule)) {
+            step.table.emplace(table->charsmap);
         }
+        if (const auto* const replace = std::get_if<ReplaceRegex>(&rule)) {
+            step.regex.emplace(replace->pattern);
+        }
+        step.rule = std::move(rule);
     }
 }
 
 Normaliser::~Normaliser() = default;
 
 std::string Normaliser::apply(std::string_view text) const {
+    const std::size_t limit = max_normalised(text.size());
     std::string normalised{text};
-    const Charsmap* table = tables_.data();
-    for (const NormaliserStep& step : steps_) {
-        const Application apply{.text = normalised, .known = known_->set, .table = table};
-        std::string next = std::visit(apply, step);
-        if (std::holds_alternative<Precompiled>(step)) ++table;
+    for (const Step& step : steps_) {
+        const Application apply{.text = normalised,
+                                .limit = limit,
+                                .known = known_->set,
+                                .table = step.table,
+                                .regex = step.regex};
+        std::string next = std::visit(apply, step.rule);
+        // The steps that do not look at the limit make at most 11 times as much.
+        if (next.size() > limit) Growing{limit}.append(next);
         normalised = std::move(next);
     }
     return normalised;

@@ -1,5 +1,6 @@
 // A tokenizer of Hugging Face's library `tokenizers`, with the same ids: added tokens are cut out,
-// the text between them is normalised, divided at blanks, and divided into pieces by the model.
+// the text between them is normalised, divided at blanks, digits and the like, and divided into
+// pieces by the model.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "project_server/huggingface/tokenizer_spec.hpp"
 #include "project_server/tokenizer/added_tokens.hpp"
+#include "project_server/tokenizer/divider.hpp"
 #include "project_server/tokenizer/normaliser.hpp"
 #include "project_server/tokenizer/unigram.hpp"
 
@@ -16,11 +18,13 @@ namespace dedloc::tokenizer {
 /// Turns texts into ids. Thread: any, several at a time.
 class Pipeline final {
   public:
-    /// Errors: InputError: a normaliser's table that is damaged. Requires ids below the number of
+    /// Errors: InputError: a normaliser's table that is damaged, or a regular expression that is
+    /// none. Requires ids below the number of
     /// pieces (aborts).
     explicit Pipeline(const huggingface::TokenizerSpec& spec);
 
-    /// Ids of a text in UTF-8, without [CLS] and [SEP] around them.
+    /// Ids of a text in UTF-8, without [CLS] and [SEP] around them. Errors: InputError: a regular
+    /// expression needs too long for the text (Regex::matches).
     std::vector<std::uint16_t> encode(std::string_view text) const;
 
   private:
@@ -30,7 +34,7 @@ class Pipeline final {
     const Normaliser normaliser_;
     const TokenFinder raw_tokens_;
     const TokenFinder normalised_tokens_;
-    const std::vector<huggingface::Division> divisions_;
+    const Divider divider_;
     const Unigram model_;
 };
 

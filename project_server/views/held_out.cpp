@@ -1,5 +1,7 @@
 #include "project_server/views/held_out.hpp"
 
+#include "project_server/views/answers.hpp"
+
 namespace dedloc::server {
 namespace {
 
@@ -20,6 +22,7 @@ json::Value held_out_data(const EvaluationRow& row, std::string_view architectur
         data.set(kind.name, figure_value(row.figures, kind.name));
     }
     data.set("samples", row.samples).set("seconds", row.seconds).set("digest", row.digest);
+    if (!row.answers.empty()) data.set("answers", answer_list(row.answers));
     return data;
 }
 

@@ -11,7 +11,8 @@
 namespace dedloc::server {
 
 /// {step, loss, loss_error, the task's figures by name, samples, seconds, digest}: the row, for
-/// programs. A figure that was not measured is null.
+/// programs, and the answers if they are there (answer_list). A figure that was not measured is
+/// null.
 json::Value held_out_data(const EvaluationRow& row, std::string_view architecture);
 
 /// The value of the figure of this name, null if it was not measured.

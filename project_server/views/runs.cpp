@@ -14,6 +14,7 @@
 
 #include "peer/base/error.hpp"
 #include "project_server/database/evaluations.hpp"
+#include "project_server/views/answers.hpp"
 #include "project_server/views/held_out.hpp"
 
 namespace dedloc::server {
@@ -106,6 +107,7 @@ void add_held_out(json::Value& data, Database& database, const RunView& run) {
     const std::vector<EvaluationRow> rows = read_evaluations(database, run.id);
     add_figure_words(data, architecture, rows.empty() ? nullptr : &rows.back());
     if (rows.empty()) return;
+    add_answers(data, database, run.id, rows);
     data.set("held_out", held_out_data(rows.back(), architecture));
     json::Value::List points;
     json::Value::List table;

@@ -49,7 +49,7 @@ std::string_view body_of(std::string_view body, std::string_view name) {
 
 }  // namespace
 
-std::string input_template_for(std::string_view one_shard, std::size_t shards) {
+std::string input_template_for(std::string_view one_shard, std::size_t shards, bool has_module) {
     DEDLOC_CHECK(shards >= 1, "a run must have at least one shard");
     const std::string_view root = body_of(one_shard, "input_template");
     const Block info = last_element(one_shard, root, "file_info");
@@ -67,10 +67,12 @@ std::string input_template_for(std::string_view one_shard, std::size_t shards) {
     }
     std::string infos;
     std::string references;
-    for (std::size_t i = 1; i < shards; ++i) {
+    const auto add = [&](const std::string& open_name) {
         infos += text_of(info);
-        references += std::string{reference_text}.replace(name, 7, fmt::format("shard_{}", i));
-    }
+        references += std::string{reference_text}.replace(name, 7, open_name);
+    };
+    for (std::size_t i = 1; i < shards; ++i) add(fmt::format("shard_{}", i));
+    if (has_module) add("module");
     std::string text{one_shard};
     // The later element first, so that the position of the earlier one does not change.
     text.insert(reference.end, references);

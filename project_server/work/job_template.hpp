@@ -9,10 +9,10 @@
 namespace dedloc::work {
 
 /// `one_shard` is templates/dedloc_train_in, which describes the run file and one shard. Returns
-/// the template for `shards` shards: repeats the last file_info and the last file_ref, with the
-/// open names shard_1, shard_2 … Requires shards ≥ 1. Errors: InputError if the template has
-/// another form.
-std::string input_template_for(std::string_view one_shard, std::size_t shards);
+/// the template for `shards` shards, and the module that the run trains if it does: repeats the
+/// last file_info and the last file_ref, with the open names shard_1, shard_2 … and module.
+/// Requires shards ≥ 1. Errors: InputError if the template has another form.
+std::string input_template_for(std::string_view one_shard, std::size_t shards, bool has_module);
 
 /// `receipt_only` is templates/dedloc_train_out, or what an administrator has made of it. Returns
 /// the output template of a job that may also upload its state while it runs: an optional output

@@ -38,6 +38,10 @@ std::string staged_name_of(const formats::RunFile& run) {
     return fmt::format("run_{}_{}.json", run.name, formats::run_id(run).hex().substr(0, 16));
 }
 
+std::string staged_name_of(const formats::ModuleSpec& module) {
+    return fmt::format("module_{}", module.digest.hex().substr(0, 32));
+}
+
 void stage_file(const server::ProjectConfig& config, const std::filesystem::path& source,
                 const std::string& name) {
     const auto target = place_of(config, name, true);

@@ -21,5 +21,7 @@ std::filesystem::path staged_place(const server::ProjectConfig& config, const st
 /// The name of a run's file there: a name must always stand for the same bytes, so it contains the
 /// run's id.
 std::string staged_name_of(const formats::RunFile& run);
+/// The name of a run's module there, which contains its digest.
+std::string staged_name_of(const formats::ModuleSpec& module);
 
 }  // namespace dedloc::work

@@ -23,6 +23,7 @@
 #include "peer/base/log.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/formats/run_file.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
@@ -77,8 +78,8 @@ double bytes_of(const std::vector<formats::ShardReference>& shards) {
     return bytes;
 }
 
-/// Copies run file and shards of a job to the download tree. Returns their names there, in the
-/// order of the template.
+/// Copies run file, shards and module of a job to the download tree. Returns their names there, in
+/// the order of the template.
 std::vector<std::string> stage_inputs(const server::ProjectConfig& project, const fs::path& folder,
                                       const formats::RunFile& run,
                                       const std::vector<formats::ShardReference>& shards) {
@@ -88,6 +89,10 @@ std::vector<std::string> stage_inputs(const server::ProjectConfig& project, cons
         stage_file(project, folder / "shards" / shard.name, shard.name);
         names.push_back(shard.name);
     }
+    const auto* const module = std::get_if<formats::ModuleSpec>(&run.model);
+    if (module == nullptr || shards.empty()) return names;
+    names.push_back(staged_name_of(*module));
+    stage_file(project, folder / formats::kModuleFile, names.back());
     return names;
 }
 
@@ -116,6 +121,7 @@ std::string output_template_of(const server::ProjectConfig& project, const fs::p
 
 struct WorkGenerator::Needs {
     std::vector<formats::ShardReference> shards{};
+    double module_bytes = 0;
     double memory = 0;  ///< bytes
     double disk = 0;    ///< bytes of the state that a trainer saves
     std::string input_template{};
@@ -302,8 +308,10 @@ WorkGenerator::Needs WorkGenerator::needs_of(const App& app, const formats::RunF
     }
     auto shards = formats::shards_of_job(run, static_cast<std::uint64_t>(made));
     if (shards.empty()) throw InputError(fmt::format("The run {} has no shard.", run.name));
-    std::string input = input_template_for(kInputTemplate, shards.size());
+    const auto* const module = std::get_if<formats::ModuleSpec>(&run.model);
+    std::string input = input_template_for(kInputTemplate, shards.size(), module != nullptr);
     return {.shards = std::move(shards),
+            .module_bytes = module != nullptr ? static_cast<double>(module->bytes) : 0,
             .memory = static_cast<double>(formats::trainer_machine_bytes(run, kKeptAverages)),
             .disk = static_cast<double>(formats::trainer_disk_bytes(run)),
             .input_template = std::move(input)};
@@ -333,7 +341,8 @@ void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     job->opaque = static_cast<double>(run);
     job->rsc_fpops_est = estimate_of(app, hours);
     job->rsc_memory_bound = needs.memory;
-    job->rsc_disk_bound = kSlotBytes + needs.disk + bytes_of(needs.shards) + files_[app.id].bytes;
+    job->rsc_disk_bound = kSlotBytes + needs.disk + bytes_of(needs.shards) + needs.module_bytes +
+                          files_[app.id].bytes;
     const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
     job_name.copy(job->name, sizeof job->name - 1);
     const std::string template_file =
@@ -351,7 +360,9 @@ void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     log_info("job {} of {} created", job_name, app.name);
     if (app.is_aggregator) return;
     // Runs of an earlier version have no such figure yet.
-    const auto gpu_bytes = static_cast<double>(formats::trainer_gpu_bytes(file));
+    const auto gpu_bytes = formats::runs_on_gpus(file)
+                               ? static_cast<double>(formats::trainer_gpu_bytes(file))
+                               : formats::kMoreThanAnyGpu;
     database_.execute("update dedloc_run set gpu_memory = ? where id = ? and gpu_memory <> ?",
                       {gpu_bytes, run, gpu_bytes});
     database_.execute("update dedloc_run set jobs = jobs + 1 where id = ?", {run});

@@ -102,6 +102,52 @@ void write_model_folders(const std::filesystem::path& root) {
     add("text", 6, "THE caf\u00e9 9, ``a'' <unk> \u0130\xff\x04\0\0\0\0\0\0\0"s);
 }
 
+void write_labelled_files(const std::filesystem::path& root) {
+    const Corpus corpus(root, "labelled_file");
+    const auto add = [&](const std::string& name, char choice, const std::string& text) {
+        corpus.add(name, bytes_of(choice + text));
+    };
+    add("tags", 0, "Ann\tB-PER\nLee\tI-PER\n\nin O\nRome NNP B-LOC\r\n");
+    add("document", 0, "\xEF\xBB\xBF-DOCSTART- -X- O\n\nx\tI-A-B\n");
+    add("table", 1, "id\tcategory\ttext\n7\tnews\t\"a b\n8\tsport\tc\n");
+    add("labels", 1, "text\tlabel\nx\tsport\n");
+}
+
+/// As fuzz_tokenizer.cpp reads them: a tokenizer.json, and a text behind a byte 0xff.
+void write_tokenizers(const std::filesystem::path& root) {
+    const Corpus corpus(root, "tokenizer");
+    const auto add = [&](const std::string& name, const std::string& normalizers,
+                         const std::string& divisions, const std::string& text) {
+        const std::string json =
+            R"({"added_tokens":[{"id":1,"content":"[MASK]","lstrip":true,"special":true,)"
+            R"("normalized":true}],"normalizer":{"type":"Sequence","normalizers":[)" +
+            normalizers + R"(]},"pre_tokenizer":{"type":"Sequence","pretokenizers":[)" + divisions +
+            R"(]},"post_processor":{"type":"TemplateProcessing","single":[)"
+            R"({"SpecialToken":{"id":"c","type_id":0}},{"Sequence":{"id":"A","type_id":0}},)"
+            R"({"SpecialToken":{"id":"s","type_id":0}}],"special_tokens":{"c":{"ids":[0]},)"
+            R"("s":{"ids":[1]}}},"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],)"
+            R"(["[MASK]",0.0],["a",-1.5],["▁a",-2.5],["▁",-3]]}})";
+        corpus.add(name, bytes_of(json + "\xff" + text));
+    };
+    const std::string metaspace = R"({"type":"Metaspace","replacement":"▁"})";
+    add("community",
+        R"({"type":"Nmt"},{"type":"NFKC"},{"type":"Replace","pattern":{"String":"|"},)"
+        R"("content":"।"},{"type":"Replace","pattern":{"Regex":"(?<=[\u0980-\u09ff]):"},)"
+        R"("content":"ঃ"},{"type":"Lowercase"})",
+        metaspace + R"(,{"type":"Digits","individual_digits":true},{"type":"Punctuation"})",
+        "a [MASK] ক: 12|");
+    add("backtracks",
+        R"({"type":"Replace","pattern":{"Regex":"(a*)*b"},"content":""},)"
+        R"({"type":"Prepend","prepend":"▁"},{"type":"Strip","strip_left":true,)"
+        R"("strip_right":true},{"type":"StripAccents"})",
+        R"({"type":"Whitespace"},{"type":"FixedLength","length":2})", std::string(100, 'a'));
+    add("grows", R"({"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaaaaaaaa"})",
+        R"({"type":"Split","pattern":{"Regex":"a+?"},"behavior":"MergedWithNext","invert":true},)"
+        R"({"type":"CharDelimiterSplit","delimiter":"b"},{"type":"BertPreTokenizer"},)" +
+            metaspace,
+        "abab");
+}
+
 void write_gateway(const std::filesystem::path& root) {
     const Corpus corpus(root, "gateway");
     const auto add = [&](const std::string& name, const std::string& text) {
@@ -270,6 +316,8 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_accounts(root);
     write_gateway(root);
     write_model_folders(root);
+    write_labelled_files(root);
+    write_tokenizers(root);
     write_control(root);
     write_job_documents(root);
     write_preferences(root);

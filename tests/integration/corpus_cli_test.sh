@@ -98,6 +98,35 @@ awk 'NF { gsub(/"/, ""); print "{\"text\": \"" $0 " And so it was. It ended.\"}"
 summary=$("$dedloc" corpus build --text "$folder/text.jsonl" --out "$folder/json" 2>/dev/null)
 [[ $summary == *": 2000 documents ("* ]] || fail_test "not one document for each line: $summary"
 
+echo "a tokenizer of its own rules"
+head -n 4000 "$folder/text" >"$folder/part"
+train() { "$dedloc" corpus train-tokenizer --text "$folder/part" --out "$folder/own" "$@"; }
+says 2 'no step .nfx. of a normaliser' train --normalise nfx
+says 2 'no division .words.' train --divide words
+says 2 'FROM=TO' train --normalise text:a
+says 2 'cannot be used' train --normalise 'regex:(a=b'
+says 2 'too small for a vocabulary' train --vocabulary 60000
+[[ ! -e $folder/own && -z $(left) ]] || fail_test "a refused tokenizer left something"
+train --vocabulary 500 --normalise nmt nfkc 'text:lord=King' 'regex:(?<=[a-z]):= :' lower-case \
+    | grep -q ': 500 pieces from ' || fail_test "no tokenizer"
+tokenize() { "$dedloc" corpus tokenize --tokenizer "$@"; }
+[[ $(echo 'the King: 12' | tokenize "$folder/own") == \
+    $(echo 'THE lord : 12' | tokenize "$folder/own/tokenizer.json") ]] \
+    || fail_test "the rules do not count"
+[[ $(echo | tokenize "$folder/own" --special) == "2 3" ]] || fail_test "no [CLS] and [SEP]"
+"$dedloc" corpus build --text "$folder/part" --tokenizer "$folder/own/tokenizer.json" \
+    --out "$folder/from_json" >/dev/null
+cmp "$folder/own/tokenizer.json" "$folder/from_json/tokenizer.json"
+[[ ! -e $folder/from_json/tokenizer.model ]] || fail_test "a SentencePiece model from nowhere"
+jq -e '.rules.is_whole and .rules.lower_case and .vocabulary == 500' \
+    "$folder/from_json/corpus.json" >/dev/null || fail_test "corpus.json: no is_whole"
+sed 's/"NFKC"/"ByteLevel"/' "$folder/own/tokenizer.json" >"$folder/bytes.json"
+says 2 "bytes.json: the normalizer 'ByteLevel' is not implemented" \
+    build --tokenizer "$folder/bytes.json" --out "$folder/c"
+echo '[' >"$folder/bytes.json"
+says 2 'is not JSON' build --tokenizer "$folder/bytes.json" --out "$folder/c"
+says 2 'line 1: is not UTF-8' tokenize "$folder/own" "$folder/whole/shard-"*
+
 echo "pictures"
 "$1/make_picture_seeds" "$folder/images" # 20 of them in the folder picture
 album() { "$dedloc" corpus build --images "$folder/images" --shard-bytes 2000 "$@"; }

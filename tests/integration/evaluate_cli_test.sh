@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `dedloc-evaluate` by hand and `dedloc_train local`: errors are one sentence, both print the same
-# figures for the same state, a model that has trained is better, and a state that no ledger proves
-# is exported with a note that says so.
+# figures for the same state, a model that has trained is better, training goes on from a checkpoint
+# and on a list's samples, and a state that no ledger proves is exported with a note that says so.
 # Usage: evaluate_cli_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -62,6 +62,37 @@ awk -v first="$(loss 0)" -v last="$(loss 12)" 'BEGIN { exit !(last < first - 0.3
 digest=$(sed -n 's/^state \([0-9a-f]*\) after step 12$/\1/p' "$folder/log")
 grep -q 'own.state, which no ledger proves' "$folder/log" || fail_test "$(<"$folder/log")"
 
+echo "training goes on from a checkpoint, and on the samples of a list"
+alone() { "$train" local --run "$run/run.json" --shard "${shards[0]}" --threads 1 "$@"; }
+# prints PATTERN FILE: a line of the file matches.
+prints() { grep -q -- "$1" "$2" || fail_test "no '$1' in: $(<"$2")"; }
+alone --steps 5 --out "$folder/five.state" >/dev/null
+alone --from "$folder/five.state" --steps 12 >"$folder/out" || fail_test "$(<"$folder/out")"
+prints "^state $digest after step 12$" "$folder/out"
+zeros=$(printf '%064d' 0)
+for step in {0..11}; do echo "$step $zeros 32"; done >"$folder/list"
+alone --contributions "$folder/list" >"$folder/out" || fail_test "$(<"$folder/out")"
+prints "^state $digest after step 12$" "$folder/out"
+sed -i '8s/ 32$/ 16/; 8p; 8s/ 0000/ 1000/' "$folder/list"  # two peers in step 7
+alone --contributions "$folder/list" --from "$folder/five.state" --steps 8 >"$folder/out" \
+    || fail_test "$(<"$folder/out")"
+prints '^step 8: .*, 32 samples' "$folder/out"
+says 1 'is not a checkpoint' alone --from "$folder/text"
+says 1 'none: No such file' alone --from "$folder/none"
+says 1 'line 1 of .*text has no step' alone --contributions "$folder/text"
+cp "$folder/five.state" "$folder/bad.state"
+printf 'x' >>"$folder/bad.state"
+says 1 'is not a whole state of run r' alone --from "$folder/bad.state"
+head -c -1 "$folder/bad.state" >"$folder/altered.state"
+printf 'x' | dd of="$folder/altered.state" bs=1 seek=1000 conv=notrunc status=none
+says 1 'is damaged: its bytes are not the state' alone --from "$folder/altered.state"
+sed -i 7d "$folder/list"
+status=0
+alone --from "$folder/five.state" --contributions "$folder/list" >"$folder/out" \
+    2>"$folder/error" || status=$?
+[[ $status == 1 ]] || fail_test "a list without a step: status $status"
+prints 'list has no contribution to step 6$' "$folder/error"
+
 echo "a disk that is too full for the last state"
 ln -s /dev/full "$folder/full.state.tmp"
 status=0
@@ -74,8 +105,6 @@ grep -q 'full.state: No space left on device' "$folder/error" || fail_test "$(<"
 echo "the same figures by hand"
 hand() { "$evaluate" "${of_run[@]}" --samples 200 "$@"; }
 hand --checkpoint "$folder/own.state" >"$folder/text.12"
-# prints PATTERN FILE: a line of the file matches.
-prints() { grep -q -- "$1" "$2" || fail_test "no '$1' in: $(<"$2")"; }
 prints "^run r: step 12 of 100, state $digest$" "$folder/text.12"
 prints '^not checked against a ledger$' "$folder/text.12"
 prints "^held-out loss  *$(loss 12) " "$folder/text.12"
@@ -102,6 +131,9 @@ prints '^not proven yet: the ledger ends' "$folder/text.0"
 hand --state "$folder/numbers" --ledger "$run/ledger" >"$folder/text.numbers"
 prints '^not proven: the file says neither' "$folder/text.numbers"
 printf 'x' >"$folder/none.ledger"
+"$dedloc" run contributions --project "$folder/p" --name r >"$folder/out"
+[[ ! -s $folder/out ]] || fail_test "contributions of a run without steps: $(<"$folder/out")"
+says 2 'name a run' "$dedloc" run contributions
 says 1 'none.ledger' hand --checkpoint "$folder/own.state" --ledger "$folder/none.ledger"
 
 echo "an unproven state is exported, and its card says so"

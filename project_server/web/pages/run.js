@@ -105,6 +105,31 @@ function peerRow(peer, root) {
   return row;
 }
 
+function answerRow({step, words}) {
+  const row = document.createElement('div');
+  const answers = document.createElement('dd');
+  for (const {word, share, is_wanted: isWanted} of words) {
+    const answer = document.createElement('span');
+    answer.className = isWanted ? 'right' : '';
+    answer.append(cell('bdi', word), ' ', cell('small', share));
+    answers.append(answer, ' ');
+  }
+  row.append(cell('dt', `Update ${number(step)}`), answers);
+  return row;
+}
+
+function maskedSentence({before, after, wanted, states}) {
+  const box = document.createElement('div');
+  box.className = 'masked';
+  const text = document.createElement('p');
+  text.dir = 'auto';
+  text.append(`${before} `, cell('mark', wanted || '?'), after);
+  const list = document.createElement('dl');
+  list.append(...states.map(answerRow));
+  box.append(text, list);
+  return box;
+}
+
 function show(run) {
   const texts = {
     'run-state': run.state,
@@ -125,6 +150,8 @@ function show(run) {
     const body = element('peers');
     body.replaceChildren(...run.peers.map((peer) => peerRow(peer, body.dataset.root)));
   }
+  element('answers-box').hidden = !run.has_sentences;
+  if (run.has_sentences) element('answers').replaceChildren(...run.sentences.map(maskedSentence));
   drawCurves(run);
 }
 

@@ -122,23 +122,11 @@ TEST_CASE("loss and gradients are those of Hugging Face's model", "[training]") 
     const double loss = fixture.number("loss");
     CAPTURE(shape, measured.loss, loss, std::abs(measured.loss - loss) / loss);
     CHECK(std::abs(measured.loss - loss) <= kLossBound * loss);
-    const auto offsets = formats::tensor_offsets(fixture.run);
-    const double whole = test::norm(measured.gradient);
-    double largest = 0;
-    for (std::size_t t = 0; t < offsets.size(); ++t) {
-        const std::string& name = fixture.run.tensors[t].name;
-        FloatVector expected = fixture.floats(fixture.parity, "gradient." + name);
-        const double size = test::norm(expected);
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-            expected[i] -= measured.gradient[offsets[t] + i];
-        }
-        const double error = test::norm(expected);
-        CAPTURE(name, error, size, whole);
-        CHECK(error <= kGradientBound * size + kRoundingBound * whole);
-        if (size > 1e-6) largest = std::max(largest, error / size);
-    }
-    INFO("largest relative error of a gradient: " << largest);
-    CHECK(largest <= kGradientBound);
+    test::check_gradients(fixture.run, measured.gradient,
+                          {.own = kGradientBound, .rounding = kRoundingBound, .negligible = 1e-6},
+                          [&](const std::string& name) {
+                              return fixture.floats(fixture.parity, "gradient." + name);
+                          });
 }
 
 TEST_CASE("the fixtures tell the model from models with one mistake", "[training]") {

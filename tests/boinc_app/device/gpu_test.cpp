@@ -125,6 +125,24 @@ TEST_CASE("an automatic choice falls back to the processor, a wanted GPU does no
     CHECK(compute.name == "the processor, 3 threads");
 }
 
+TEST_CASE("a run that only processors train is not tried on a GPU", "[boinc]") {
+    const formats::RunFile run = test::tiny_run();
+    const training::albert::AlbertTask task{run, {test::skewed_shard(run, 1)}};
+    const kernels::ThisThread workers;
+    formats::RunFile module = run;
+    module.model = formats::ModuleSpec{.name = "net.pt",
+                                       .digest = {},
+                                       .bytes = 1,
+                                       .vocabulary = 0,
+                                       .inputs = {},
+                                       .flops = 1,
+                                       .sample_bytes = 1};
+    CHECK(make_compute({Kind::kAutomatic, 0}, module, task, workers, 2).name ==
+          "the processor, 2 threads");
+    CHECK_THROWS_WITH(make_compute({Kind::kGpu, 0}, module, task, workers, 2),
+                      "this kind of network is trained on processors only");
+}
+
 TEST_CASE("error codes of the CUDA runtime have their types", "[boinc]") {
     using training::failure_of_cuda;
     CHECK(failure_of_cuda(2) == DeviceFailure::kOutOfMemory);

@@ -32,7 +32,7 @@ struct World {
             {.name = name, .digest = blake2b(shard.file), .bytes = shard.file.size()});
     }
     void refuses(const fs::path& path, const std::string& why) const {
-        CHECK_THROWS_WITH(open_shard(path, run),
+        CHECK_THROWS_WITH(open_shards({&path, 1}, run),
                           Catch::Contains(path.string()) && Catch::Contains(why));
     }
 };
@@ -40,7 +40,7 @@ struct World {
 TEST_CASE("a shard of the run is used in place, with its weight", "[boinc]") {
     World world;
     world.run.shards[0].weight = 7;
-    const auto shard = open_shard(world.paths[0], world.run);
+    const auto shard = open_shards({&world.paths[0], 1}, world.run).front();
     CHECK(std::ranges::equal(shard.file, test::skewed_shard(world.run, 1).file));
     CHECK(shard.weight == 7);
     CHECK(reinterpret_cast<std::uintptr_t>(shard.file.data()) % 4'096 == 0);

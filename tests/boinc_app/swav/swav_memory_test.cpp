@@ -1,8 +1,10 @@
-// The estimate of a picture's activations, compared with what libtorch allocates while it computes
-// a gradient.
+// The estimates of a picture's activations and of the weights that are cast, compared with what
+// libtorch allocates while it computes a gradient.
 #include <catch2/catch.hpp>
 
+#include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/task.hpp"
+#include "peer/formats/training_memory.hpp"
 #include "tests/boinc_app/counting_allocator.hpp"
 #include "tests/boinc_app/swav/tiny_swav.hpp"
 
@@ -10,10 +12,11 @@ namespace dedloc::swav {
 namespace {
 
 /// The most bytes of tensors while the gradient of so many pictures is computed.
-std::size_t largest_bytes(const formats::SwavSpec& task, std::uint64_t pictures) {
+std::size_t largest_bytes(const formats::SwavSpec& task, std::uint64_t pictures,
+                          training::Precision precision = training::Precision::kFp32) {
     const formats::RunFile run = test::swav_run(task);
     const AlignedFloats parameters = test::swav_start(run);
-    Swav model{task, run.tensors, parameters};
+    Swav model{task, run.tensors, parameters, {.precision = precision}};
     FloatVector sum(parameters.size());
     const test::PlayedCrops crops{task, pictures, 1};
     REQUIRE(model.add_gradient(crops.batch(), sum));  // libraries allocate once
@@ -41,6 +44,32 @@ TEST_CASE("a picture's activations take about as many bytes as estimated", "[swa
         CAPTURE(task.trunk.has_bottlenecks, task.prototypes, measured, estimated);
         CHECK(estimated == Approx(measured).epsilon(0.06));
     }
+}
+
+TEST_CASE("each size of crops casts the trunk's weights anew, as estimated", "[swav]") {
+    const test::CountingAllocator allocator;
+    training::set_compute_threads(1);
+    const training::Computation reduced{.precision = training::Precision::kBf16};
+    formats::SwavSpec task = test::tiny_task();
+    // Weights take more than activations.
+    task.trunk = {.has_bottlenecks = false, .blocks = {1, 1}, .width = 64, .has_small_stem = true};
+    task.crops = {{.size = 8, .count = 6}};
+    formats::SwavSpec sizes = task;
+    sizes.crops = {{.size = 8, .count = 2}, {.size = 8, .count = 2}, {.size = 8, .count = 2}};
+    constexpr std::uint64_t kPictures = 4;
+    const auto bytes = [&](const formats::SwavSpec& of) {
+        return static_cast<double>(largest_bytes(of, kPictures, reduced.precision));
+    };
+    const auto fixed = [&](const formats::SwavSpec& of) {
+        return static_cast<double>(training::micro_batch_bytes(test::swav_run(of), reduced));
+    };
+    const double measured = bytes(sizes) - bytes(task);
+    const double estimated = fixed(sizes) - fixed(task);
+    CAPTURE(bytes(task), bytes(sizes), fixed(task), fixed(sizes));
+    CHECK(estimated == Approx(measured).epsilon(0.06));
+    const double all = fixed(sizes) + kPictures * static_cast<double>(formats::activation_bytes(
+                                                      test::swav_run(sizes), {.is_reduced = true}));
+    CHECK(bytes(sizes) < all);
 }
 
 }  // namespace

@@ -120,23 +120,12 @@ TEST_CASE("loss and gradients are those of SwAV on PyTorch", "[swav]") {
     const double loss = fixture.number("loss");
     CAPTURE(name, measured.loss, loss, std::abs(measured.loss - loss) / loss);
     CHECK(std::abs(measured.loss - loss) <= kSwavLossBound * loss);
-    const auto offsets = formats::tensor_offsets(fixture.run);
-    const double whole = test::norm(measured.gradient);
-    double largest = 0;
-    for (std::size_t t = 0; t < offsets.size(); ++t) {
-        const std::string& tensor = fixture.run.tensors[t].name;
-        FloatVector expected = fixture.floats("gradient." + tensor);
-        const double size = test::norm(expected);
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-            expected[i] -= measured.gradient[offsets[t] + i];
-        }
-        const double error = test::norm(expected);
-        CAPTURE(tensor, error, size, whole);
-        CHECK(error <= kSwavGradientBound * size + kSwavRoundingBound * whole);
-        if (size > 1e-6 * whole) largest = std::max(largest, error / size);
-    }
-    CAPTURE(largest);
-    CHECK(largest <= kSwavGradientBound);
+    test::check_gradients(
+        fixture.run, measured.gradient,
+        {.own = kSwavGradientBound,
+         .rounding = kSwavRoundingBound,
+         .negligible = 1e-6 * test::norm(measured.gradient)},
+        [&](const std::string& tensor) { return fixture.floats("gradient." + tensor); });
 }
 
 TEST_CASE("the fixtures tell SwAV from models with one mistake", "[swav]") {

@@ -209,6 +209,8 @@ TEST_CASE("rows that refer to nothing are found", "[server][integration]") {
             "insert into dedloc_step values (9, 1, 1, 1, 1, 1, 1, '', 1, 1)"),
         sql("rows", "1 figures have no evaluation",
             "insert into dedloc_figure values (1, 7, 'masked_accuracy', 1, null)"),
+        sql("rows", "1 answers have no evaluation",
+            "insert into dedloc_answer values (1, 7, 0, 1, 'a', 'b', '', 'c', 0.5)"),
     });
 }
 

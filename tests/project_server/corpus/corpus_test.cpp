@@ -392,6 +392,40 @@ TEST_CASE("a corpus has the ids of its model's own tokenizer, and says what that
     CHECK(build_corpus(again.options).shards == corpus.shards);
 }
 
+TEST_CASE("a corpus of a tokenizer.json has that file, byte for byte, and nothing else",
+          "[server]") {
+    World of_model{kLoudText};
+    const LowerCaseModel model{of_model.folder.path() / "model"};
+    of_model.options.held_out = 0;
+    of_model.options.tokenizer = model.folder;
+    const Corpus expected = build_corpus(of_model.options);
+
+    World world{kLoudText};
+    world.options.held_out = 0;
+    world.options.tokenizer = world.folder.path() / "community.json";
+    const std::string json = of_model.file("tokenizer.json") + "\n\n";
+    platform::replace_file(world.options.tokenizer, json);
+    const Corpus corpus = build_corpus(world.options);
+    CHECK(world.documents(corpus, false) == of_model.documents(expected, false));
+    CHECK(world.file("tokenizer.json") == json);
+    CHECK_FALSE(fs::exists(world.options.folder / "tokenizer.model"));
+    REQUIRE(corpus.rules);
+    CHECK(corpus.rules->is_whole);
+    CHECK(corpus.rules->tokenizer == blake2b(bytes_of(json)));
+    CHECK(corpus.vocabulary == expected.vocabulary);
+    CHECK(corpus.special_tokens == expected.special_tokens);
+    CHECK(read_corpus(world.options.folder) == corpus);
+    CHECK(has_whole_tokenizer(world.options.folder));
+    CHECK_FALSE(has_whole_tokenizer(of_model.options.folder));
+    CHECK(tokenizer_fault(world.options.folder).empty());
+    CHECK(warning_of_tokenizer(world.options).empty());
+    // That folder is a tokenizer's folder, too.
+    World again{kLoudText};
+    again.options.held_out = 0;
+    again.options.tokenizer = world.options.folder;
+    CHECK(build_corpus(again.options).rules == corpus.rules);
+}
+
 TEST_CASE("a text that its tokenizer does not know is refused, unless that is accepted",
           "[server]") {
     World world{kLoudText};

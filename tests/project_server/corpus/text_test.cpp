@@ -225,6 +225,14 @@ TEST_CASE("sentences end as Unicode and the language's abbreviations say", "[ser
     CHECK(chinese.split("今天下雨。我们回家！") == Lines{"今天下雨。", "我们回家！"});
     SentenceSplitter any{"root"};
     CHECK(any.split("क्या हाल है? सब ठीक है। चलो।") == Lines{"क्या हाल है?", "सब ठीक है।", "चलो।"});
+    // A danda ends a sentence in every language; what stands for it, where it is the full stop.
+    SentenceSplitter bengali{"bn"};
+    CHECK(bengali.split("আমি খাই।সে যায়॥ তারপর b. \"চল।\" ঠিক") ==
+          Lines{"আমি খাই।", "সে যায়॥", "তারপর b.", "\"চল।\"", "ঠিক"});
+    CHECK(bengali.split("খাই | সে যায় || ক|খ ৷ ঠিক৷") ==
+          Lines{"খাই |", "সে যায় ||", "ক|খ ৷", "ঠিক৷"});
+    CHECK(english.split("a | b || c") == Lines{"a | b || c"});
+    CHECK(any.split("খাই। যায়।") == Lines{"খাই।", "যায়।"});
     for (const char* wrong : {"", "xx", "english", "en us", "-"}) {
         CHECK_THROWS_AS(SentenceSplitter{wrong}, InputError);
     }

@@ -12,7 +12,10 @@
 #include "boinc_app/training/task.hpp"
 #include "peer/base/log.hpp"
 #include "peer/platform/memory.hpp"
+#include "project_server/evaluate/masked_sentences.hpp"
+#include "project_server/runs/masked_lines.hpp"
 #include "tests/project_server/evaluate/measured_run.hpp"
+#include "tests/project_server/evaluate/word_tokenizer.hpp"
 
 namespace dedloc::evaluate {
 namespace {
@@ -256,6 +259,36 @@ TEST_CASE("figures that cannot be written are kept until the database is back",
     administrator.execute("drop trigger dedloc_test.refuse");
     world.pass();
     CHECK(run.steps() == "0");
+}
+
+TEST_CASE("each measurement has the answers to masked sentences", "[server][integration]") {
+    World world;
+    MeasuredRun run{world.project, {.steps = 8, .every = 3, .samples = 40}};
+    const auto answers_at = [&](std::uint64_t step) {
+        return server::read_answers(world.project.database(), run.row(), {step}).at(0);
+    };
+    world.pass();
+    CHECK(answers_at(0).empty());  // no tokenizer
+    test::write_word_tokenizer(run.folder(), run.run());
+    run.train_to(4);
+    world.pass();
+    REQUIRE(run.steps() == "0 4");
+    REQUIRE(answers_at(4).size() == kDrawnSentences);
+    const auto file = run.folder() / "mine.txt";
+    platform::replace_file(file, std::string_view{"word7 [MASK] word8\tword9\n"});
+    runs::set_masked_lines(run.folder(), run.run(), file);
+    run.train_to(7);
+    world.pass();
+    REQUIRE(answers_at(7).size() == 1);
+    CHECK(answers_at(7)[0].before == "word7");
+    CHECK(answers_at(7)[0].wanted == "word9");
+    CHECK(answers_at(7)[0].words.size() == kAnsweredWords);
+    // They are replaced with the figures of their step.
+    run.begin_again();
+    run.train_to(7);
+    runs::set_masked_lines(run.folder(), run.run(), {});
+    world.pass();
+    CHECK(answers_at(7).size() == kDrawnSentences);
 }
 
 TEST_CASE("a state whose loss is not finite has no row", "[server][integration]") {

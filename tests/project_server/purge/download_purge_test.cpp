@@ -36,8 +36,10 @@ struct House {
 
     /// A run that was created `age` days ago; returns the name of its file.
     std::string add_run(const std::string& name, const std::string& state, int age,
-                        const std::vector<std::string>& shards) {
+                        const std::vector<std::string>& shards,
+                        const formats::ModelSpec& model = tests::small_run().model) {
         auto run = tests::small_run();
+        run.model = model;
         run.name = name;
         run.project_key = KeyPair::generate().public_key();
         run.backbone_key = KeyPair::generate().public_key();
@@ -118,6 +120,32 @@ TEST_CASE("files of an ended run go, but for those that another run needs",
     house.add_run("again", "running", 0, {"shard_a"});
     CHECK(house.pass() == 0);
     CHECK(house.has("shard_a"));
+}
+
+TEST_CASE("a module stays as long as a run needs it", "[server][integration]") {
+    House house;
+    formats::ModuleSpec model{.name = "net.pt",
+                              .digest = blake2b(bytes_of("net")),
+                              .bytes = 5,
+                              .vocabulary = 0,
+                              .inputs = {{.type = formats::ElementType::kFloat32, .shape = {4}}},
+                              .flops = 1,
+                              .sample_bytes = 1};
+    const std::string shared = work::staged_name_of(model);
+    house.stage(shared);
+    house.add_run("over", "finished", 8, {"shard_a"}, model);
+    house.add_run("going", "running", 90, {"shard_b"}, model);
+    model.digest = blake2b(bytes_of("another"));
+    const std::string own = work::staged_name_of(model);
+    CHECK(own != shared);
+    house.stage(own);
+    house.add_run("alone", "finished", 8, {"shard_c"}, model);
+    house.pass();
+    CHECK(house.has(shared));
+    CHECK_FALSE(house.has(own));
+    house.database().execute("update dedloc_run set state = 'finished' where name = 'going'");
+    house.pass();
+    CHECK_FALSE(house.has(shared));
 }
 
 TEST_CASE("files of an ended run stay while a job may need them", "[server][integration]") {

@@ -260,5 +260,47 @@ TEST_CASE("an export says what the run's tokenizer does, and a new run asks for 
                       Catch::Contains("capitals kept, accents kept"));
 }
 
+TEST_CASE("an export has the tokenizer.json that made the corpus, byte for byte", "[server]") {
+    StoredRun stored;
+    const TemporaryDirectory out;
+    stored.step();
+    stored.save();
+    stored.step();
+    const fs::path absent = stored.folder() / "tokenizer.model";
+    const auto own = tokenizer::read_model_tokenizer(absent, tokenizer::AlbertRules{});
+    const std::string json = huggingface::write_tokenizer(*own.spec, own.special) + "\n\n";
+    fs::remove(absent);
+    platform::replace_file(stored.folder() / "tokenizer.json", json);
+    corpus::Corpus corpus;
+    corpus.vocabulary = formats::albert_of(stored.run()).vocabulary;
+    corpus.special_tokens = stored.run().special_tokens;
+    corpus.shards = {{.name = "shard", .digest = {}, .bytes = 1}};
+    corpus.rules = corpus::TextRules{.lower_case = true,
+                                     .strips_accents = true,
+                                     .tokenizer = blake2b(bytes_of(json)),
+                                     .is_whole = true};
+    corpus::write_corpus(stored.folder(), corpus);
+    const fs::path model = out.path() / "model";
+    export_model({.project = stored.project(),
+                  .run = "small",
+                  .folder = model,
+                  .step = {},
+                  .checkpoint = {},
+                  .progress = {}});
+    CHECK(platform::read_text(model / "tokenizer.json") == json);
+    CHECK_FALSE(fs::exists(model / "spiece.model"));
+    CHECK_THAT(platform::read_text(model / "tokenizer_config.json"),
+               Catch::Contains(R"("tokenizer_class":"PreTrainedTokenizerFast")") &&
+                   Catch::Contains(R"("mask_token":"[MASK]")"));
+    CHECK(tokenizer::read_model_tokenizer(model).json == json);
+    // A run that starts from it has the same corpus.
+    require_tokenizer(model, absent);
+    auto cased = *own.spec;
+    cased.normaliser.clear();
+    platform::replace_file(stored.folder() / "tokenizer.json",
+                           huggingface::write_tokenizer(cased, own.special));
+    CHECK_THROWS_WITH(require_tokenizer(model, absent), Catch::Contains("was tokenised with"));
+}
+
 }  // namespace
 }  // namespace dedloc::runs

@@ -135,6 +135,13 @@ class StoredRun {
         run.flops_per_sample = 1e6;
         run.project_key = project_key_.public_key();
         run.backbone_key = backbone_.public_key();
+        if (std::holds_alternative<formats::ModuleSpec>(model)) {
+            run.tensors = {{.name = "head.weight",
+                            .shape = {4, 16},
+                            .initial = formats::Initial::kNormal,
+                            .deviation = 0.1,
+                            .decays = true}};
+        }
         run.tensors = formats::tensors_of(run);
         return run;
     }

@@ -1,4 +1,5 @@
 // Which version of an app a host gets, and on which of its resources.
+#include "peer/formats/task.hpp"
 #include "project_server/scheduler/catalogue.hpp"
 #include "project_server/scheduler/plan_class.hpp"
 #include "tests/project_server/scheduler/office.hpp"
@@ -103,6 +104,17 @@ TEST_CASE("a run whose model does not fit a GPU is not sent to it", "[server][bo
     CHECK(sent(office.ask(kWantTwo + gpus(1, 1), 1, 2)) == 1);
     CHECK(office.count("result r join app_version v on v.id = r.app_version_id where "
                        "r.server_state = 4 and v.plan_class = 'mt_dedloc'") == 1);
+}
+
+TEST_CASE("a run that only processors train is not sent to a GPU", "[server][boinc]") {
+    GpuOffice office{1};
+    office.project.database().execute(
+        "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
+        "credit_per_sample, created, gpu_memory) values ('r', '00', '{}', 1, 1, 1, 1, 1, ?)",
+        {formats::kMoreThanAnyGpu});
+    office.project.database().execute("update workunit set opaque = 1");
+    CHECK_THAT(office.ask(gpus(1, 1)), Catch::Contains("are trained on processors only."));
+    CHECK(sent(office.ask(kWantTwo + gpus(1, 1), 1, 2)) == 1);
 }
 
 TEST_CASE("a volunteer is told why a GPU or the preferences prevent tasks", "[server][boinc]") {

@@ -66,6 +66,32 @@ TEST_CASE("the files beside a spiece.model count, as the folder's do", "[server]
                       Catch::Contains("says itself what its tokenizer does"));
 }
 
+TEST_CASE("a tokenizer.json without a SentencePiece model is the whole tokenizer", "[server]") {
+    const TokenizerFolder folder;
+    const std::string json = json_with("\"", "\"");
+    folder.write("tokenizer.json", json);
+    const auto with_model = read_model_tokenizer(folder.path);
+    const auto check = [&](const fs::path& path) {
+        const auto found = read_model_tokenizer(path);
+        CHECK(found.model.empty());
+        CHECK(found.file == folder.file("tokenizer.json"));
+        CHECK(found.json == json);  // byte for byte
+        CHECK(found.spec == with_model.spec);
+        CHECK(found.special == with_model.special);
+    };
+    check(folder.file("tokenizer.json"));
+    fs::remove(folder.file("spiece.model"));
+    check(folder.path);
+    CHECK_THROWS_WITH(read_model_tokenizer(folder.path, AlbertRules{}),
+                      Catch::Contains("says itself"));
+    // A token that the configuration changes is in what is written.
+    folder.configure(R"("added_tokens_decoder":{"4":{"content":"[MASK]","lstrip":false}})");
+    const auto changed = read_model_tokenizer(folder.path);
+    CHECK(changed.json != json);
+    CHECK(huggingface::parse_tokenizer("again", changed.json) == changed.spec);
+    CHECK(changed.spec != with_model.spec);
+}
+
 TEST_CASE("tokens of the configuration change those of tokenizer.json", "[server]") {
     const TokenizerFolder folder;
     folder.write("tokenizer.json", json_with("\"", "\""));
@@ -195,8 +221,12 @@ TEST_CASE("what a tokenizer asks for and is not implemented is refused by its na
             folder.write("tokenizer.json", json_with(from, to));
             refuses(reason);
         };
-        refuses_part(R"("type":"NFKD")", R"("type":"Nmt")", "the normalizer 'Nmt'");
-        refuses_part(R"( {2,})", R"(\\s+)", R"(the regular expression '\s+')");
+        refuses_part(R"("type":"NFKD")", R"("type":"BertNormalizer")",
+                     "the normalizer 'BertNormalizer'");
+        refuses_part(R"("type":"NFKD")", R"("type":"ByteLevel")", "the normalizer 'ByteLevel'");
+        refuses_part(R"( {2,})", R"((?<=a*b)", R"(the regular expression '(?<=a*b')");
+        refuses_part(R"("type":"Metaspace")", R"("type":"UnicodeScripts")",
+                     "pre_tokenizer 'UnicodeScripts'");
         refuses_part(R"("type":"Metaspace")", R"("type":"ByteLevel")", "pre_tokenizer 'ByteLevel'");
         refuses_part(R"("type":"Unigram")", R"("type":"BPE")", "the model 'BPE'");
         refuses_part(R"("byte_fallback":false)", R"("byte_fallback":true)", "byte_fallback");
@@ -219,9 +249,12 @@ TEST_CASE("what a tokenizer asks for and is not implemented is refused by its na
     }
     SECTION("a tokenizer.json without its SentencePiece model") {
         fs::remove(folder.file("spiece.model"));
-        refuses("has no spiece.model");
+        refuses("has neither a spiece.model nor a tokenizer.json");
         folder.write("tokenizer.json", json_with("\"", "\""));
-        refuses("tokenizer.json without it is not implemented");
+        folder.configure(R"("cls_token":"<pad>","pad_token":"[CLS]")");
+        refuses("puts other tokens around a text");
+        folder.configure(R"("mask_token":"<unk>")");
+        refuses("one token has two special meanings");
     }
     SECTION("a damaged SentencePiece model") {
         folder.configure("");

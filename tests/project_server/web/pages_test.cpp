@@ -424,4 +424,40 @@ TEST_CASE("the home page has the runs' last figures, and no table without a data
     site.database().execute("rename table away to dedloc_evaluation");
 }
 
+TEST_CASE("the page of a run shows what its model says, and no markup of a token works",
+          "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto run = add_run(database, "first");
+    CHECK_THAT(site.page("/run/first"), Contains("id=\"answers-box\" hidden>"));
+    const auto measure = [&](std::uint64_t step, const std::string& word, double share) {
+        database.execute("insert into dedloc_step values (?, ?, 8, 2.5, 1, 1, 1, 'ab', 1, 1)",
+                         {run, step});
+        REQUIRE(write_evaluation(
+            database, run,
+            {.step = step,
+             .loss = 2,
+             .samples = 64,
+             .digest = "ab",
+             .answers = {{.before = "আমি <script>alert(1)</script>",
+                          .after = " & গান গাই।",
+                          .wanted = "বাংলায়",
+                          .words = {{word, share}, {"<b>&\"'", 0.25}, {" ", 0.001}}}}}));
+    };
+    measure(3, "গান", 0.5);
+    measure(6, "বাংলায়", 0.625);
+    const std::string page = site.page("/run/first");
+    CHECK_THAT(page, Contains("id=\"answers-box\">") && !Contains("<script>alert") &&
+                         !Contains("<b>&") &&
+                         Contains("আমি &lt;script&gt;alert(1)&lt;/script&gt; "
+                                  "<mark>বাংলায়</mark> &amp; গান গাই।") &&
+                         Contains("<bdi>&lt;b&gt;&amp;&quot;&#39;</bdi>") &&
+                         Contains("<span class=\"right\"><bdi>বাংলায়</bdi>") &&
+                         Contains("<small>62.5 %</small>") && Contains("<bdi>␣</bdi>"));
+    CHECK(page.find("<dt>Update 6</dt>") < page.find("<dt>Update 3</dt>"));
+    const std::string json = site.page("/run/first.json");
+    CHECK_THAT(json, Contains(R"("has_sentences":true)") &&
+                         Contains(R"("share":"62.5 %","is_wanted":true)"));
+}
+
 }  // namespace dedloc::server

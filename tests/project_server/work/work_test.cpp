@@ -2,11 +2,13 @@
 #include <cstdlib>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
+#include "project_server/work/staging.hpp"
 #include "project_server/work/work_generator.hpp"
 #include "tests/project_server/project_fixture.hpp"
 #include "tests/work_run.hpp"
@@ -65,13 +67,17 @@ TEST_CASE("the input template describes every shard", "[server]") {
         "        <file_ref>\n            <open_name>run.json</open_name>\n        </file_ref>\n"
         "        <file_ref>\n            <open_name>shard_0</open_name>\n        </file_ref>\n"
         "    </workunit>\n</input_template>\n";
-    CHECK(input_template_for(one, 1) == one);
-    const std::string three = input_template_for(one, 3);
+    CHECK(input_template_for(one, 1, false) == one);
+    const std::string three = input_template_for(one, 3, false);
     CHECK(count_of(three, "<file_info>") == 4);
     CHECK(count_of(three, "<file_ref>") == 4);
     CHECK(count_of(three, "<open_name>shard_1</open_name>") == 1);
     CHECK(three.find("shard_1") < three.find("shard_2"));
-    CHECK_THROWS_AS(input_template_for("<input_template/>", 2), InputError);
+    const std::string module = input_template_for(one, 2, true);
+    CHECK(count_of(module, "<file_info>") == 4);
+    CHECK(count_of(module, "<file_ref>") == 4);
+    CHECK(module.find("shard_1") < module.find("<open_name>module</open_name>"));
+    CHECK_THROWS_AS(input_template_for("<input_template/>", 2, false), InputError);
 }
 
 TEST_CASE("the output template of a trainer has an optional file for its state", "[server]") {
@@ -146,6 +152,35 @@ TEST_CASE("jobs take turns with the shards and never have one that is held out",
     CHECK(world.one("select group_concat(xml_doc like '%shard_a<%', xml_doc like '%shard_b<%', "
                     "xml_doc like '%shard_1%' order by id) x from workunit") == "100,010");
     CHECK(world.one("select group_concat(xml_doc like '%shard_c%') x from workunit") == "0,0");
+}
+
+TEST_CASE("a job of a run that trains a module brings the module", "[server][integration]") {
+    World world;
+    auto run = tests::work_run();
+    const formats::ModuleSpec model{
+        .name = "net.pt",
+        .digest = blake2b(bytes_of("module")),
+        .bytes = 6,
+        .vocabulary = 0,
+        .inputs = {{.type = formats::ElementType::kFloat32, .shape = {4}}},
+        .flops = 1e6,
+        .sample_bytes = 1'000};
+    run.model = model;
+    run.sequence_length = 0;
+    run.special_tokens = {};
+    const auto folder = world.project.root() / "runs/demo";
+    platform::replace_file(folder / "run.json", formats::write_run_file(run));
+    platform::replace_file(folder / formats::kModuleFile, std::string_view{"module"});
+    CHECK(world.generator.pass().created == 2);
+    const std::string xml = world.one("select xml_doc x from workunit order by id limit 1");
+    CHECK(count_of(xml, "<file_info>") == 4);
+    CHECK(count_of(xml, "<open_name>module</open_name>") == 1);
+    CHECK(count_of(xml, "<name>" + staged_name_of(model) + "</name>") == 1);
+    CHECK(platform::read_text(staged_place(world.project.config(), staged_name_of(model))) ==
+          "module");
+    CHECK(world.one("select rsc_disk_bound x from workunit where id = 1") ==
+          std::to_string(200'000'016 + formats::trainer_disk_bytes(run)));
+    CHECK(world.one("select gpu_memory >= 1e18 x from dedloc_run") == "1");
 }
 
 TEST_CASE("an output template of another form gives jobs without a checkpoint",
