@@ -20,8 +20,8 @@ struct AccountReply {
 };
 
 /// `account` is that of the request's address, account_at(). Creating an existing account with its
-/// password returns its key, and needs no invitation code. A look-up without a password hash only says whether the account
-/// exists.
+/// password returns its key, and needs no invitation code. A look-up without a password hash only
+/// says whether the account exists.
 ///
 /// Thread  any, each with its own `database`
 /// Cost    one password hash: about 50 ms and 64 MB

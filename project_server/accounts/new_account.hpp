@@ -29,7 +29,7 @@ struct NewAccount {
 /// by invitation it takes a place of the request's code in the same transaction.
 ///
 /// Errors  DatabaseError, RefusedData
-/// Cost    one password hash: about 50 ms and 64 MB; none for a request that is refused for its code
+/// Cost    one password hash: about 50 ms and 64 MB; none if the request is refused for its code
 NewAccount make_account(Database& database, const AccountRequest& request, double now);
 
 }  // namespace dedloc::server

@@ -60,7 +60,7 @@ one_sentence '^join: The invitation code is missing; see --help$' \
     join --email a@example.org --name Ada
 sed "s|$url|http://127.0.0.1:1/|" "$folder/join.sh" >"$folder/away.sh"
 one_sentence '^join: http://127.0.0.1:1/ does not answer: ' sh "$folder/away.sh" --key 1
-[[ $(sh "$folder/join.sh" --help | wc -l) -gt 20 ]] || fail_test "--help is short"
+[[ $(sh "$folder/join.sh" --help | wc -l) -gt 15 ]] || fail_test "--help is short"
 
 # A wrong code is refused after the plan, and makes no account.
 output=$folder/said

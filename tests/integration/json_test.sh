@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Every command of dedloc prints with --json one object with the fields that
-# project_server/cli/README.md lists; a command that is not listed there fails the test. An account,
+# project_server/cli/json.md lists; a command that is not listed there fails the test. An account,
 # a computer, a ban, news and runs with steps are made for it.
 # Usage: json_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 programs=$(realpath "$1")
-readme=$(dirname "${BASH_SOURCE[0]}")/../../project_server/cli/README.md
+readme=$(dirname "${BASH_SOURCE[0]}")/../../project_server/cli/json.md
 dedloc=$programs/dedloc
 peer=$programs/dedloc-peer
 project=$folder/project
@@ -141,7 +141,7 @@ while IFS='|' read -r _ command path fields _; do
     [[ $command != "user unban" ]] || "$dedloc" user ban --project "$project" 1 >/dev/null
     rows=$((rows + 1))
 done <"$readme"
-[[ $rows -ge 60 ]] || fail_test "only $rows rows in the README"
+[[ $rows -ge 60 ]] || fail_test "only $rows rows in json.md"
 
 # check_commands WORD...: of all commands below these words.
 commands=0
@@ -154,7 +154,7 @@ check_commands() {
         return
     fi
     grep -q -- '--json' <<<"$help" || fail_test "$* has no --json"
-    [[ $listed == *" $*, "* ]] || fail_test "the README does not say what $* --json prints"
+    [[ $listed == *" $*, "* ]] || fail_test "json.md does not say what $* --json prints"
     commands=$((commands + 1))
 }
 check_commands

@@ -223,9 +223,15 @@ explain() {
 private() {
     tool=$1
     shift
-    TMPDIR=$folder "$tool" -q -o Debug::NoLocking=1 -o APT::Sandbox::User=root -o APT::Install-Recommends=0 \
+    TMPDIR=$folder "$tool" -q -o Debug::NoLocking=1 -o APT::Sandbox::User=root \
+        -o APT::Install-Recommends=0 -o APT::Update::Error-Mode=any \
         -o Dir::Cache="$folder/apt" -o Dir::Cache::archives="$folder/apt/archives" \
         ${lists:+-o Dir::State::lists="$lists"} "$@"
+}
+# apt_failure: the first thing that apt complains of.
+apt_failure() {
+    { grep -E '^[EW]: ' "$folder/failure" || tail -n 1 "$folder/failure"; } \
+        | head -n 1 | cut -c 4-300
 }
 # needed_packages: the client and what it needs of what this system has not.
 needed_packages() {
@@ -249,7 +255,7 @@ unpack_client() {
         lists=$folder/lists
         mkdir -p "$lists/partial"
         if ! private apt-get update >/dev/null 2>"$folder/failure" || ! fetch_packages; then
-            fail "the package boinc-client cannot be fetched: $(tail -n 1 "$folder/failure")"
+            fail "the package boinc-client cannot be fetched: $(apt_failure)"
         fi
     fi
     for package in "$folder"/debs/*.deb; do
