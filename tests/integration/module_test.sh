@@ -54,8 +54,8 @@ build images --images "$folder/seeds"
 echo "modules and corpora that do not fit are refused in one sentence"
 # create NAME STEPS CORPUS MODULE OPTION...; with --json nothing is said of progress.
 create() {
-    "$dedloc" run create --json --project "$project" --name "$1" --steps "$2" --corpus "$folder/$3" \
-        --module "${@:4}"
+    "$dedloc" run create --json --project "$project" --name "$1" --steps "$2" \
+        --corpus "$folder/$3" --module "${@:4}"
 }
 truncate -s 2147483649 "$folder/large.pt"
 says 2 'has 2147483649 bytes; 2147483648 are allowed' create no 1 rows "$folder/large.pt"
