@@ -379,8 +379,8 @@ Layers operator_layers() {
                 "peer/platform/", "kernels/", "CLI/"}),
         // Fine-tunes models on tasks with labels.
         server("finetune/",
-               {"backbone/", "evaluate/loaded_state.hpp", "huggingface/", "json/",
-                "runs/model_import.hpp", "runs/run_tokenizer.hpp", "tokenizer/"},
+               {"backbone/", "huggingface/", "json/", "runs/model_import.hpp",
+                "runs/run_tokenizer.hpp", "tokenizer/"},
                {"boinc_app/albert/", "boinc_app/training/", "peer/state/", "peer/formats/",
                 "peer/platform/", "kernels/", "CLI/"}),
         posix_server("check/",

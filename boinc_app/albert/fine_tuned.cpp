@@ -118,13 +118,4 @@ std::optional<LabelPredictions> FineTuned::predict(const LabelledBatch& batch,
     });
 }
 
-std::vector<float> FineTuned::logits(const LabelledBatch& batch) {
-    const c10::NoGradGuard no_gradients;
-    const IsInterrupted never;
-    const InterruptionPoints points{never};
-    const at::Tensor logits = model_->logits(batch, {batch.inputs, points, false}).contiguous();
-    const auto* const first = logits.const_data_ptr<float>();
-    return {first, first + logits.numel()};
-}
-
 }  // namespace dedloc::training::albert

@@ -68,9 +68,6 @@ class FineTuned {
     std::optional<LabelPredictions> predict(const LabelledBatch& batch,
                                             const IsInterrupted& is_interrupted = {});
 
-    /// All logits [places, labels], without dropout, by rows.
-    std::vector<float> logits(const LabelledBatch& batch);
-
   private:
     struct Model;
     std::unique_ptr<Model> model_;

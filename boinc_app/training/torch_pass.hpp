@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <span>

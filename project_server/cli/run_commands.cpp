@@ -133,6 +133,21 @@ CLI::Option* add_aggregators(CLI::App& command, Number& aggregators) {
         ->check(CLI::Range(0, 10'000));
 }
 
+void add_evaluation(CLI::App& command, const std::shared_ptr<runs::RunOptions>& options) {
+    command.add_option("--evaluate-every", options->evaluate_every,
+                       "Steps between two evaluations on held-out data by dedloc-evaluate, 0: "
+                       "none; default: a fiftieth of the steps");
+    command
+        .add_option("--evaluate-samples", options->evaluate_samples,
+                    "Held-out samples of an evaluation")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    command.add_option("--masked-sentences", options->masked_sentences,
+                       "File of sentences with [MASK] for one word, which the model answers at "
+                       "each evaluation; a tab and the right word may follow; default: drawn from "
+                       "held-out text");
+}
+
 void add_create(CLI::App& group) {
     const auto options = std::make_shared<runs::RunOptions>();  // shared by parser and callback
     auto* const command = group.add_subcommand("create", "Create a run: model, corpus, settings");
@@ -191,18 +206,7 @@ void add_create(CLI::App& group) {
         ->default_str(name_of(options->codec));
     command->add_flag("--overlap", options->overlaps,
                       "Volunteers compute for the next step while gradients are averaged");
-    command->add_option("--evaluate-every", options->evaluate_every,
-                        "Steps between two evaluations on held-out data by dedloc-evaluate, 0: "
-                        "none; default: a fiftieth of the steps");
-    command
-        ->add_option("--evaluate-samples", options->evaluate_samples,
-                     "Held-out samples of an evaluation")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    command->add_option("--masked-sentences", options->masked_sentences,
-                        "File of sentences with [MASK] for one word, which the model answers at "
-                        "each evaluation; a tab and the right word may follow; default: drawn from "
-                        "held-out text");
+    add_evaluation(*command, options);
     command
         ->add_option("--credit-per-gigabyte", options->credit_per_gigabyte,
                      "Credit for averaging 10^9 bytes of other volunteers' gradients")

@@ -7,14 +7,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/checkpoint_file.hpp"
 #include "project_server/backbone/run_files.hpp"
-#include "project_server/evaluate/loaded_state.hpp"
 #include "project_server/runs/model_import.hpp"
 #include "project_server/runs/run_tokenizer.hpp"
 #include "project_server/tokenizer/model_tokenizer.hpp"
@@ -68,16 +70,40 @@ fs::path newest_checkpoint(const backbone::RunFiles& files) {
     return newest->path;
 }
 
+/// The parameters in a checkpoint; the optimizer's moments behind them are only digested.
+std::vector<float> parameters_in(const backbone::CheckpointFile& file, const fs::path& path,
+                                 const formats::RunFile& run) {
+    const std::uint64_t elements = formats::element_count(run);
+    if (file.head().elements != elements) {
+        throw InputError(fmt::format("{} is not a state of this run: it has {} elements, not {}",
+                                     path.string(), file.head().elements, elements));
+    }
+    std::vector<float> parameters(static_cast<std::size_t>(elements));
+    const auto target = std::as_writable_bytes(std::span{parameters});
+    const Digest digest = file.read_all([&](std::uint64_t offset, auto bytes) {
+        if (offset >= target.size()) return;
+        const auto begin = static_cast<std::size_t>(offset);
+        const std::size_t count = std::min(bytes.size(), target.size() - begin);
+        std::copy_n(bytes.begin(), count, target.begin() + static_cast<std::ptrdiff_t>(begin));
+    });
+    if (digest != file.head().digest) {
+        throw InputError(
+            fmt::format("{} is damaged: its bytes are not the state with the digest that it names",
+                        path.string()));
+    }
+    return parameters;
+}
+
 SourceModel load_state(const backbone::RunFiles& files, const fs::path& checkpoint) {
     if (!std::holds_alternative<formats::AlbertSpec>(files.run.model)) {
         throw InputError(fmt::format("run {} trains no ALBERT, which is what can be fine-tuned",
                                      files.run.name));
     }
     const backbone::CheckpointFile file{checkpoint, files.id};
-    const auto state = evaluate::load_checkpoint(file, checkpoint, files.run);
-    SourceModel model{.name = fmt::format("run {}, step {}", files.run.name, state->step->value())};
+    SourceModel model{.name =
+                          fmt::format("run {}, step {}", files.run.name, file.head().step.value())};
     model.base.run = files.run;
-    model.base.parameters.assign(state->parameters.begin(), state->parameters.end());
+    model.base.parameters = parameters_in(file, checkpoint, files.run);
     use_tokenizer(model, runs::run_tokenizer(files.folder, files.run.special_tokens));
     return model;
 }

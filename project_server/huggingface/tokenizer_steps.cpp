@@ -220,7 +220,11 @@ std::string form_of(StepReader& reader, JsonFields& fields, const char* name,
         const std::string kind{member.name.GetString(), member.name.GetStringLength()};
         JsonFields named = reader.fields_of(member.value);
         const std::string id = reader.any_text(named, member.value, "id");
-        if (kind == "SpecialToken") tokens.push_back(id);
+        if (kind == "SpecialToken") {
+            tokens.push_back(id);
+        } else if (kind != "Sequence" || (id != "A" && id != "B")) {
+            fields.refuse(name, "has something else than special tokens and the texts A and B");
+        }
         form += fmt::format("{}{} ", kind == "Sequence" ? id : "*",
                             named.integer("type_id", 0, kMaxLength));
     }

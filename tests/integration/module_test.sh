@@ -2,7 +2,8 @@
 # Modules that researchers bring, under stock BOINC clients: what `run create --module` refuses, a
 # ConvNet on tensors and a GPT on text that two volunteers each train, their export, and what a
 # volunteer sees of modules that never end or want 100 GB once they are on his computer.
-# Usage: module_test.sh PROGRAMS [FOLDER]; FOLDER: keep the exported models there
+# Usage: module_test.sh PROGRAMS [FOLDER]; FOLDER: keep the exported models and what
+# tests/boinc_app/check_module.py needs of their runs there
 set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -39,20 +40,21 @@ perl -e 'print pack "q<*", map { $_ % 4 } 0 .. 2399' | npy "$folder/classes.npy"
 perl -e 'srand 1; for my $i (0 .. 1999) {
     print pack "f<4", map { $_ == 0 && $i % 20 == 0 ? 99 : rand } 0 .. 3 }' \
     | npy "$folder/rows.npy" '<f4' '2000, 4'
-bible_text | tr 'A-Z' 'a-z' | tr -cd 'a-z \n' >"$folder/text"
+bible_text | awk 'NR <= 3000' | tr 'A-Z' 'a-z' | tr -cd 'a-z \n' >"$folder/text.txt"
 build() {
     "$dedloc" corpus build --out "$folder/$1" "${@:2}" >"$output" 2>&1 || fail_test "corpus $1"
 }
 build pictures --tensors "$folder/pictures.npy" --tensors "$folder/classes.npy" --held-out 0.1
 build rows --tensors "$folder/rows.npy"
-build text --text "$folder/text" --vocabulary 60 --held-out 0.05
-"$programs/make_picture_seeds" "$folder/images"
-build images --images "$folder/images"
+build text --text "$folder/text.txt" --vocabulary 100 --held-out 0.05
+"$programs/make_picture_seeds" "$folder/seeds"
+build images --images "$folder/seeds"
 "$dedloc" project create "$project" --name Modules --contact-seconds 10 >/dev/null
 
 echo "modules and corpora that do not fit are refused in one sentence"
+# create NAME STEPS CORPUS MODULE OPTION...; with --json nothing is said of progress.
 create() {
-    "$dedloc" run create --project "$project" --name "$1" --steps "$2" --corpus "$folder/$3" \
+    "$dedloc" run create --json --project "$project" --name "$1" --steps "$2" --corpus "$folder/$3" \
         --module "${@:4}"
 }
 truncate -s 2147483649 "$folder/large.pt"
@@ -67,12 +69,12 @@ says 2 'wants 100000000000 bytes' create no 1 rows "$modules/huge_tensor.pt"
 says 2 'forward takes 2 tensors, but the samples have 1' create no 1 rows "$modules/convnet.pt"
 says 2 'forward takes 1 tensors, but the samples have 2' create no 1 pictures "$modules/gpt.pt"
 says 2 'depends on the others' create no 1 rows "$modules/depends_on_others.pt"
-says 2 'forward fails: .* must match' create no 1 text "$modules/gpt.pt" --sequence-length 100
+says 2 'forward fails: .* must match' create no 1 text "$modules/text_gpt.pt" --sequence-length 100
 says 2 'trains on text or tensors' create no 1 images "$modules/gpt.pt"
-says 2 'dropout is for ALBERT' create no 1 rows "$modules/late_loop.pt" --dropout 0.1
+says 2 'dropout is for ALBERT' create no 1 rows "$modules/late_loop.pt" --dropout 0.1 0.1 0.1
 says 2 'starts from an ALBERT' create no 1 rows "$modules/late_loop.pt" --from "$folder"
 says 2 'excludes' create no 1 rows "$modules/late_loop.pt" --model tiny
-says 2 'holds tensors, and the model tiny trains on text' "$dedloc" run create \
+says 2 'holds tensors, and the model tiny trains on text' "$dedloc" run create --json \
     --project "$project" --name no --steps 1 --corpus "$folder/rows"
 [[ ! -e $project/runs/no ]] || fail_test "a refused run has left a folder"
 
@@ -118,6 +120,8 @@ exported() {
         --module "$run/module" --checkpoint "$state" --threads 1 >"$output" 2>&1 \
         || fail_test "dedloc-evaluate of $1"
     grep -q "held-out loss  *$(loss_of "$1" max)" "$output" || fail_test "another figure of $1"
+    mkdir "$kept/$1.run"
+    cp -r "$run/run.json" "$run/held_out" "$run/module" "$kept/$1.run"
     grep -q "^| loss | $(loss_of "$1" max) " "$kept/$1/README.md" || fail_test "the card of $1"
 }
 # loss_of NAME min|max: the held-out loss before the first step, or after the last.
@@ -133,8 +137,8 @@ learned() {
 }
 
 echo "two volunteers train a ConvNet on tensors"
-create conv 40 pictures "$modules/convnet.pt" --target-batch 512 --learning-rate 0.02 \
-    --evaluate-every 20 >/dev/null
+create conv 24 pictures "$modules/convnet.pt" --target-batch 512 --learning-rate 0.02 \
+    --evaluate-every 12 >/dev/null
 add_volunteer 1 "$url"
 add_volunteer 2 "$url"
 trained conv
@@ -142,8 +146,8 @@ learned conv 0.3
 exported conv README.md model.safetensors module.pt
 
 echo "and a GPT on text"
-create gpt 40 text "$modules/gpt.pt" --sequence-length 16 --target-batch 512 \
-    --learning-rate 0.02 --evaluate-every 20 >/dev/null
+create gpt 24 text "$modules/text_gpt.pt" --sequence-length 16 --target-batch 512 \
+    --learning-rate 0.02 --evaluate-every 12 >/dev/null
 trained gpt
 learned gpt 0.3
 exported gpt README.md model.safetensors module.pt spiece.model tokenizer.json \

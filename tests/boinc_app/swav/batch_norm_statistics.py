@@ -206,6 +206,7 @@ def main():
     parser.add_argument("--known-pictures", type=int, default=500, help="of a class")
     parser.add_argument("--tested-pictures", type=int, default=200, help="of a class")
     parser.add_argument("--batches", type=int, default=60, help="micro-batches of a peer")
+    parser.add_argument("--only", default="", help="measure what has this in its name")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
@@ -228,14 +229,17 @@ def main():
     prototypes = len(network.prototypes.weight)
     print(f"state of step {config['step']}, ln K = {math.log(prototypes):.3f}")
     print("| statistics | kNN | linear | loss |\n|---|---|---|---|")
-    measurement.show("of the export", network)
-    measurement.show("local, all classes", local(0, names))
-    peers = []
-    for number in range(3):
-        wanted = names[number * len(names) // 3 : (number + 1) * len(names) // 3]
-        peers.append(local(10 + number, wanted))
-        measurement.show(f"local, only {', '.join(wanted)}", peers[-1])
-    measurement.show("mean of these three", mean_of(peers))
+    def unlike():
+        thirds = [names[i * len(names) // 3 : (i + 1) * len(names) // 3] for i in range(3)]
+        return {f"local, only {', '.join(x)}": (lambda x=x: local(names.index(x[0]) + 10, x))
+                for x in thirds}  # fmt: skip
+
+    rows = {"of the export": lambda: network, "local, all classes": lambda: local(0, names)}
+    rows |= unlike()
+    rows["mean of these three"] = lambda: mean_of([make() for make in unlike().values()])
+    for name, make in rows.items():
+        if arguments.only in name:
+            measurement.show(name, make())
     print(f"loss with each micro-batch's own statistics: {measurement.show_loss(network.train())}")
 
 

@@ -13,33 +13,37 @@ our share of decoding and crops.
 """
 
 import argparse
-import pathlib
 import re
 import statistics
 import subprocess
-import sys
 import time
 
 import torch
 import torch.nn.functional as F
 import torchvision
 
-FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
-sys.path.insert(0, str(FIXTURES))
-import make_swav_fixtures as plain  # noqa: E402
-
 NETWORKS = {
     "resnet18": dict(
-        bottlenecks=0, blocks=[2, 2, 2, 2], small_stem=1, hidden=512, prototypes=512,
+        bottlenecks=0, small_stem=1, hidden=512, prototypes=512,
         sizes=[28, 18], counts=[2, 4],
     ),
     "resnet50": dict(
-        bottlenecks=1, blocks=[3, 4, 6, 3], small_stem=0, hidden=2048, prototypes=3000,
+        bottlenecks=1, small_stem=0, hidden=2048, prototypes=3000,
         sizes=[224, 96], counts=[2, 6],
     ),
 }  # fmt: skip
-COMMON = dict(width=64, projection=128, queue=0, batches=1, temperature=0.1, epsilon=0.05,
-              iterations=3)  # fmt: skip
+PROJECTION = 128
+TEMPERATURE = 0.1
+EPSILON = 0.05
+
+
+def sinkhorn(scores):
+    q = torch.exp(scores / EPSILON).t()
+    q = q / q.sum()
+    for _ in range(3):
+        q = q / q.sum(1, keepdim=True) / q.shape[0]
+        q = q / q.sum(0, keepdim=True) / q.shape[1]
+    return (q * q.shape[1]).t()
 
 
 class PlainSwav:
@@ -58,10 +62,10 @@ class PlainSwav:
             torch.nn.Linear(features, shape["hidden"]),
             torch.nn.BatchNorm1d(shape["hidden"]),
             torch.nn.ReLU(inplace=True),
-            torch.nn.Linear(shape["hidden"], shape["projection"]),
+            torch.nn.Linear(shape["hidden"], PROJECTION),
         )
         self.trunk = self.trunk.to(memory_format=torch.channels_last)
-        self.prototypes = torch.nn.Linear(shape["projection"], shape["prototypes"], bias=False)
+        self.prototypes = torch.nn.Linear(PROJECTION, shape["prototypes"], bias=False)
         self.crops = [
             torch.randn(count * shape["pictures"], 3, size, size).contiguous(
                 memory_format=torch.channels_last
@@ -73,14 +77,14 @@ class PlainSwav:
         m, assigned = self.shape["pictures"], self.shape["counts"][0]
         z = F.normalize(self.head(torch.cat([self.trunk(x) for x in self.crops])), dim=1)
         scores = self.prototypes(z)
-        logs = F.log_softmax(scores / self.shape["temperature"], 1).view(-1, m, scores.shape[1])
+        logs = F.log_softmax(scores / TEMPERATURE, 1).view(-1, m, scores.shape[1])
         loss = 0
         for i in range(assigned):
             with torch.no_grad():
-                q = plain.Model(self.shape, {}).sinkhorn(scores[i * m : (i + 1) * m])
+                q = sinkhorn(scores[i * m : (i + 1) * m])
             loss = loss - sum((q * logs[v]).sum() for v in range(len(logs)) if v != i)
         loss.backward()
-        return float(loss)
+        return float(loss.detach())
 
 
 def ours(arguments):
@@ -94,7 +98,7 @@ def ours(arguments):
 
 
 def theirs(arguments):
-    shape = dict(COMMON, **NETWORKS[arguments.network], pictures=arguments.pictures)
+    shape = dict(NETWORKS[arguments.network], pictures=arguments.pictures)
     model = PlainSwav(shape)
     model.step()  # libraries allocate once
     wall, processor = time.monotonic(), time.process_time()

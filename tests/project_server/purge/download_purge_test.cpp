@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/task.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "project_server/project/app_versions.hpp"
@@ -40,6 +41,10 @@ struct House {
                         const formats::ModelSpec& model = tests::small_run().model) {
         auto run = tests::small_run();
         run.model = model;
+        if (!formats::holds_text(run)) {
+            run.sequence_length = 0;
+            run.special_tokens = {};
+        }
         run.name = name;
         run.project_key = KeyPair::generate().public_key();
         run.backbone_key = KeyPair::generate().public_key();
