@@ -142,14 +142,14 @@ create conv 24 pictures "$modules/convnet.pt" --target-batch 512 --learning-rate
 add_volunteer 1 "$url"
 add_volunteer 2 "$url"
 trained conv
-learned conv 0.3
+learned conv 0.03
 exported conv README.md model.safetensors module.pt
 
 echo "and a GPT on text"
 create gpt 24 text "$modules/text_gpt.pt" --sequence-length 16 --target-batch 512 \
     --learning-rate 0.02 --evaluate-every 12 >/dev/null
 trained gpt
-learned gpt 0.3
+learned gpt 0.03
 exported gpt README.md model.safetensors module.pt spiece.model tokenizer.json \
     tokenizer_config.json
 grep -q 'AutoTokenizer' "$kept/gpt/README.md" || fail_test "the card names no tokenizer"
