@@ -3,6 +3,7 @@
 
 #include <httplib.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,8 +34,13 @@ class TestSite {
     Database& database() { return project_.database(); }
     TestProject& project() { return project_; }
     std::uint16_t port() const { return port_; }
-    /// A client without cookies that does not follow redirects.
-    httplib::Client client() const { return httplib::Client{"127.0.0.1", port_}; }
+    /// A client without cookies that does not follow redirects. It waits for a busy machine, on
+    /// which a password hash takes seconds.
+    httplib::Client client() const {
+        httplib::Client client{"127.0.0.1", port_};
+        client.set_read_timeout(std::chrono::minutes{1});
+        return client;
+    }
     /// The answer to a GET of `path`.
     httplib::Response get(const std::string& path, const httplib::Headers& headers = {}) const {
         auto result = client().Get(path.c_str(), headers);
