@@ -29,7 +29,8 @@ class ShardMasses {
   public:
     /// Masses of a run without sources.
     ShardMasses() : ShardMasses(std::span<const formats::SourceSpec>{}) {}
-    /// Masses of a run with these sources, whose weights hold unless others are given; none: as above.
+    /// Masses of a run with these sources, whose weights hold unless others are given; without any:
+    /// as above.
     explicit ShardMasses(std::span<const formats::SourceSpec> sources);
 
     /// Adds the next shard; it may have nothing to draw. Requires that its source is one of the
