@@ -65,7 +65,7 @@ class CropLoader {
     const formats::SwavSpec& task() const { return task_; }
 
   private:
-    /// Of the sources, as ShardMasses::draw takes them.
+    /// Weights of the sources, as ShardMasses::draw takes them.
     using Weights = std::span<const std::uint64_t>;
     /// The picture that a sample draws.
     pictures::Picture decode(const Random& sample, Weights weights) const;

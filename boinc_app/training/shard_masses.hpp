@@ -27,9 +27,10 @@ struct ShardPlace {
 /// here, all have equal weights. A run without sources draws in one step.
 class ShardMasses {
   public:
-    /// Of a run without sources.
+    /// Masses of a run without sources.
     ShardMasses() : ShardMasses(std::span<const formats::SourceSpec>{}) {}
-    /// Of a run with these sources, whose weights hold unless others are given; none: as above.
+    /// Masses of a run with these sources, whose weights hold unless others are given; without any:
+    /// as above.
     explicit ShardMasses(std::span<const formats::SourceSpec> sources);
 
     /// Adds the next shard; it may have nothing to draw. Requires that its source is one of the
@@ -45,14 +46,14 @@ class ShardMasses {
     /// The shards of one source.
     struct Source {
         std::vector<std::uint64_t> ends{};     ///< running sums of weight × number of things
-        std::vector<std::uint64_t> weights{};  ///< of the shards
+        std::vector<std::uint64_t> weights{};  ///< each shard's
         std::vector<std::size_t> shards{};     ///< their indices
         std::uint64_t total() const { return ends.empty() ? 0 : ends.back(); }
     };
     const Source& draw_source(Random& random, std::span<const std::uint64_t> weights) const;
 
     std::vector<Source> sources_;         // one if the run has none
-    std::vector<std::uint64_t> weights_;  // of the sources; empty if the run has none
+    std::vector<std::uint64_t> weights_;  // each source's; empty if the run has none
     std::size_t shards_ = 0;
 };
 

@@ -1,3 +1,5 @@
+// Shares become millionths of their sum, each rounded by itself, so the whole weights add up to
+// kMaxSourceWeight only about.
 #include "peer/formats/source_spec.hpp"
 
 #include <algorithm>

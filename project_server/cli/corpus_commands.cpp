@@ -27,9 +27,9 @@ namespace {
 /// What a corpus has of a source.
 struct SourceView {
     const formats::SourceSpec* spec = nullptr;
-    double share = 0;  ///< of the samples
+    double share = 0;  ///< part of the samples
     std::size_t shards = 0, held_out = 0;
-    std::uint64_t bytes = 0;  ///< of the shards that are not held out
+    std::uint64_t bytes = 0;  ///< size of the shards that are not held out
 };
 
 std::vector<SourceView> views_of(const corpus::Corpus& built) {

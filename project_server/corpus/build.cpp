@@ -123,7 +123,7 @@ class Builder final {
     const BuildOptions& options_;
     const ProgressSink& sink_;
     const fs::path folder_;
-    const std::vector<std::uint32_t> source_of_;  ///< of each text; empty without sources
+    const std::vector<std::uint32_t> source_of_;  ///< each text's; empty without sources
     std::vector<std::uint64_t> begins_;           ///< sum of the sizes of earlier texts
     std::uint64_t total_ = 0;                     ///< sum of the sizes of all texts
     UnknownCharacters unknown_;                   ///< characters in the documents of this process

@@ -59,7 +59,7 @@ struct Corpus {
     std::optional<TextRules> rules;
     /// Absent: the corpus holds text. Present: it holds pictures, and all fields above are unused.
     std::optional<PictureFacts> pictures;
-    std::vector<formats::SourceSpec> sources;     ///< of the shards; empty: one without a name
+    std::vector<formats::SourceSpec> sources;     ///< the shards'; empty: one without a name
     std::vector<formats::ShardReference> shards;  ///< each name is a file in the folder
     bool operator==(const Corpus&) const = default;
 };
