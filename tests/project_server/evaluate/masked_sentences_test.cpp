@@ -136,6 +136,7 @@ TEST_CASE("a mask that the tokenizer does not make is refused", "[server]") {
     const formats::RunFile run = test::tiny_run();
     auto spec = test::word_tokenizer(run);
     spec.added.pop_back();
+    spec.pieces[run.special_tokens.mask].text = "▁other";
     CHECK_THROWS_WITH(chosen_sentences("f", "word7 [MASK]", run, spec),
                       Catch::Contains("makes no masked token of [MASK]"));
     std::string text;
