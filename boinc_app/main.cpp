@@ -32,6 +32,7 @@ struct Options {
     std::vector<std::string> shards;  ///< empty: shard_0, shard_1 … as many as a job has
     std::string module = "module";    ///< file, if the run trains one
     std::string device = "cpu";
+    std::string precision = "auto";
     std::uint64_t micro_batch = 0;
     LocalOptions local;
     std::string held_out;  ///< folder of held-out shards for `local`; empty: none
@@ -79,6 +80,11 @@ void add_device_option(CLI::App& app, Options& options) {
     app.add_option("--device", options.device,
                    "what computes: cpu, cuda, cuda:N (the GPU with number N), or auto (a GPU if it "
                    "can be used); a GPU that the BOINC client gives the job comes first")
+        ->capture_default_str();
+    app.add_option("--precision", options.precision,
+                   "of a processor's matrix products: fp32, bf16, or auto (by a trial of a second, "
+                   "the faster one; a network other than ALBERT has fp32)")
+        ->check(CLI::IsMember({"auto", "fp32", "bf16"}))
         ->capture_default_str();
 }
 
@@ -190,7 +196,8 @@ int main(int argc, char** argv) {
     const CLI::App* const described = add_describe_command(app, describe);
     ExportOptions exported;
     const CLI::App* const exports = add_export_command(app, exported);
-    std::optional<device::Choice> device;
+    std::optional<device::Choice> device;  // nothing: an unknown one
+    device::Choice choice;
     const seat::Program program{
         .name = kName,
         .worker =
@@ -198,8 +205,7 @@ int main(int argc, char** argv) {
                 if (!device) log_warning("unknown device {} is ignored", options.device);
                 return training_worker(run,
                                        tasks::open_task(run, task_files(options, run, runtime)),
-                                       {.device = device.value_or(device::Choice{}),
-                                        .micro_batch = options.micro_batch});
+                                       {.device = choice, .micro_batch = options.micro_batch});
             },
         .is_temporary = is_of_device};
     if (const auto status = seat::parse_command_line(app, argc, argv, program)) return *status;
@@ -209,13 +215,15 @@ int main(int argc, char** argv) {
                      options.device.c_str());
         return seat::kBadArguments;
     }
+    choice = device.value_or(choice);
+    device::set_precision(choice, options.precision);
     if (described->parsed()) return run_command([&] { describe_module(describe); });
     if (exports->parsed()) {
         return run_command([&] { export_module(seat::read_run_file(exported.run), exported); });
     }
     if (local->parsed()) {
         platform::raise_descriptor_limit();
-        options.local.device = device.value_or(device::Choice{});
+        options.local.device = choice;
         return train_alone(options);
     }
     return seat::take_seat(program, app, options.seat);

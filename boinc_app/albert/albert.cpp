@@ -16,6 +16,7 @@
 #include <c10/core/GradMode.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -59,11 +60,28 @@ class Predictions {
 struct Albert::Model : Encoder {
     using Encoder::Encoder;
 
+    /// Calls heads(x) with the last layer's output at the positions that the heads read: the masked
+    /// tokens, then the first token of each row; [positions, hidden].
+    ///
+    /// On a processor in bf16 the heads are computed in fp32: their number of rows is another in
+    /// each micro-batch, and for each libtorch would keep a copy of the short embeddings.
+    template <class Heads>
+    auto with_encoded(const Pass& pass, const Heads& heads) const {
+        std::optional<Autocast> autocast{std::in_place, device.type(), computation.precision};
+        std::vector<std::int64_t> positions = pass.batch.masked_at;
+        for (std::size_t row = 0; row < pass.batch.samples; ++row) {
+            positions.push_back(static_cast<std::int64_t>(row * pass.batch.length));
+        }
+        const auto count = static_cast<std::int64_t>(positions.size());
+        // A copy: autograd keeps it longer than this function lives.
+        const at::Tensor x = encode(pass, input(positions, {count}, at::kCPU).clone().to(device));
+        if (device.is_cpu() && computation.precision == Precision::kBf16) autocast.reset();
+        return heads(x);
+    }
+
     /// [masked tokens, vocabulary]
     at::Tensor masked_token_logits(const at::Tensor& x, const MicroBatch& batch) const {
-        const auto count = static_cast<std::int64_t>(batch.masked_at.size());
-        const at::Tensor positions = input(batch.masked_at, {count}, device);
-        const at::Tensor there = x.reshape({-1, x.size(2)}).index_select(0, positions);
+        const at::Tensor there = x.slice(0, 0, static_cast<std::int64_t>(batch.masked_at.size()));
         const at::Tensor y =
             layer_norm(activation(linear(there, prediction_dense)), prediction_norm);
         return at::linear(y, word_embeddings, prediction_bias);
@@ -80,8 +98,9 @@ struct Albert::Model : Encoder {
 
     /// [rows, 2]
     at::Tensor order_logits(const at::Tensor& x, const Pass& pass) const {
+        const at::Tensor first = x.slice(0, static_cast<std::int64_t>(pass.batch.masked_at.size()));
         const at::Tensor pooled =
-            dropped_hidden(at::tanh(linear(x.select(1, 0), pooler)), pass, classifier_dropout,
+            dropped_hidden(at::tanh(linear(first, pooler)), pass, classifier_dropout,
                            Sites::classifier(spec.layers));
         return linear(pooled, order_classifier);
     }
@@ -93,17 +112,17 @@ struct Albert::Model : Encoder {
     }
 
     at::Tensor loss(const Pass& pass) const {
-        const Autocast autocast{device.type(), computation.precision};
-        const at::Tensor x = encode(pass);
-        return masked_token_loss(x, pass.batch) + order_loss(x, pass);
+        return with_encoded(pass, [&](const at::Tensor& x) {
+            return masked_token_loss(x, pass.batch) + order_loss(x, pass);
+        });
     }
 
     std::vector<SampleFigures> figures(const Pass& pass) const {
         const MicroBatch& batch = pass.batch;
-        const Autocast autocast{device.type(), computation.precision};
-        const at::Tensor x = encode(pass);
-        const Predictions tokens{masked_token_logits(x, batch), batch.masked_tokens};
-        const Predictions orders{order_logits(x, pass), batch.is_swapped};
+        const auto [tokens, orders] = with_encoded(pass, [&](const at::Tensor& x) {
+            return std::pair{Predictions{masked_token_logits(x, batch), batch.masked_tokens},
+                             Predictions{order_logits(x, pass), batch.is_swapped}};
+        });
         std::vector<SampleFigures> figures(batch.samples);
         for (std::size_t i = 0; i < batch.masked_at.size(); ++i) {
             auto& sample = figures[static_cast<std::size_t>(batch.masked_at[i]) / batch.length];
@@ -119,8 +138,8 @@ struct Albert::Model : Encoder {
     }
 
     std::vector<std::vector<TokenGuess>> guesses(const Pass& pass, std::size_t count) const {
-        const Autocast autocast{device.type(), computation.precision};
-        const at::Tensor logits = masked_token_logits(encode(pass), pass.batch);
+        const at::Tensor logits = with_encoded(
+            pass, [&](const at::Tensor& x) { return masked_token_logits(x, pass.batch); });
         const auto [highest, ids] =
             at::topk(at::softmax(logits.to(at::kFloat), -1), static_cast<std::int64_t>(count), -1);
         const at::Tensor shares = highest.cpu().contiguous(), tokens = ids.cpu().contiguous();

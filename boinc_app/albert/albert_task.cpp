@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "boinc_app/albert/albert.hpp"
+#include "boinc_app/albert/trial.hpp"
 
 namespace dedloc::training::albert {
 
@@ -11,8 +12,16 @@ AlbertTask::AlbertTask(const formats::RunFile& run, std::vector<formats::Shard> 
 
 std::unique_ptr<Model> AlbertTask::make_model(std::span<const float> parameters,
                                               const Computation& computation) const {
-    return std::make_unique<DrawingModel<Sampler, Albert>>(
-        run_.seed, sampler_, std::make_unique<Albert>(run_, parameters, computation));
+    auto model = std::make_unique<Albert>(run_, parameters, computation);
+    if (!computation.cuda && computation.precision == Precision::kBf16) {
+        return std::make_unique<DrawingModel<PaddingSampler, Albert>>(run_.seed, padding_sampler_,
+                                                                      std::move(model));
+    }
+    return std::make_unique<DrawingModel<Sampler, Albert>>(run_.seed, sampler_, std::move(model));
+}
+
+ProcessorWay AlbertTask::on_processor(std::optional<Precision> wanted, FusedLayers& layers) const {
+    return processor_way(run_, sampler_, wanted, layers);
 }
 
 }  // namespace dedloc::training::albert

@@ -114,8 +114,8 @@ void Sampler::mask_tokens(const Sample& sample, std::size_t row, Random& random,
 }
 
 MicroBatch Sampler::draw(const Random& step, std::uint64_t first, std::size_t count,
-                         std::span<const std::uint64_t> weights) const {
-    DEDLOC_CHECK(count >= 1, "a micro-batch has at least one sample");
+                         std::span<const std::uint64_t> weights, std::size_t grain) const {
+    DEDLOC_CHECK(count >= 1 && grain >= 1, "a micro-batch has at least one sample");
     std::vector<Random> randoms;
     std::vector<Sample> samples;
     MicroBatch batch;
@@ -125,6 +125,8 @@ MicroBatch Sampler::draw(const Random& step, std::uint64_t first, std::size_t co
         samples.push_back(draw_sample(randoms.back(), weights));
         batch.length = std::max(batch.length, samples.back().tokens.size());
     }
+    const std::size_t whole = (batch.length + grain - 1) / grain * grain;
+    batch.length = std::max(batch.length, std::min(whole, sequence_length_));
     batch.tokens.assign(batch.samples * batch.length, special_.pad);
     batch.types.assign(batch.samples * batch.length, 0);
     for (std::size_t row = 0; row < count; ++row) {

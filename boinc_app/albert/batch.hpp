@@ -53,9 +53,10 @@ class Sampler {
     Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards);
 
     /// Draws samples first, first + 1 … first + count − 1 of the step. `weights`: as
-    /// ShardMasses::draw. Requires count ≥ 1 (aborts).
+    /// ShardMasses::draw. Their length is a multiple of `grain`, or the longest that a sample has.
+    /// Requires count, grain ≥ 1 (aborts).
     MicroBatch draw(const Random& step, std::uint64_t first, std::size_t count,
-                    std::span<const std::uint64_t> weights = {}) const;
+                    std::span<const std::uint64_t> weights = {}, std::size_t grain = 1) const;
 
   private:
     struct Sample {

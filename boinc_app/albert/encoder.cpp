@@ -4,6 +4,7 @@
 #include "boinc_app/albert/encoder.hpp"
 
 #include <ATen/Context.h>
+#include <ATen/ops/_softmax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/gelu.h>
@@ -31,6 +32,12 @@ constexpr double kMaskedByPadding = -10'000;
 bool has_padding(const MicroBatch& batch) {
     const auto length = static_cast<std::int64_t>(batch.length);
     return std::ranges::any_of(batch.row_lengths, [&](auto row) { return row < length; });
+}
+
+/// Rows of x [rows, length, hidden]: [positions, hidden]; all of x if positions are undefined.
+at::Tensor at_positions(const at::Tensor& x, const at::Tensor& positions) {
+    if (!positions.defined()) return x;
+    return x.reshape({-1, x.size(-1)}).index_select(0, positions);
 }
 
 }  // namespace
@@ -143,6 +150,13 @@ at::Tensor Encoder::context(const at::Tensor& q, const at::Tensor& k, const at::
         if (has_padding(pass.batch)) fused_mask = mask.to(q.scalar_type());
         return at::scaled_dot_product_attention(q, k, v, fused_mask, 0.0, false, scale);
     }
+    if (q.scalar_type() != at::kFloat && !drops) {
+        // One pass over the scores: the operation computes in fp32, and autocast, which would have
+        // it write fp32 too, does not know it by this name.
+        at::Tensor scores = at::matmul(q * scale, k.transpose(2, 3));
+        if (has_padding(pass.batch)) scores = scores + mask.to(scores.scalar_type());
+        return at::matmul(at::_softmax(scores, -1, false), v);
+    }
     const at::Tensor scores = at::matmul(q, k.transpose(2, 3)) * scale + mask;
     return at::matmul(dropped_weights(at::softmax(scores, -1), pass, layer), v);
 }
@@ -165,20 +179,21 @@ at::Tensor Encoder::attention(const at::Tensor& x, const at::Tensor& mask, const
                               std::uint64_t layer) const {
     // Cast once for three products.
     const at::Tensor narrow = x.to(type_of(computation.precision));
-    const at::Tensor mixed = attended(
-        {linear(narrow, query), linear(narrow, key), linear(narrow, value)}, mask, pass, layer);
-    return dropped_hidden(linear(mixed, attention_out), pass, hidden_dropout,
-                          Sites::attention_output(layer));
+    return attended({linear(narrow, query), linear(narrow, key), linear(narrow, value)}, mask, pass,
+                    layer);
+}
+
+bool Encoder::drops_hidden(const Pass& pass) const {
+    return pass.drops && !hidden_dropout.is_zero();
 }
 
 /// Whether a pass uses the device's kernels for layers: they have no dropout.
 bool Encoder::uses_layers(const Pass& pass) const {
     return computation.layers != nullptr && computation.precision != Precision::kFp32 &&
-           computation.layers->has_kernels(spec.hidden, spec.ffn) &&
-           !(pass.drops && !hidden_dropout.is_zero());
+           computation.layers->has_kernels(spec.hidden, spec.ffn) && !drops_hidden(pass);
 }
 
-at::Tensor Encoder::encode_by_layers(const Pass& pass) const {
+at::Tensor Encoder::encode_by_layers(const Pass& pass, const at::Tensor& positions) const {
     FusedLayers& layers = *computation.layers;
     const InterruptionPoints& points = pass.points;
     const at::ScalarType type = type_of(computation.precision);
@@ -192,8 +207,12 @@ at::Tensor Encoder::encode_by_layers(const Pass& pass) const {
     x = x.to(at::kFloat);
     const at::Tensor mask = attention_mask(pass.batch);
     for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
-        const at::Tensor mixed =
+        at::Tensor mixed =
             attended(three_products(layers, short_x, inputs, biases), mask, pass, layer);
+        if (layer + 1 == spec.layers) {
+            mixed = at_positions(mixed, positions);
+            x = at_positions(x, positions);
+        }
         const auto [a, short_a] = add_norm(
             layers, points.add(short_product(mixed, out)), x,
             {attention_out.bias, attention_norm.weight, attention_norm.bias}, kLayerNormEpsilon);
@@ -206,18 +225,26 @@ at::Tensor Encoder::encode_by_layers(const Pass& pass) const {
     return points.add(x);
 }
 
-at::Tensor Encoder::encode(const Pass& pass) const {
-    if (uses_layers(pass)) return encode_by_layers(pass);
+// The last layer is computed after its attention for the positions alone, of which there is one for
+// six tokens, unless dropout has its numbers from whole rows.
+at::Tensor Encoder::encode(const Pass& pass, const at::Tensor& positions) const {
+    if (uses_layers(pass)) return encode_by_layers(pass, positions);
     const InterruptionPoints& points = pass.points;
     at::Tensor x = points.add(embed(pass));
     const at::Tensor mask = attention_mask(pass.batch);
     for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
-        const at::Tensor a =
-            points.add(layer_norm(x + attention(x, mask, pass, layer), attention_norm));
+        at::Tensor mixed = attention(x, mask, pass, layer);
+        if (layer + 1 == spec.layers && !drops_hidden(pass)) {
+            mixed = at_positions(mixed, positions);
+            x = at_positions(x, positions);
+        }
+        mixed = dropped_hidden(linear(mixed, attention_out), pass, hidden_dropout,
+                               Sites::attention_output(layer));
+        const at::Tensor a = points.add(layer_norm(x + mixed, attention_norm));
         const at::Tensor wide = points.add(activation(linear(a, ffn_in)));
         x = points.add(layer_norm(linear(wide, ffn_out) + a, layer_norm_out));
     }
-    return x;
+    return drops_hidden(pass) ? at_positions(x, positions) : x;
 }
 
 }  // namespace dedloc::training::albert

@@ -54,8 +54,9 @@ struct Encoder {
     /// Dropout of x [rows, …, width], whose index of an element does not depend on the padding.
     static at::Tensor dropped_hidden(const at::Tensor& x, const Pass& pass, DropoutRate rate,
                                      std::uint32_t site);
-    /// The last layer's output [rows, length, hidden].
-    at::Tensor encode(const Pass& pass) const;
+    /// The last layer's output [rows, length, hidden]; or if positions (row × length + column) are
+    /// given, only theirs, [positions, hidden], which takes a part of the last layer's time.
+    at::Tensor encode(const Pass& pass, const at::Tensor& positions = {}) const;
 
     const formats::AlbertSpec spec;        ///< sizes and rates
     const Computation computation;         ///< how it computes
@@ -88,8 +89,9 @@ struct Encoder {
                         const Pass& pass, std::uint64_t layer) const;
     at::Tensor attention(const at::Tensor& x, const at::Tensor& mask, const Pass& pass,
                          std::uint64_t layer) const;
+    bool drops_hidden(const Pass& pass) const;
     bool uses_layers(const Pass& pass) const;
-    at::Tensor encode_by_layers(const Pass& pass) const;
+    at::Tensor encode_by_layers(const Pass& pass, const at::Tensor& positions) const;
 };
 
 }  // namespace dedloc::training::albert

@@ -1,8 +1,10 @@
 // Each operation is an autograd function: forward() keeps its inputs, and backward() computes the
 // gradients from them, by products or by the device's kernels. A weight is passed together with its
-// short cast: products use the cast, but autograd gets the gradient for the fp32 weight. A result
-// that nothing depends on has an undefined gradient instead of zeros, so backward() tests for that.
-// The kernels read contiguous matrices of rows; workspaces and results are libtorch tensors too.
+// short cast: products use the cast, but autograd gets the gradient for the fp32 weight. If the
+// weight has a sum, a use adds to it and hands on an undefined gradient, and SharedWeight, which
+// autograd calls after all uses, hands on the sum. A result that nothing depends on has an
+// undefined gradient instead of zeros, so backward() tests for that. The kernels read contiguous
+// matrices of rows; workspaces and results are libtorch tensors too.
 #include "boinc_app/albert/fused_pass.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -10,9 +12,14 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
+#include <vector>
+
+#include "boinc_app/albert/weight_gradient.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::training::albert {
@@ -24,6 +31,7 @@ using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 constexpr const char* kLayers = "layers";
+constexpr const char* kSums = "sums";
 
 void keep(AutogradContext* context, FusedLayers* layers) {
     context->saved_data[kLayers] = reinterpret_cast<std::int64_t>(layers);
@@ -81,21 +89,57 @@ at::Tensor weight_gradient(const at::Tensor& by_out, const at::Tensor& x) {
     return at::mm(by_out.t().to(at::kFloat), x.to(at::kFloat));
 }
 
+/// Keeps the sums of a function's weights, of which all or none have one. Not as saved variables:
+/// those must not change.
+void keep_sums(AutogradContext* context, at::TensorList sums) {
+    if (sums[0].numel() != 0) context->saved_data[kSums] = sums.vec();
+}
+/// The sums that were kept; none if each use has a gradient of its own.
+std::vector<at::Tensor> kept_sums(AutogradContext* context) {
+    const auto found = context->saved_data.find(kSums);
+    if (found == context->saved_data.end()) return {};
+    return found->second.toTensorVector();
+}
+
+/// A weight whose uses add their gradients to `sum`.
+class SharedWeight final : public Function<SharedWeight> {
+  public:
+    static Variable forward(AutogradContext* context, const Variable& weight,
+                            const at::Tensor& sum) {
+        keep_sums(context, sum);
+        context->set_materialize_grads(false);
+        return weight;
+    }
+    static variable_list backward(AutogradContext* context, const variable_list& by) {
+        const at::Tensor sum = kept_sums(context)[0];
+        return {by[0].defined() ? by[0] + sum : sum, Variable{}};
+    }
+};
+
 class ShortProduct final : public Function<ShortProduct> {
   public:
     static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight,
-                            const Variable& cast) {
+                            const Variable& cast, const Variable& turned, const Variable& sum) {
         static_cast<void>(weight);  // its values are those of `cast`
         context->save_for_backward({x, cast});
         context->set_materialize_grads(false);
-        return at::linear(x, cast);
+        keep_sums(context, sum);
+        return at::linear(x, turned);
     }
     static variable_list backward(AutogradContext* context, const variable_list& by) {
-        if (!by[0].defined()) return variable_list(3);
+        variable_list gradients(5);
+        if (!by[0].defined()) return gradients;
         const auto saved = context->get_saved_variables();
-        const at::Tensor by_out = rows_of(by[0]);
-        return {at::mm(by_out, saved[1]).view(saved[0].sizes()),
-                weight_gradient(by_out, rows_of(saved[0])), Variable{}};
+        const at::Tensor by_out = rows_of(by[0]).contiguous();
+        const at::Tensor x = rows_of(saved[0]).contiguous();
+        const auto sums = kept_sums(context);
+        gradients[0] = at::mm(by_out, saved[1]).view(saved[0].sizes());
+        if (sums.empty()) {
+            gradients[1] = weight_gradient(by_out, x);
+        } else {
+            GradientInput{x}.add_to(sums[0], by_out);
+        }
+        return gradients;
     }
 };
 
@@ -103,22 +147,27 @@ class ThreeProducts final : public Function<ThreeProducts> {
   public:
     static variable_list forward(AutogradContext* context, FusedLayers* layers, const Variable& x,
                                  at::TensorList weights, at::TensorList casts,
-                                 at::TensorList biases) {
+                                 at::TensorList turned, at::TensorList biases,
+                                 at::TensorList sums) {
         static_cast<void>(weights);  // their values are those of `casts`
         keep(context, layers);
+        keep_sums(context, sums);
         context->save_for_backward({x, casts[0], casts[1], casts[2]});
         variable_list products;
         for (std::size_t i = 0; i < casts.size(); ++i) {
-            products.push_back(at::linear(x, casts[i], biases[i].to(x.scalar_type())));
+            products.push_back(at::linear(x, turned[i], biases[i].to(x.scalar_type())));
         }
         return products;
     }
     static variable_list backward(AutogradContext* context, const variable_list& by) {
         const auto saved = context->get_saved_variables();
         FusedLayers& layers = kept(context);
-        const at::Tensor x = rows_of(saved[0]);
-        // The layers, x, then weights, casts and biases of the three.
-        constexpr std::size_t kWeights = 2, kBiases = 8, kAll = 11;
+        const at::Tensor x = rows_of(saved[0]).contiguous();
+        const auto sums = kept_sums(context);
+        std::optional<GradientInput> input;
+        if (!sums.empty()) input.emplace(x);
+        // The layers, x, then weights, casts, turned casts, biases and sums of the three.
+        constexpr std::size_t kWeights = 2, kBiases = 11, kAll = 17;
         variable_list gradients(kAll);
         at::Tensor by_x;
         for (std::size_t i = 0; i < by.size(); ++i) {
@@ -129,7 +178,11 @@ class ThreeProducts final : public Function<ThreeProducts> {
             } else {
                 by_x = at::mm(by_out, saved[1 + i]);
             }
-            gradients[kWeights + i] = weight_gradient(by_out, x);
+            if (input) {
+                input->add_to(sums[i], by_out);
+            } else {
+                gradients[kWeights + i] = weight_gradient(by_out, x);
+            }
             gradients[kBiases + i] = column_sums(layers, by_out);
         }
         if (by_x.defined()) gradients[1] = by_x.view(saved[0].sizes());
@@ -223,12 +276,19 @@ class AddNormFunction final : public Function<AddNormFunction> {
 }  // namespace
 
 ShortWeight::ShortWeight(const at::Tensor& exact, at::ScalarType type) : weight(exact) {
-    const c10::NoGradGuard no_gradients;
-    cast = exact.to(type);
+    const bool is_summed = exact.is_cpu() && type == at::kBFloat16 && exact.requires_grad() &&
+                           c10::GradMode::is_enabled() && has_exact_sums();
+    {
+        const c10::NoGradGuard no_gradients;
+        cast = exact.to(type);
+        turned = exact.is_cpu() ? cast.t().contiguous().t() : cast;
+        sum = is_summed ? at::zeros_like(exact) : at::empty({0}, exact.options());
+    }
+    if (is_summed) weight = SharedWeight::apply(exact, sum);
 }
 
 at::Tensor short_product(const at::Tensor& x, const ShortWeight& weight) {
-    return ShortProduct::apply(x, weight.weight, weight.cast);
+    return ShortProduct::apply(x, weight.weight, weight.cast, weight.turned, weight.sum);
 }
 
 std::array<at::Tensor, 3> three_products(FusedLayers& layers, const at::Tensor& x,
@@ -236,8 +296,11 @@ std::array<at::Tensor, 3> three_products(FusedLayers& layers, const at::Tensor& 
                                          const std::array<at::Tensor, 3>& biases) {
     const std::array exact{weights[0].weight, weights[1].weight, weights[2].weight};
     const std::array casts{weights[0].cast, weights[1].cast, weights[2].cast};
-    const auto products = ThreeProducts::apply(&layers, x, at::TensorList{exact},
-                                               at::TensorList{casts}, at::TensorList{biases});
+    const std::array turned{weights[0].turned, weights[1].turned, weights[2].turned};
+    const std::array sums{weights[0].sum, weights[1].sum, weights[2].sum};
+    const auto products =
+        ThreeProducts::apply(&layers, x, at::TensorList{exact}, at::TensorList{casts},
+                             at::TensorList{turned}, at::TensorList{biases}, at::TensorList{sums});
     return {products[0], products[1], products[2]};
 }
 

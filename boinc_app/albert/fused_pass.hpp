@@ -1,6 +1,7 @@
 // The fused parts of a layer (fused_layers.hpp) as functions of libtorch, with their gradients; and
 // matrix products whose weights are cast once for a pass. Gradients of weights come out of the
-// products in fp32, so that a layer that is used 24 times adds up its gradients in fp32.
+// products in fp32, so that a layer that is used 24 times adds up its gradients in fp32. On the
+// processor all uses of a weight add theirs to one sum.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,13 +13,15 @@
 
 namespace dedloc::training::albert {
 
-/// A weight [out, in], and itself in the short format, without a gradient of its own.
+/// A weight [out, in], and itself in the short format, without a gradient of its own. Of one pass.
 struct ShortWeight {
     /// Casts a weight.
     ShortWeight(const at::Tensor& exact, at::ScalarType type);
 
     at::Tensor weight;  ///< fp32
     at::Tensor cast;    ///< the same, short
+    at::Tensor turned;  ///< the same, stored by columns on a processor: products need no copy
+    at::Tensor sum;     ///< its gradient, to which every use adds; empty: each has its own
 };
 
 /// x · weightᵀ for short x [..., in]; short.

@@ -2,36 +2,10 @@
 // and goes down the rows of its block.
 #pragma once
 
-#if !defined(__CUDA_ARCH__)
-#include <cmath>
-#endif
-
 #include "boinc_app/cuda/short_value.hpp"
+#include "boinc_app/training/layer_arithmetic.hpp"
 
 namespace dedloc::training {
-
-/// tanh x, within a few units of 1e-7.
-DEDLOC_HOST_DEVICE inline float tangent(float x) {
-#if defined(__CUDA_ARCH__)
-    return 1 - __fdividef(2, 1 + __expf(2 * x));
-#else
-    return 1 - 2 / (1 + std::exp(2 * x));
-#endif
-}
-
-inline constexpr float kGeluScale = 0.79788456080286536F;  ///< √(2 ÷ π)
-inline constexpr float kGeluCube = 0.044715F;  ///< factor of x³ in the tanh form of GELU
-
-/// GELU by its approximation with tanh.
-DEDLOC_HOST_DEVICE inline float gelu(float x) {
-    return 0.5F * x * (1 + tangent(kGeluScale * (x + kGeluCube * x * x * x)));
-}
-
-/// The derivative of gelu().
-DEDLOC_HOST_DEVICE inline float gelu_slope(float x) {
-    const float t = tangent(kGeluScale * (x + kGeluCube * x * x * x));
-    return 0.5F * (1 + t) + 0.5F * x * (1 - t * t) * kGeluScale * (1 + 3 * kGeluCube * x * x);
-}
 
 /// How a matrix is divided among threads and blocks.
 struct ColumnLayout {

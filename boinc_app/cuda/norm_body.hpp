@@ -3,12 +3,9 @@
 // several rows side by side. Sums of a row go through shared memory in a fixed order.
 #pragma once
 
-#if !defined(__CUDA_ARCH__)
-#include <cmath>
-#endif
-
 #include "boinc_app/cuda/short_value.hpp"
 #include "boinc_app/training/fused_layers.hpp"
+#include "boinc_app/training/layer_arithmetic.hpp"
 
 namespace dedloc::training {
 
@@ -21,15 +18,6 @@ using kernels::cuda::Whole;
 template <class T>
 DEDLOC_HOST_DEVICE inline Pack<T> four(const T* from) {
     return kernels::cuda::read_pack<true>(from, Whole{});
-}
-
-/// 1 ÷ √x, within two units of the last place.
-DEDLOC_HOST_DEVICE inline float inverse_root(float x) {
-#if defined(__CUDA_ARCH__)
-    return rsqrtf(x);
-#else
-    return 1 / std::sqrt(x);
-#endif
 }
 
 /// How rows are divided among threads and blocks.
@@ -223,7 +211,7 @@ struct NormGradientRows {
                 const Pack<float> gain = four(of.gain + column);
                 for (unsigned j = 0; j < kPackElements; ++j) {
                     const float z = widened(product.v[j]) + bias.v[j] + residual.v[j];
-                    local.normal[p][j] = (z - mean) * inverse;
+                    local.normal[p][j] = normalised(z, mean, inverse);
                     local.by_out[p][j] = by_out.v[j] + widened(by_short_out.v[j]);
                     const float scaled = local.by_out[p][j] * gain.v[j];
                     sum += scaled;
@@ -252,7 +240,7 @@ struct NormGradientRows {
             for (unsigned j = 0; j < kPackElements; ++j) {
                 const float by_out = local.by_out[p][j];
                 const float normal = local.normal[p][j];
-                by_z.v[j] = inverse * (by_out * gain.v[j] - sum - normal * along);
+                by_z.v[j] = norm_slope(by_out, gain.v[j], normal, inverse, sum, along);
                 by_product.v[j] = rounded<T>(by_z.v[j]);
                 local.by_gain[p][j] += by_out * normal;
                 local.by_shift[p][j] += by_out;

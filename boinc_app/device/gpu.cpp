@@ -9,7 +9,9 @@
 
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/device_replica.hpp"
+#include "boinc_app/training/host_layers.hpp"
 #include "boinc_app/training/host_replica.hpp"
+#include "boinc_app/training/torch_workers.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/base/text.hpp"
@@ -86,11 +88,24 @@ void ask_driver(unsigned index, const std::string& library) {
     }
 }
 
-Compute on_processor(const formats::RunFile& run, const training::Task& task,
-                     const kernels::Workers& workers, unsigned threads) {
-    return {.replica = std::make_unique<training::HostReplica>(run, task, workers),
-            .device = {.threads = threads, .memory_bytes = platform::physical_memory()},
-            .name = fmt::format("the processor, {} thread{}", threads, threads == 1 ? "" : "s")};
+Compute compute_on_processor(std::optional<training::Precision> precision,
+                             const formats::RunFile& run, const training::Task& task,
+                             const kernels::Workers& workers, unsigned threads) {
+    Compute compute;
+    compute.layer_workers = std::make_unique<training::TorchWorkers>();
+    compute.layers = std::make_unique<training::HostLayers>(*compute.layer_workers);
+    if (precision != training::Precision::kFp32) training::set_compute_threads(threads);
+    const training::ProcessorWay way = task.on_processor(precision, *compute.layers);
+    compute.replica = std::make_unique<training::HostReplica>(run, task, workers, way.computation);
+    compute.device = {.threads = threads,
+                      .memory_bytes = platform::physical_memory(),
+                      .computation = way.computation};
+    compute.name = fmt::format("the processor, {} thread{}", threads, threads == 1 ? "" : "s");
+    if (!way.reason.empty()) {
+        compute.name +=
+            fmt::format(", {} ({})", training::name_of(way.computation.precision), way.reason);
+    }
+    return compute;
 }
 
 Compute on_gpu(unsigned index, const formats::RunFile& run, const training::Task& task,
@@ -105,10 +120,9 @@ Compute on_gpu(unsigned index, const formats::RunFile& run, const training::Task
                       .gpu = gpu.properties(),
                       .computation = gpu.computation()};
     const training::GpuProperties& is = *compute.device.gpu;
-    compute.name = fmt::format(
-        "GPU {} ({}, {} of {} MB free), {}", index, is.name, is.free_memory_bytes / 1'000'000,
-        is.memory_bytes / 1'000'000,
-        compute.device.computation.precision == training::Precision::kBf16 ? "bf16" : "fp16");
+    compute.name = fmt::format("GPU {} ({}, {} of {} MB free), {}", index, is.name,
+                               is.free_memory_bytes / 1'000'000, is.memory_bytes / 1'000'000,
+                               training::name_of(compute.device.computation.precision));
     return compute;
 }
 
@@ -126,6 +140,15 @@ std::optional<Choice> parse_choice(std::string_view text) {
     const auto index = parse_number<unsigned>(text);
     if (!index || *index > kMaxIndex) return std::nullopt;
     return Choice{Kind::kGpu, *index};
+}
+
+bool set_precision(Choice& choice, std::string_view text) {
+    choice.precision.reset();
+    if (text == "auto") return true;
+    for (const auto precision : {training::Precision::kFp32, training::Precision::kBf16}) {
+        if (text == training::name_of(precision)) choice.precision = precision;
+    }
+    return choice.precision.has_value();
 }
 
 std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibraries& libraries) {
@@ -148,18 +171,21 @@ std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibrari
 
 Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
                      const kernels::Workers& workers, unsigned threads) {
-    if (choice.kind == Choice::Kind::kProcessor) return on_processor(run, task, workers, threads);
+    const auto on_processor = [&] {
+        return compute_on_processor(choice.precision, run, task, workers, threads);
+    };
+    if (choice.kind == Choice::Kind::kProcessor) return on_processor();
     if (!formats::runs_on_gpus(run)) {
         if (choice.kind == Choice::Kind::kGpu) throw InputError{kProcessorsOnly};
         log_info("no GPU: {}", kProcessorsOnly);
-        return on_processor(run, task, workers, threads);
+        return on_processor();
     }
     try {
         return on_gpu(choice.index, run, task, workers, threads);
     } catch (const DeviceError& error) {
         if (choice.kind == Choice::Kind::kGpu) throw;
         log_info("no GPU: {}", error.what());
-        return on_processor(run, task, workers, threads);
+        return on_processor();
     }
 }
 

@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "boinc_app/training/accelerator.hpp"
+#include "boinc_app/training/computation.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/fused_layers.hpp"
 #include "boinc_app/training/replica.hpp"
 #include "boinc_app/training/task.hpp"
 #include "kernels/workers.hpp"
@@ -27,11 +29,17 @@ struct Choice {
     };
     Kind kind = Kind::kProcessor;  ///< which one
     unsigned index = 0;            ///< number of the GPU
+    /// Precision of a processor's matrix products; nothing: the faster one, by a trial.
+    std::optional<training::Precision> precision = training::Precision::kFp32;
     bool operator==(const Choice&) const = default;
 };
 
 /// Parses the value of `--device`. Nothing if it is none of those above.
 std::optional<Choice> parse_choice(std::string_view text);
+
+/// Sets the precision from the value of `--precision`: auto, fp32 or bf16. False if it is none of
+/// those.
+bool set_precision(Choice& choice, std::string_view text);
 
 /// The libraries that a GPU needs; names without a folder are looked up beside the program and
 /// where the system's loader looks.
@@ -46,15 +54,18 @@ std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibrari
 
 /// What computes in this process.
 struct Compute {
-    std::unique_ptr<training::Replica> replica;  ///< state, model and sum
-    training::Device device;                     ///< for the size of micro-batches
-    std::string name;                            ///< for the log
+    std::unique_ptr<const kernels::Workers> layer_workers;  ///< those of `layers`
+    std::unique_ptr<training::FusedLayers> layers;          ///< the processor's; null: a GPU's
+    std::unique_ptr<training::Replica> replica;             ///< state, model and sum
+    training::Device device;                                ///< for the size of micro-batches
+    std::string name;                                       ///< for the log
 };
 
 /// Makes the replica on the chosen device. `run`, `task` and `workers` must outlive it. When the
-/// choice is automatic and the GPU cannot be used or the run not be trained on one, the log says why.
-/// Errors: DeviceError; InputError, as the task's make_model(), or a GPU is chosen for a task that
-/// does not run there.
+/// choice is automatic and the GPU cannot be used or the run not be trained on one, the log says
+/// why. A trial of the processor's precision takes about a second, and sets the calling thread's
+/// compute threads to `threads`. Errors: DeviceError; InputError, as the task's make_model() and
+/// on_processor(), or a GPU is chosen for a task that does not run there.
 Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
                      const kernels::Workers& workers, unsigned threads);
 

@@ -22,6 +22,19 @@ enum class Precision : std::uint8_t {
     kFp16,  ///< binary16, whose range is so small that the loss must be scaled (loss_scale.hpp)
 };
 
+/// Its name for people.
+constexpr const char* name_of(Precision precision) {
+    switch (precision) {
+        case Precision::kBf16:
+            return "bf16";
+        case Precision::kFp16:
+            return "fp16";
+        case Precision::kFp32:
+            break;
+    }
+    return "fp32";
+}
+
 /// Device, precision and algorithms of a model.
 struct Computation {
     /// The number of the CUDA device; nothing: the processor.

@@ -8,10 +8,10 @@
 namespace dedloc::training {
 
 HostReplica::HostReplica(const formats::RunFile& run, const Task& task,
-                         const kernels::Workers& workers)
+                         const kernels::Workers& workers, const Computation& computation)
     : workers_(workers),
       state_(state::tensor_ranges(run), state::optimizer_settings(run)),
-      model_(task.make_model(state_.parameters(), {})) {}
+      model_(task.make_model(state_.parameters(), computation)) {}
 
 std::size_t HostReplica::element_count() const {
     return static_cast<std::size_t>(state_.element_count());

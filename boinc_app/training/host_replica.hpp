@@ -1,4 +1,4 @@
-// The replica that computes on the processor, in fp32.
+// The replica that computes on the processor.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,10 @@ namespace dedloc::training {
 class HostReplica final : public Replica {
   public:
     /// `task` and `workers` must outlive it; the workers update and digest the state. The model
-    /// uses the compute threads of the calling thread (set_compute_threads). Errors: InputError, as
-    /// the task's make_model().
-    HostReplica(const formats::RunFile& run, const Task& task, const kernels::Workers& workers);
+    /// uses the compute threads of the calling thread (set_compute_threads). `computation` has no
+    /// CUDA device. Errors: InputError, as the task's make_model().
+    HostReplica(const formats::RunFile& run, const Task& task, const kernels::Workers& workers,
+                const Computation& computation = {});
 
     // The functions of Replica.
     void attach() override {}

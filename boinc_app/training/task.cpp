@@ -29,6 +29,13 @@ Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step) 
     return random.split(step.value());
 }
 
+ProcessorWay Task::on_processor(std::optional<Precision> wanted, FusedLayers&) const {
+    if (wanted && *wanted != Precision::kFp32) {
+        throw InputError{"--precision: this run's network computes only in fp32 on processors"};
+    }
+    return {};
+}
+
 void refuse_other_tensors(const std::vector<formats::TensorSpec>& listed,
                           const std::vector<formats::TensorSpec>& wanted) {
     if (listed.size() != wanted.size()) {

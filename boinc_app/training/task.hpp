@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -86,6 +87,12 @@ class DrawingModel final : public Model {
     const std::unique_ptr<Network> network_;
 };
 
+/// The way in which a network computes on the processor.
+struct ProcessorWay {
+    Computation computation{};  ///< without a CUDA device
+    std::string reason{};       ///< for people: what was measured; empty: there was no choice
+};
+
 /// What a run trains. Keeps its data. Thread: any, one at a time.
 class Task {
   public:
@@ -100,6 +107,14 @@ class Task {
     ///           (aborts)
     virtual std::unique_ptr<Model> make_model(std::span<const float> parameters,
                                               const Computation& computation) const = 0;
+
+    /// The way in which this processor computes the network: in the precision `wanted`, or if there
+    /// is none in the one that a trial finds to be faster. `layers` must outlive models that
+    /// compute that way. Uses the compute threads of the calling thread; takes about a second. This
+    /// one is for networks that compute in fp32 only.
+    ///
+    /// Errors    InputError: the network does not compute in this precision on a processor
+    virtual ProcessorWay on_processor(std::optional<Precision> wanted, FusedLayers& layers) const;
 };
 
 /// Refuses a run file whose tensors are not those that the network wants, by name and shape, in

@@ -26,27 +26,37 @@ std::uint64_t vector_bytes(const RunFile& run) {
 }
 
 /// Bytes that a layer saves for the backward pass, for each token.
-std::uint64_t layer_bytes(const RunFile& run, const ProductFormat& format) {
+struct LayerBytes {
+    std::uint64_t attention = 0;  ///< up to the weighted mean of the values
+    std::uint64_t rest = 0;
+};
+
+LayerBytes layer_bytes(const RunFile& run, const ProductFormat& format) {
     const AlbertSpec& model = albert_of(run);
     const bool drops = model.attention_dropout > 0;
     // Attention has so many weights for a token.
     const std::uint64_t weights = model.heads * run.sequence_length;
     if (!format.is_reduced) {
-        // Eight vectors of the layer's width (inputs of matrix products and layer norms), input and
-        // output of the activation, attention after the softmax. Dropout adds what it multiplied
-        // and a mask of bytes.
+        // Eight vectors of the layer's width (inputs of matrix products and layer norms), of which
+        // attention has four; input and output of the activation, attention after the softmax.
+        // Dropout adds what it multiplied and a mask of bytes.
         const std::uint64_t attention = drops ? 9 : format.fuses_attention ? 0 : 4;
-        return sizeof(float) * (8 * model.hidden + 2 * model.ffn) + attention * weights;
+        return {.attention = sizeof(float) * 4 * model.hidden + attention * weights,
+                .rest = sizeof(float) * (4 * model.hidden + 2 * model.ffn)};
     }
     // Eight vectors of 16 bits and two of 32: products, their inputs, and both outputs of the layer
-    // norms. On an H100 ALBERT-large takes 537 MB a sample, the estimate is 529.
-    if (format.fuses_layers && !drops && format.fuses_attention) {
-        return 24 * model.hidden + 4 * model.ffn;
+    // norms. On an H100 ALBERT-large took 537 MB a sample with a whole last layer, by estimate 529.
+    // Attention that is not fused saves its weights in 16 bits.
+    if (format.fuses_layers && !drops) {
+        return {.attention = 8 * model.hidden + (format.fuses_attention ? 0 : 2 * weights),
+                .rest = 16 * model.hidden + 4 * model.ffn};
     }
     // Nine vectors of 16 bits and four of 32 (inputs and outputs of the layer norms); input and
-    // output of the activation have 16 bits; softmax and dropout have 32, and the product 16.
-    const std::uint64_t attention = drops ? 14 : format.fuses_attention ? 0 : 10;
-    return 34 * model.hidden + 4 * model.ffn + attention * weights;
+    // output of the activation have 16 bits, as has softmax; with dropout softmax and dropout have
+    // 32, and the product 16.
+    const std::uint64_t attention = drops ? 14 : format.fuses_attention ? 0 : 2;
+    return {.attention = 8 * model.hidden + attention * weights,
+            .rest = 26 * model.hidden + 4 * model.ffn};
 }
 
 }  // namespace
@@ -59,10 +69,15 @@ std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format) 
     const AlbertSpec& model = albert_of(run);
     // The head is computed for masked tokens only, about one in six: logits, and their gradient; in
     // reduced precision also the product itself.
+    constexpr std::uint64_t kReadShare = 6;
     const std::uint64_t logit = format.is_reduced ? 10 : 8;
-    const std::uint64_t head = logit * model.vocabulary / 6;
+    const std::uint64_t head = logit * model.vocabulary / kReadShare;
+    // So is the last layer after its attention, unless dropout needs whole rows.
+    const LayerBytes layer = layer_bytes(run, format);
+    const std::uint64_t last = model.hidden_dropout > 0 ? layer.rest : layer.rest / kReadShare;
     const std::uint64_t saved =
-        run.sequence_length * (model.layers * layer_bytes(run, format) + head);
+        run.sequence_length *
+        (model.layers * layer.attention + (model.layers - 1) * layer.rest + last + head);
     if (format.is_reduced) return saved;
     // Embeddings: their sum, layer norm and its output. malloc keeps a quarter more, since tensors
     // of many sizes leave gaps.

@@ -7,16 +7,20 @@
         --device cuda
 
 Every round measures each of them once, one after the other, so that other load of the machine
-meets all of them: ours (training_bench), the Python model eager, and compiled by torch.compile.
-All compute the gradient of the same loss for samples of full length without padding, 15 % of
-whose tokens are masked, with the same micro-batch, number of threads and binary32 weights; none
-updates the weights. On a GPU all compute matrix products in bf16 and wait for the GPU after each
-micro-batch; Hugging Face's ALBERT-large needs 75 GB for a micro-batch of 64. Prints the median and
-the range of samples/s. Hugging Face's model computes the scores of every token, ours only those of
-masked tokens: that is part of what is measured.
+meets all of them: ours (training_bench), and the Python model with the attention of its eager form,
+with PyTorch's scaled_dot_product_attention (SDPA), and compiled by torch.compile. On a processor
+each of them computes in fp32 and in bf16: ours by --precision, Python's by autocast. All compute
+the gradient of the same loss for samples of full length without padding, 15 % of whose tokens are
+masked, with the same micro-batch, number of threads and binary32 weights; none updates the weights.
+On a GPU all compute matrix products in bf16 and wait for the GPU after each micro-batch; Hugging
+Face's ALBERT-large needs 75 GB for a micro-batch of 64. Prints the median and the range of
+samples/s. Hugging Face's model computes the scores of every token, ours only those of masked
+tokens: that is part of what is measured. On a processor "products alone" is what the layers' matrix
+products of weights would take if there were nothing else, measured in the same rounds.
 """
 
 import argparse
+import functools
 import re
 import statistics
 import subprocess
@@ -36,9 +40,10 @@ MICRO_BATCHES = {
     "cuda": {"tiny": 256, "base": 64, "large": 32},
 }
 MASKED_SHARE = 0.15
+TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
-def python_model(shape):
+def python_model(shape, attention):
     config = transformers.AlbertConfig(
         vocab_size=shape["vocabulary"],
         embedding_size=shape["embedding"],
@@ -51,6 +56,7 @@ def python_model(shape):
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         classifier_dropout_prob=0.0,
+        attn_implementation=attention,
     )
     return transformers.AlbertForPreTraining(config).train()
 
@@ -69,13 +75,13 @@ def python_batch(shape, samples, device):
     return {name: values.to(device) for name, values in batch.items()}
 
 
-def python_speed(model, batch, seconds):
+def python_speed(model, precision, batch, seconds):
     """Samples/s of forward and backward passes during at least `seconds`."""
     samples = len(batch["input_ids"])
     device = batch["input_ids"].device.type
     done, begin = 0, time.perf_counter()
     while True:
-        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+        with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
             loss = model(**batch).loss
         loss.backward()
         model.zero_grad(set_to_none=False)
@@ -87,12 +93,31 @@ def python_speed(model, batch, seconds):
             return done / took
 
 
-def our_speed(options, shape, micro_batch, samples):
+def products_speed(shape, precision, micro_batch, seconds):
+    """Samples/s of the products of a layer's weights alone: forward, and by inputs and weights."""
+    tokens, width = micro_batch * shape["length"], shape["width"]
+    kind = dict(dtype=TYPES[precision])
+    maps = []
+    for out, into, uses in [(width, width, 4), (4 * width, width, 1), (width, 4 * width, 1)]:
+        x, weight = torch.randn(tokens, into, **kind), torch.randn(out, into, **kind)
+        maps.append((x, weight, torch.randn(tokens, out, **kind), uses))
+    done, begin = 0, time.perf_counter()
+    while True:
+        for x, weight, gradient, uses in maps:
+            for _ in range(uses):
+                torch.mm(x, weight.t()), torch.mm(gradient, weight), torch.mm(gradient.t(), x)
+        done += 1
+        took = time.perf_counter() - begin
+        if took >= seconds:
+            return micro_batch * done / took / shape["layers"]
+
+
+def our_speed(options, precision, shape, micro_batch, samples):
     # Of several steps the first one does not count: a GPU chooses algorithms and takes memory.
     steps = "1" if options.device == "cpu" else "3"
     words = [options.bench, "--steps", steps, "--target-batch", str(samples)]
     words += ["--micro-batch", str(micro_batch), "--threads", str(options.threads)]
-    words += ["--device", options.device]
+    words += ["--device", options.device, "--precision", precision]
     for name in shape:
         words += ["--" + name, str(shape[name])]
     if options.device == "cuda":
@@ -113,26 +138,46 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10, help="for each measurement")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
+    parser.add_argument("--no-eager", action="store_true", help="leave out eager attention")
+    parser.add_argument(
+        "--precision", choices=TYPES, help="of a processor: only this one, not fp32 and bf16"
+    )
     options = parser.parse_args()
     shape = MODELS[options.model]
     micro_batch = options.micro_batch or MICRO_BATCHES[options.device][options.model]
     torch.set_num_threads(options.threads)
 
     batch = python_batch(shape, micro_batch, options.device)
-    model = python_model(shape).to(options.device)
-    python = {"Python, eager": model}
-    if not options.no_compile:
-        python["Python, torch.compile"] = torch.compile(model)
-    for candidate in python.values():
-        python_speed(candidate, batch, 0)  # compiles, touches memory
-        python_speed(candidate, batch, 0)
-    speeds = {"training_bench": []} | {name: [] for name in python}
-    samples = max(micro_batch, round(python_speed(model, batch, 2) * options.seconds))
-    samples -= samples % micro_batch
+    models = {}
+    if not options.no_eager:
+        models["eager"] = python_model(shape, "eager").to(options.device)
+    models["SDPA"] = python_model(shape, "sdpa").to(options.device)
+    precisions = [options.precision] if options.precision else list(TYPES)
+    if options.device == "cuda":
+        precisions = ["bf16"]
+    measures = {}  # how long each is to be measured -> samples/s
+    for precision in precisions:
+        python = dict(models)
+        if not options.no_compile:
+            python["torch.compile"] = torch.compile(python_model(shape, "sdpa").to(options.device))
+        speed = functools.partial(python_speed, precision=precision, batch=batch)
+        for model in python.values():
+            speed(model, seconds=0)  # compiles, touches memory
+            speed(model, seconds=0)
+        samples = max(micro_batch, round(speed(models["SDPA"], seconds=2) * options.seconds))
+        samples -= samples % micro_batch
+        ours = functools.partial(our_speed, options, precision, shape, micro_batch, samples)
+        measures[f"training_bench, {precision}"] = lambda seconds, ours=ours: ours()
+        for name, model in python.items():
+            measures[f"Python, {name}, {precision}"] = functools.partial(speed, model)
+        if options.device == "cpu":
+            measures[f"products alone, {precision}"] = functools.partial(
+                products_speed, shape, precision, micro_batch
+            )
+    speeds = {name: [] for name in measures}
     for _ in range(options.rounds):
-        speeds["training_bench"].append(our_speed(options, shape, micro_batch, samples))
-        for name, candidate in python.items():
-            speeds[name].append(python_speed(candidate, batch, options.seconds))
+        for name, measure in measures.items():
+            speeds[name].append(measure(seconds=options.seconds))
     where = f"{options.threads} threads"
     if options.device == "cuda":
         where = torch.cuda.get_device_name()
@@ -140,13 +185,16 @@ def main():
         f"{options.model}: {where}, micro-batches of {micro_batch}, torch {torch.__version__}, "
         f"transformers {transformers.__version__}, {options.rounds} rounds"
     )
-    base = statistics.median(speeds["Python, eager"])
-    for name, values in speeds.items():
-        middle = statistics.median(values)
-        print(
-            f"  {name:24} {middle:9.3f} samples/s ({min(values):.3f} to {max(values):.3f}), "
-            f"{middle / base:.2f} x eager"
-        )
+    middles = {name: statistics.median(values) for name, values in speeds.items()}
+    for precision in precisions:
+        best = max(v for k, v in middles.items() if k.startswith("Python") and precision in k)
+        for name, values in speeds.items():
+            if not name.endswith(precision):
+                continue
+            print(
+                f"  {name:28} {middles[name]:9.3f} samples/s ({min(values):.3f} to "
+                f"{max(values):.3f}), {middles[name] / best:.2f} x the best of Python's"
+            )
 
 
 if __name__ == "__main__":

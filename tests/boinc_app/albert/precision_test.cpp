@@ -9,6 +9,7 @@
 
 #include "boinc_app/albert/albert.hpp"
 #include "boinc_app/training/device_error.hpp"
+#include "boinc_app/training/host_layers.hpp"
 #include "boinc_app/training/loss_scale.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
@@ -96,6 +97,32 @@ TEST_CASE("bf16 gives the gradient of fp32 within its own rounding", "[training]
     CHECK(error_of(measured, exact) < 3e-2);
     CHECK(error_of(measured, exact) > 1e-4);  // it has been bf16
     CHECK(measured.loss == Approx(exact.loss).epsilon(2e-3));
+}
+
+TEST_CASE(
+    "bf16 by the processor's kernels errs no more than by autocast, with any number of layers",
+    "[training]") {
+    const std::uint64_t layers = GENERATE(1, 2, 6, 12, 24);
+    const PrecisionFixture tiny{
+        {.vocabulary = 200, .width = 64, .layers = layers, .length = 32, .heads = 2}};
+    const kernels::ThisThread workers;
+    HostLayers kernels{workers};
+    const Computation by_kernels{.precision = Precision::kBf16, .layers = &kernels};
+    const Measured exact = tiny.measure({});
+    const Measured measured = tiny.measure(by_kernels);
+    const double by_autocast = error_of(tiny.measure({.precision = Precision::kBf16}), exact);
+    CAPTURE(layers, error_of(measured, exact), by_autocast);
+    CHECK(error_of(measured, exact) < 1.25 * by_autocast);
+    CHECK(error_of(measured, exact) > 1e-4);
+    CHECK(measured.loss == Approx(exact.loss).epsilon(2e-3));
+    CHECK(tiny.measure(by_kernels).gradient == measured.gradient);
+    // Without padding, and with fused attention.
+    const MicroBatch row = first_row(tiny.batch());
+    const Measured exact_row = tiny.measure({}, row);
+    CHECK(error_of(tiny.measure(by_kernels, row), exact_row) < 3e-2);
+    Computation fused = by_kernels;
+    fused.fuses_attention = true;
+    CHECK(error_of(tiny.measure(fused), exact) < 3e-2);
 }
 
 TEST_CASE("fp16 gives the gradient of fp32 within its own rounding, after the scale has fallen",

@@ -1,6 +1,6 @@
-// The kernels for what lies between a layer's matrix products, run by the host with their threads
-// in random order, against libtorch's operations; and the model with them against the model without
-// them.
+// The kernels for what lies between a layer's matrix products, those of a GPU run by the host with
+// their threads in random order and the processor's for each instruction set, against libtorch's
+// operations; and the model with them against the model without them.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -11,6 +11,7 @@
 #include "boinc_app/albert/albert.hpp"
 #include "boinc_app/albert/fused_pass.hpp"
 #include "boinc_app/cuda/layers.hpp"
+#include "boinc_app/training/host_layers.hpp"
 #include "boinc_app/training/task.hpp"
 #include "kernels/cuda/host_launch.hpp"
 #include "peer/base/aligned_floats.hpp"
@@ -24,16 +25,37 @@ namespace {
 
 constexpr double kEpsilon = 1e-12;
 
-/// Layers that compute on the host, as on a device of two multiprocessors.
-class HostLayers {
+using kernels::InstructionSet;
+
+/// A GPU's layers on the host, as on a device of two multiprocessors; or the processor's.
+class SomeLayers {
   public:
-    FusedLayers& operator*() { return layers_; }
-    FusedLayers* get() { return &layers_; }
+    /// Nothing: a GPU's.
+    explicit SomeLayers(std::optional<InstructionSet> set = std::nullopt)
+        : workers_(set.value_or(InstructionSet::kBaseline)), is_host_(set.has_value()) {}
+    FusedLayers& operator*() { return *get(); }
+    FusedLayers* get() {
+        if (is_host_) return &host_;
+        return &gpu_;
+    }
 
   private:
     CUstream_st stream_{1};
-    Layers layers_{kernels::cuda::StreamView{&stream_}, 2};
+    Layers gpu_{kernels::cuda::StreamView{&stream_}, 2};
+    const kernels::ThisThread workers_;
+    HostLayers host_{workers_};
+    const bool is_host_;
 };
+
+/// A GPU's layers, and the processor's for each instruction set that this one has.
+std::vector<std::optional<InstructionSet>> all_layers() {
+    std::vector<std::optional<InstructionSet>> all{std::nullopt};
+    for (const auto set :
+         {InstructionSet::kBaseline, InstructionSet::kAvx2, InstructionSet::kAvx512}) {
+        if (set <= kernels::widest_instruction_set()) all.emplace_back(set);
+    }
+    return all;
+}
 
 at::Tensor random(at::IntArrayRef shape, double size, at::ScalarType type = at::kFloat) {
     static at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(5);
@@ -54,7 +76,7 @@ double unit(at::ScalarType type) {
 
 TEST_CASE("adding, normalising and their gradients are libtorch's within a rounding",
           "[training]") {
-    HostLayers layers;
+    SomeLayers layers{GENERATE(from_range(all_layers()))};
     const at::ScalarType type = GENERATE(at::kBFloat16, at::kHalf);
     // One to four packs, one to 256 threads a row; and rows that fill no block.
     const std::int64_t columns = GENERATE(8, 16, 64, 128, 192, 256, 512, 768, 1024, 4096);
@@ -96,7 +118,7 @@ TEST_CASE("adding, normalising and their gradients are libtorch's within a round
 }
 
 TEST_CASE("GELU with a bias and its gradient are libtorch's within a rounding", "[training]") {
-    HostLayers layers;
+    SomeLayers layers{GENERATE(from_range(all_layers()))};
     const at::ScalarType type = GENERATE(at::kBFloat16, at::kHalf);
     const std::int64_t columns = GENERATE(8, 24, 512, 3072, 4096);
     const std::int64_t rows = GENERATE(1, 2, 5, 67);
@@ -114,7 +136,7 @@ TEST_CASE("GELU with a bias and its gradient are libtorch's within a rounding", 
 }
 
 TEST_CASE("GELU is exact where its approximation saturates", "[training]") {
-    HostLayers layers;
+    SomeLayers layers{GENERATE(from_range(all_layers()))};
     const at::Tensor product =
         at::tensor({-1e30F, -30.0F, -0.0F, 0.0F, 1e-20F, 30.0F, 1e4F, 60'000.0F})
             .to(at::kBFloat16)
@@ -124,7 +146,7 @@ TEST_CASE("GELU is exact where its approximation saturates", "[training]") {
 }
 
 TEST_CASE("three products and their gradients are those of three linear maps", "[training]") {
-    HostLayers layers;
+    SomeLayers layers{GENERATE(from_range(all_layers()))};
     const at::ScalarType type = GENERATE(at::kBFloat16, at::kHalf);
     const at::Tensor x = random({3, 7, 64}, 1, type);
     const std::array biases{random({32}, 1), random({32}, 1), random({32}, 1)};
@@ -190,7 +212,7 @@ struct Fixture {
 
 TEST_CASE("the model by the kernels has the gradient of fp32 as nearly as without them",
           "[training]") {
-    HostLayers layers;
+    SomeLayers layers{GENERATE(from_range(all_layers()))};
     const bool is_deep = GENERATE(false, true);
     const Fixture tiny{
         is_deep ? test::TinyShape{.vocabulary = 200, .width = 64, .layers = 24, .length = 32}
@@ -199,7 +221,7 @@ TEST_CASE("the model by the kernels has the gradient of fp32 as nearly as withou
     double exact_loss = 0;
     double loss = 0;
     const FloatVector exact = tiny.gradient({}, &exact_loss);
-    const Computation without{.precision = precision, .fuses_attention = true};
+    const Computation without{.precision = precision, .fuses_attention = GENERATE(true, false)};
     Computation with = without;
     with.layers = layers.get();
     const FloatVector measured = tiny.gradient(with, &loss);
@@ -213,7 +235,7 @@ TEST_CASE("the model by the kernels has the gradient of fp32 as nearly as withou
 
 TEST_CASE("the model by the kernels can be interrupted, and hidden dropout does without them",
           "[training]") {
-    HostLayers layers;
+    SomeLayers layers{GENERATE(from_range(all_layers()))};
     Fixture tiny{test::TinyShape{}};
     const Computation with{
         .precision = Precision::kBf16, .fuses_attention = true, .layers = layers.get()};
@@ -234,7 +256,7 @@ TEST_CASE("the model by the kernels can be interrupted, and hidden dropout does 
 }
 
 TEST_CASE("a model with other widths does without the kernels", "[training]") {
-    HostLayers layers;
+    SomeLayers layers;
     CHECK(layers.get()->has_kernels(1'024, 4'096));
     CHECK(layers.get()->has_kernels(2'048, 8'200));
     CHECK_FALSE(layers.get()->has_kernels(1'032, 4'096));

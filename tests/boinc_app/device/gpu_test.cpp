@@ -125,6 +125,26 @@ TEST_CASE("an automatic choice falls back to the processor, a wanted GPU does no
     CHECK(compute.name == "the processor, 3 threads");
 }
 
+TEST_CASE("a processor's precision is chosen by its name, or by a trial", "[boinc]") {
+    Choice choice;
+    CHECK(choice.precision == training::Precision::kFp32);
+    CHECK(set_precision(choice, "auto"));
+    CHECK_FALSE(choice.precision);
+    CHECK(set_precision(choice, "fp32"));
+    CHECK(choice.precision == training::Precision::kFp32);
+    for (const char* const unknown : {"", "fp16", "BF16", "bf16 "}) {
+        CHECK_FALSE(set_precision(choice, unknown));
+    }
+    CHECK(set_precision(choice, "bf16"));
+    CHECK(choice.precision == training::Precision::kBf16);
+    const formats::RunFile run = test::tiny_run();
+    const training::albert::AlbertTask task{run, {test::skewed_shard(run, 1)}};
+    const kernels::ThisThread workers;
+    const Compute compute = make_compute(choice, run, task, workers, 1);
+    CHECK(compute.device.computation.precision == training::Precision::kBf16);
+    CHECK_THAT(compute.name, Catch::StartsWith("the processor, 1 thread, bf16 (2 layers take "));
+}
+
 TEST_CASE("a run that only processors train is not tried on a GPU", "[boinc]") {
     const formats::RunFile run = test::tiny_run();
     const training::albert::AlbertTask task{run, {test::skewed_shard(run, 1)}};

@@ -42,6 +42,7 @@ struct Options {
     double beta2 = 0.999;
     std::string shard;
     std::string device = "cpu";
+    std::string precision = "auto";
 };
 
 formats::Shard read_shard(const std::string& path, const formats::RunFile& run) {
@@ -176,8 +177,11 @@ void run_bench(Options options) {
     run.optimizer.learning_rate = options.learning_rate;
     run.optimizer.warmup_steps = options.warmup;
     run.optimizer.beta2 = options.beta2;
-    const auto device = device::parse_choice(options.device);
+    auto device = device::parse_choice(options.device);
     if (!device) throw InputError{"--device wants cpu, cuda, cuda:N or auto"};
+    if (!device::set_precision(*device, options.precision)) {
+        throw InputError{"--precision wants auto, fp32 or bf16"};
+    }
     const training::albert::AlbertTask task{run, {read_shard(options.shard, run)}};
     training::set_compute_threads(options.threads);
     const kernels::ThreadWorkers workers{kernels::threads_within_reach(options.threads)};
@@ -229,6 +233,7 @@ int main(int argc, char** argv) {
         "--large", [&] { options.shape = dedloc::kAlbertLarge; }, "the dimensions of ALBERT-large");
     app.add_option("--threads", options.threads);
     app.add_option("--device", options.device, "cpu, cuda, cuda:N or auto");
+    app.add_option("--precision", options.precision, "of the processor: auto, fp32 or bf16");
     app.add_option("--steps", options.steps);
     app.add_option("--warmup", options.warmup);
     app.add_option("--learning-rate", options.learning_rate);
