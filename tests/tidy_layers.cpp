@@ -417,6 +417,11 @@ Layers operator_layers() {
                  kText}),
          {"random"},
          kNoChance},
+    };
+}
+
+Layers test_layers() {
+    return {
         // Tests see everything.
         {"tests/", {""}, {}, kNoChance},
         // Members that break the protocol on purpose.
@@ -438,7 +443,7 @@ Habit only_in(const std::string& home, const std::string& pattern, const std::st
 const std::vector<Layer>& layers() {
     static const Layers all =
         joined({ground_layers(), core_layers(), adapter_layers(), app_layers(), training_layers(),
-                server_ground(), volunteer_layers(), operator_layers()});
+                server_ground(), volunteer_layers(), operator_layers(), test_layers()});
     return all;
 }
 

@@ -21,13 +21,17 @@ namespace dedloc::training::albert {
 /// The number of each dropout in the model (dropout.hpp): embeddings, then two for each layer, then
 /// the classifier.
 struct Sites {
+    /// After the embeddings.
     static constexpr std::uint32_t kEmbeddings = 0;
+    /// On the probabilities of a layer's attention.
     static std::uint32_t attention(std::uint64_t layer) {
         return static_cast<std::uint32_t>(1 + 2 * layer);
     }
+    /// After the attention of a layer, before the residual sum.
     static std::uint32_t attention_output(std::uint64_t layer) {
         return static_cast<std::uint32_t>(2 + 2 * layer);
     }
+    /// Before the classifier of a model with this number of layers.
     static std::uint32_t classifier(std::uint64_t layers) {
         return static_cast<std::uint32_t>(1 + 2 * layers);
     }
@@ -35,8 +39,8 @@ struct Sites {
 
 /// Weight and bias of one affine map or one layer norm.
 struct Pair {
-    at::Tensor weight;
-    at::Tensor bias;
+    at::Tensor weight;  ///< [out, in], or [width] of a norm
+    at::Tensor bias;    ///< [out] or [width]
 };
 /// x · weightᵀ + bias.
 at::Tensor linear(const at::Tensor& x, const Pair& map);

@@ -70,8 +70,8 @@ struct CropWork {
     std::byte* workspace;     ///< [block_count, block_bytes]
     std::size_t block_bytes;  ///< those of the largest crop
     T* out;                   ///< as in CropCall
-    float mean[3];            ///< of the channels
-    float deviation[3];       ///< of the channels
+    float mean[3];            ///< one for each channel
+    float deviation[3];       ///< likewise
 
     /// The functions of a body (kernels/cuda/body.hpp).
     DEDLOC_HOST_DEVICE std::size_t blocks() const { return block_count; }
@@ -252,7 +252,7 @@ struct CropWork {
                                                    Byte* memory, unsigned thread, Shared& shared) {
         const std::size_t size = crop.size;
         const unsigned contrast = contrast_of(crop);
-        std::uint32_t lumas = 0;  // of at most 4,096² ÷ 256 pixels
+        std::uint32_t lumas = 0;  // sum over at most 4,096² ÷ 256 pixels
         for (std::size_t i = thread; i < size * size; i += kStep) {
             Pixel pixel = resized(crop, places, memory, i / size, i % size);
             colour(crop, 0, contrast, pixel);

@@ -95,7 +95,7 @@ DEDLOC_HOST_DEVICE inline void turn_hue(std::uint8_t& red, std::uint8_t& green, 
 
 // --- resizing -----------------------------------------------------------------------------------
 
-inline constexpr int kWeightBits = 22;                               ///< of a weight of 1
+inline constexpr int kWeightBits = 22;                               ///< fraction bits of a weight
 inline constexpr std::int32_t kWeightHalf = 1 << (kWeightBits - 1);  ///< where a sum begins
 
 /// The byte of a weighted sum that began with kWeightHalf.

@@ -36,7 +36,7 @@ struct KernelCrop {
     std::uint32_t is_flipped = 0;         ///< 1: left and right change places
     std::uint32_t is_gray = 0;            ///< 1: all channels are the luma
     std::array<CropColour, 4> colours{};  ///< in their order, before gray
-    std::array<float, 3> factors{};       ///< of brightness, contrast, saturation
+    std::array<float, 3> factors{};       ///< brightness, contrast, saturation
     std::int32_t hue_shift = 0;           ///< in 1/255 turn
     std::uint32_t is_blurred = 0;         ///< 1: by a Gaussian, three boxes a direction
     std::uint32_t box_radius = 0;         ///< the box (pictures::Box): its radius
@@ -57,7 +57,7 @@ struct CropCall {
     void* out = nullptr;                     ///< [size, size, 3] for each crop, in `precision`
     std::uint64_t out_count = 0;             ///< number of values there
     Precision precision = Precision::kFp32;  ///< number format of the result
-    std::array<float, 3> mean{};             ///< of red, green, blue, in [0, 1]
+    std::array<float, 3> mean{};             ///< red, green, blue, in [0, 1]
     std::array<float, 3> deviation{};        ///< likewise
 };
 

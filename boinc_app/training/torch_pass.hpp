@@ -61,7 +61,7 @@ inline at::ScalarType type_of(Precision precision) {
     return at::kFloat;
 }
 
-/// The tensors of a layout in vectors on a device that somebody else owns.
+/// The tensors of a layout in vectors on a device. The caller owns the vectors.
 class TensorViews {
   public:
     /// The layout is that of formats::tensor_offsets.

@@ -38,7 +38,7 @@ struct Invitation {
     std::int64_t places = 1;   ///< accounts that it may make
     std::int64_t taken = 0;    ///< accounts that it has made
     std::int64_t created = 0;  ///< when it was made
-    std::int64_t expires = 0;  ///< from then on it makes no account; 0: it does not expire
+    std::int64_t expires = 0;  ///< when it stops admitting accounts; 0: never
     std::int64_t revoked = 0;  ///< when an administrator has revoked it; 0: not
     std::string note{};        ///< the administrator's
 

@@ -143,8 +143,8 @@ std::string send_odd_form(DoorProject& project, Recipe& recipe) {
     auto templates = rpc_templates(odd);
     for (Template& each : form_templates(odd)) templates.push_back(std::move(each));
     Template chosen = templates[recipe.choose(templates.size())];
-    const bool makes_account = chosen.path == "/create_account.php" ||
-                               chosen.path == "/account/create";
+    const bool makes_account =
+        chosen.path == "/create_account.php" || chosen.path == "/account/create";
     const bool is_invited = makes_account && recipe.choose(2) == 1;
     if (is_invited) require_invitation(project, chosen);
     const std::int64_t uninvited = accounts_without_place(project);

@@ -85,7 +85,7 @@ TEST_CASE("a sample follows from its index, not from the micro-batch that it is 
             }
         }
         CAPTURE(micro_batch);
-        CHECK(rows == all);
+        CHECK((rows == all));
     }
 }
 

@@ -13,8 +13,7 @@ TEST_CASE("only a plain address is put into a script", "[server]") {
     for (const char* const name : {"join.sh", "join.ipynb"}) {
         const auto text = join_file(name, "https://train.example.org:8443/");
         REQUIRE(text);
-        CHECK_THAT(*text, Contains("https://train.example.org:8443/") &&
-                              !Contains("%MASTER_URL%"));
+        CHECK_THAT(*text, Contains("https://train.example.org:8443/") && !Contains("%MASTER_URL%"));
         for (const char* const hostile :
              {"http://a/'; id; '", "http://a/$(id)", "http://a/`id`", "http://a/\"", "http://a/\\",
               "http://a/\n", "http://a/ b", "http://a/%27", "http://a/<b>", "http://a/\xc3\xa4"}) {

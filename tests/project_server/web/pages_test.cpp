@@ -429,7 +429,8 @@ TEST_CASE("the page of a run shows what its model says, and no markup of a token
     TestSite site;
     Database& database = site.database();
     const auto run = add_run(database, "first");
-    CHECK_THAT(site.page("/run/first"), Contains("id=\"answers-box\" hidden>"));
+    add_run(database, "silent");
+    CHECK_THAT(site.page("/run/silent"), Contains("id=\"answers-box\" hidden>"));
     const auto measure = [&](std::uint64_t step, const std::string& word, double share) {
         database.execute("insert into dedloc_step values (?, ?, 8, 2.5, 1, 1, 1, 'ab', 1, 1)",
                          {run, step});
