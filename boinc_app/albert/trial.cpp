@@ -83,7 +83,7 @@ class Candidate {
     bool is_measured() const {
         return has_failed_ || (rounds_ > kMinRounds && all_ >= seconds_of(kTime));
     }
-    /// Of the fastest gradient.
+    /// Time that the fastest gradient took.
     double seconds() const { return seconds_; }
 
   private:

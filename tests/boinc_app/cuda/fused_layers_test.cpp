@@ -195,11 +195,12 @@ struct Fixture {
         for (float& x : parameters) x += static_cast<float>(0.05 * noise.near_normal());
     }
     FloatVector gradient(const Computation& computation, double* loss = nullptr,
-                         const IsInterrupted& is_interrupted = {}) const {
+                         const IsInterrupted& is_interrupted = {},
+                         StepIndex step = StepIndex{0}) const {
         Albert model{run, parameters, computation};
         const Sampler sampler{run, shards};
         FloatVector sum(parameters.size());
-        const auto batch = sampler.draw(step_random(run.seed, PeerKey{}, StepIndex{0}), 0, 8);
+        const auto batch = sampler.draw(step_random(run.seed, PeerKey{}, step), 0, 8);
         const auto value = model.add_gradient(batch, sum, is_interrupted);
         if (loss != nullptr) *loss = value.value_or(std::numeric_limits<double>::quiet_NaN());
         return sum;
@@ -218,19 +219,27 @@ TEST_CASE("the model by the kernels has the gradient of fp32 as nearly as withou
         is_deep ? test::TinyShape{.vocabulary = 200, .width = 64, .layers = 24, .length = 32}
                 : test::TinyShape{}};
     const Precision precision = GENERATE(Precision::kBf16, Precision::kFp16);
-    double exact_loss = 0;
-    double loss = 0;
-    const FloatVector exact = tiny.gradient({}, &exact_loss);
     const Computation without{.precision = precision, .fuses_attention = GENERATE(true, false)};
     Computation with = without;
     with.layers = layers.get();
-    const FloatVector measured = tiny.gradient(with, &loss);
-    const double error = test::relative_error(measured, exact);
-    const double error_without = test::relative_error(tiny.gradient(without), exact);
-    CAPTURE(is_deep, static_cast<int>(precision), error, error_without, loss / exact_loss - 1);
+    // Roundings of one micro-batch differ by a third from those of another.
+    double squares = 0;
+    double squares_without = 0;
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        double exact_loss = 0;
+        double loss = 0;
+        const FloatVector exact = tiny.gradient({}, &exact_loss, {}, StepIndex{step});
+        const FloatVector measured = tiny.gradient(with, &loss, {}, StepIndex{step});
+        const FloatVector plain = tiny.gradient(without, nullptr, {}, StepIndex{step});
+        squares += std::pow(test::relative_error(measured, exact), 2);
+        squares_without += std::pow(test::relative_error(plain, exact), 2);
+        CHECK(loss == Approx(exact_loss).epsilon(2e-3));
+    }
+    const double error = std::sqrt(squares / 4);
+    const double error_without = std::sqrt(squares_without / 4);
+    CAPTURE(is_deep, static_cast<int>(precision), error, error_without);
     CHECK(error < 1.25 * error_without);
     CHECK(error > 1e-5);  // it has been short
-    CHECK(loss == Approx(exact_loss).epsilon(2e-3));
 }
 
 TEST_CASE("the model by the kernels can be interrupted, and hidden dropout does without them",

@@ -240,6 +240,5 @@ TEST_CASE("pictures that cannot measure anything are refused", "[training]") {
     auto broken = world.held_out;
     broken.front().pictures = std::move(builder).finish();
     broken.front().labels.reset();
-    REQUIRE(
-        refusal(world.training, broken).starts_with("picture 0 of the shards cannot be used: "));
+    REQUIRE(refusal(world.training, broken).starts_with("picture 0 of shard 0 cannot be used: "));
 }

@@ -121,7 +121,7 @@ TEST_CASE("loading ends when it is interrupted, and a broken picture is an error
     const std::vector<formats::PictureShard> shards{std::move(builder).finish()};
     const CropLoader broken{tiny.run, shards};
     CHECK_THROWS_WITH((broken.load({volunteer(1), StepIndex{0}, 0, 4}, {})),
-                      Catch::Contains("picture 0 of the shards cannot be used"));
+                      Catch::Contains("picture 0 of shard 0 cannot be used"));
     CHECK_THROWS_AS((CropLoader{tiny.run, {}}), InputError);
 }
 
