@@ -11,12 +11,14 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/base/utf8.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/end_at_signal.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/corpus/tokenizer.hpp"
 #include "project_server/corpus/tokenizer_training.hpp"
 
@@ -29,6 +31,7 @@ struct TokenizeOptions {
     std::vector<std::string> files;
     bool adds_special = false;
     bool counts = false;
+    bool as_json = false;
 };
 
 /// Calls take(line, its number) for every line.
@@ -65,6 +68,12 @@ void count(const corpus::Tokenizer& tokenizer, const TokenizeOptions& options) {
     const std::clock_t start = std::clock();
     for (const auto& line : lines) tokens += tokenizer.encode(line).size();
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    if (options.as_json) {
+        json::Value data;
+        data.set("bytes", bytes).set("lines", lines.size());
+        data.set("seconds", seconds).set("tokens", tokens);
+        return print(data, true);
+    }
     fmt::print("{} lines, {} bytes, {} tokens in {:.3f} s of a processor: {:.0f} tokens/s\n",
                lines.size(), bytes, tokens, seconds, static_cast<double>(tokens) / seconds);
 }
@@ -73,19 +82,32 @@ void tokenize(const TokenizeOptions& options) {
     const corpus::Tokenizer tokenizer{tokenizer::read_model_tokenizer(options.tokenizer)};
     if (options.counts) return count(tokenizer, options);
     const auto& special = tokenizer.special_tokens();
+    const char* divider = "";
+    if (options.as_json) fmt::print("{{\"ids\":[");
     each_line(options.files, [&](const std::string& line) {
         auto ids = tokenizer.encode(line);
         if (options.adds_special) {
             ids.insert(ids.begin(), special.cls);
             ids.push_back(special.sep);
         }
-        fmt::print("{}\n", fmt::join(ids, " "));
+        if (options.as_json) {
+            fmt::print("{}[{}]", std::exchange(divider, ","), fmt::join(ids, ","));
+        } else {
+            fmt::print("{}\n", fmt::join(ids, " "));
+        }
     });
+    if (options.as_json) fmt::print("]}}\n");
 }
 
-void train(const corpus::TokenizerOptions& options) {
+void train(const corpus::TokenizerOptions& options, bool as_json) {
     const EndAtSignal end_at_signal;
     const auto trained = corpus::train_tokenizer_folder(options);
+    if (as_json) {
+        json::Value data;
+        data.set("documents", trained.documents).set("folder", options.folder.string());
+        data.set("pieces", trained.pieces).set("sentences", trained.sentences);
+        return print(data, true);
+    }
     fmt::print("{}: {} pieces from {} sentences of {} documents\n", options.folder.string(),
                trained.pieces, trained.sentences, trained.documents);
 }
@@ -101,6 +123,7 @@ void add_tokenize(CLI::App& corpus) {
     command->add_option("FILE", options->files, "UTF-8 texts (default: standard input)");
     command->add_flag("--special", options->adds_special, "With [CLS] and [SEP] around each line");
     command->add_flag("--count", options->counts, "Print the number of tokens and the time only");
+    command->add_flag("--json", options->as_json, "Print JSON");
     command->callback([options] { tokenize(*options); });
 }
 
@@ -144,7 +167,9 @@ void add_train_tokenizer(CLI::App& corpus) {
         ->capture_default_str();
     command->add_option("--seed", options->seed, "Seed of the sample that it is trained on")
         ->capture_default_str();
-    command->callback([options] { train(*options); });
+    const auto as_json = std::make_shared<bool>(false);
+    command->add_flag("--json", *as_json, "Print JSON");
+    command->callback([options, as_json] { train(*options, *as_json); });
 }
 
 }  // namespace

@@ -51,8 +51,9 @@ grep -q 'the model has diverged; a lower learning rate' "$folder/error" \
     || fail_test "$(<"$folder/error")"
 
 echo "a model that trains in one process is measured on the way"
-"$train" local --run "$run/run.json" --shard "${shards[0]}" --steps 12 --threads 1 \
-    --held-out "$run/held_out" --evaluate-every 6 --evaluate-samples 200 \
+# Digests are compared, so the precision is not chosen by a trial.
+"$train" local --precision fp32 --run "$run/run.json" --shard "${shards[0]}" --steps 12 \
+    --threads 1 --held-out "$run/held_out" --evaluate-every 6 --evaluate-samples 200 \
     --out "$folder/own.state" >"$folder/log" || fail_test "local: $(<"$folder/log")"
 [[ $(grep -c '^step [0-9]*: held-out loss' "$folder/log") == 3 ]] || fail_test "$(<"$folder/log")"
 # loss STEP: the loss that was printed for this step.
@@ -63,7 +64,9 @@ digest=$(sed -n 's/^state \([0-9a-f]*\) after step 12$/\1/p' "$folder/log")
 grep -q 'own.state, which no ledger proves' "$folder/log" || fail_test "$(<"$folder/log")"
 
 echo "training goes on from a checkpoint, and on the samples of a list"
-alone() { "$train" local --run "$run/run.json" --shard "${shards[0]}" --threads 1 "$@"; }
+alone() {
+    "$train" local --precision fp32 --run "$run/run.json" --shard "${shards[0]}" --threads 1 "$@"
+}
 # prints PATTERN FILE: a line of the file matches.
 prints() { grep -q -- "$1" "$2" || fail_test "no '$1' in: $(<"$2")"; }
 alone --steps 5 --out "$folder/five.state" >/dev/null

@@ -25,6 +25,9 @@ keep() {
 keep project create "$project" --name JSON
 keep corpus build --text "$folder/text" --out "$folder/corpus" --vocabulary 100
 keep corpus show "$folder/corpus"
+keep corpus train-tokenizer --text "$(dirname "${BASH_SOURCE[0]}")/../../COPYING" \
+    --out "$folder/pieces" --vocabulary 100
+keep corpus tokenize --tokenizer "$folder/pieces" "$folder/text"
 keep run create --project "$project" --name r --corpus "$folder/corpus" --model tiny \
     --target-batch 4 --steps 100000 --evaluate-every 0
 "$dedloc" run create --project "$project" --name short --corpus "$folder/corpus" --model tiny \

@@ -2,7 +2,7 @@
 # Modules that researchers bring, under stock BOINC clients: what `run create --module` refuses, a
 # ConvNet on tensors and a GPT on text that two volunteers each train, their export, and what a
 # volunteer sees of modules that never end or want 100 GB once they are on his computer.
-# Usage: module_test.sh PROGRAMS [FOLDER]; FOLDER: keep the exported models and what
+# Usage: module_run_test.sh PROGRAMS [FOLDER]; FOLDER: keep the exported models and what
 # tests/boinc_app/check_module.py needs of their runs there
 set -Eeuo pipefail
 is_large=yes
@@ -108,6 +108,7 @@ trained() {
 # writes from the same checkpoint; both are read like the run's.
 exported() {
     local run=$project/runs/$1 state step
+    mkdir -p "$kept"
     "$dedloc" run export --project "$project" --name "$1" "$kept/$1" >"$output" 2>&1 \
         || fail_test "the export of $1"
     [[ $(ls "$kept/$1" | xargs) == "${*:2}" ]] || fail_test "exported: $(ls "$kept/$1" | xargs)"
