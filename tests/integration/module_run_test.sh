@@ -114,9 +114,11 @@ exported() {
     [[ $(ls "$kept/$1" | xargs) == "${*:2}" ]] || fail_test "exported: $(ls "$kept/$1" | xargs)"
     step=$(sed -n 's/^exported step \([0-9]*\) .*/\1/p' "$output")
     state=$(ls "$run"/checkpoints/*"$step.state")
+    mkdir "$folder/$1.export"  # the archive holds its own name
     "$train" export --run "$run/run.json" --module "$run/module" --checkpoint "$state" \
-        --out "$folder/$1.pt" >"$output" 2>&1 || fail_test "dedloc_train export of $1"
-    cmp "$folder/$1.pt" "$kept/$1/module.pt" || fail_test "two exports of $1 differ"
+        --out "$folder/$1.export/module.pt" >"$output" 2>&1 \
+        || fail_test "dedloc_train export of $1"
+    cmp "$folder/$1.export/module.pt" "$kept/$1/module.pt" || fail_test "two exports of $1 differ"
     "$programs/dedloc-evaluate" --run "$run/run.json" --held-out "$run/held_out" \
         --module "$run/module" --checkpoint "$state" --threads 1 >"$output" 2>&1 \
         || fail_test "dedloc-evaluate of $1"
