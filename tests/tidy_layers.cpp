@@ -299,7 +299,7 @@ Layers server_ground() {
                 "unicode/"}),
         posix_server("corpus/", {"huggingface/", "tokenizer/"},
                      {"peer/formats/", "peer/platform/", "rapidjson/", "sentencepiece_processor.h",
-                      "sentencepiece_trainer.h", "unicode/"}),
+                      "unicode/"}),
         // Pictures to shards. A picture is accepted if the app's own decoder can decode it.
         server("pictures/", {"corpus/"},
                {"boinc_app/pictures/", "peer/formats/", "peer/platform/", "jpeglib.h", "png.h"}),

@@ -1,71 +1,32 @@
 // SentencePiece loads every model, but a pipeline makes the ids if the model's own files describe
 // one. Special tokens come from these files or are looked up by their usual names; the name of the
 // piece that was found is compared, because an unknown name has the id of the unknown piece.
-// Training uses a fixed number of threads, on which its result depends. unknown_count() subtracts
-// the places where the text itself spells the unknown token.
+// unknown_count() subtracts the places where the text itself spells the unknown token.
 #include "project_server/corpus/tokenizer.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sentencepiece_processor.h>
-#include <sentencepiece_trainer.h>
 
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <unordered_map>
 
 #include "peer/base/error.hpp"
 #include "project_server/tokenizer/characters.hpp"
 #include "project_server/tokenizer/pipeline.hpp"
+#include "project_server/tokenizer/train_unigram.hpp"
 
 namespace dedloc::corpus {
 namespace {
 
 constexpr int kMaxPieces = 65'536;  // token ids have 16 bits
 
-/// What SentencePiece's trainer reads.
-class Sentences final : public sentencepiece::SentenceIterator {
-  public:
-    explicit Sentences(const std::vector<std::string>& sentences) : sentences_(sentences) {}
-    bool done() const override { return at_ == sentences_.size(); }
-    void Next() override { ++at_; }
-    const std::string& value() const override { return sentences_[at_]; }
-    sentencepiece::util::Status status() const override { return {}; }
-
-  private:
-    const std::vector<std::string>& sentences_;
-    std::size_t at_ = 0;
-};
-
 }  // namespace
 
 std::string train_tokenizer(const std::vector<std::string>& sentences, int vocabulary) {
-    Sentences iterator{sentences};
-    // The number of threads is fixed, because the result depends on it: each thread sums its own
-    // share of the counts.
-    const std::unordered_map<std::string, std::string> options = {
-        {"model_type", "unigram"},
-        {"vocab_size", std::to_string(vocabulary)},
-        {"normalization_rule_name", "nmt_nfkc_cf"},
-        {"pad_id", "0"},
-        {"pad_piece", "<pad>"},
-        {"unk_id", "1"},
-        {"unk_piece", "<unk>"},
-        {"bos_id", "2"},
-        {"bos_piece", "[CLS]"},
-        {"eos_id", "3"},
-        {"eos_piece", "[SEP]"},
-        {"control_symbols", "[MASK]"},
-        {"num_threads", "2"},
-        {"minloglevel", "2"}};
-    std::string model;
-    const auto status = sentencepiece::SentencePieceTrainer::Train(options, &iterator, &model);
-    if (!status.ok()) {
-        throw InputError(fmt::format("the text is too small for a vocabulary of {} pieces: {}",
-                                     vocabulary, status.error_message()));
-    }
-    return model;
+    return tokenizer::train_unigram(sentences, static_cast<std::size_t>(vocabulary),
+                                    {{"normalization_rule_name", "nmt_nfkc_cf"}});
 }
 
 struct Tokenizer::Model {

@@ -151,6 +151,8 @@ exported conv README.md model.safetensors module.pt
 echo "and a GPT on text"
 create gpt 24 text "$modules/text_gpt.pt" --sequence-length 16 --target-batch 512 \
     --learning-rate 0.02 --evaluate-every 12 >/dev/null
+add_volunteer 3 "$url"  # a client of one core asks for one job
+add_volunteer 4 "$url"
 trained gpt
 learned gpt 0.03
 exported gpt README.md model.safetensors module.pt spiece.model tokenizer.json \
@@ -177,8 +179,7 @@ tar --zstd -tf "$folder/backup" | grep -q 'runs/conv/module$' || fail_test "no m
 # hostile NAME VOLUNTEER SENTENCE: the run's job fails on the volunteer's computer with it.
 hostile() {
     create "$1" 40 rows "$modules/$1.pt" --target-batch 512 >/dev/null
-    gui_rpc "$volunteers_dir/$2" --project "$url" allowmorework
-    gui_rpc "$volunteers_dir/$2" --project "$url" update
+    add_volunteer "$2" "$url"
     failed() { [[ $(sql "select count(*) from result t join workunit w on w.id = t.workunitid
         where w.name like '$1_%' and t.outcome = 3") -ge 1 ]]; }
     await 90 "the job of $1 to fail" failed "$1"
@@ -194,6 +195,5 @@ hostile() {
     "$dedloc" run pause --project "$project" --name "$1" >/dev/null
 }
 echo "a module that never ends, and one that wants 100 GB, end in one sentence"
-for number in 1 2; do gui_rpc "$volunteers_dir/$number" --project "$url" nomorework; done
-hostile late_loop 1 'the module runs more than 1000000 operators'
-hostile late_tensor 2 'the module wants 100000000000 bytes more'
+hostile late_loop 5 'the module runs more than 1000000 operators'
+hostile late_tensor 6 'the module wants 100000000000 bytes more'
