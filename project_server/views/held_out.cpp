@@ -1,5 +1,6 @@
 #include "project_server/views/held_out.hpp"
 
+#include "peer/formats/task.hpp"
 #include "project_server/views/answers.hpp"
 
 namespace dedloc::server {
@@ -48,6 +49,7 @@ void add_figure_words(json::Value& data, std::string_view architecture, const Ev
     auto columns = figure_list(architecture, {}, formats::FigurePlace::kTable);
     const std::size_t count = columns.size() + kPlainColumns;
     data.set("measured_on", formats::data_of(architecture))
+        .set("masks_words", architecture == formats::kAlbert)
         .set("headlines", figure_list(architecture, figures, formats::FigurePlace::kHeadline))
         .set("columns", std::move(columns))
         .set("column_count", count);

@@ -150,7 +150,7 @@ function show(run) {
     const body = element('peers');
     body.replaceChildren(...run.peers.map((peer) => peerRow(peer, body.dataset.root)));
   }
-  element('answers-box').hidden = !run.has_sentences;
+  if (run.masks_words) element('answers-box').hidden = !run.has_sentences;
   if (run.has_sentences) element('answers').replaceChildren(...run.sentences.map(maskedSentence));
   drawCurves(run);
 }
