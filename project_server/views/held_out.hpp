@@ -25,8 +25,9 @@ json::Value::List figure_list(std::string_view architecture,
                               formats::FigurePlace place);
 
 /// Adds what a run's page says of the figures of its task: measured_on, a word for the held-out
-/// data; masks_words, whether the model can be asked for masked words; headlines and columns, the figures of the summary and of the table of evaluations
-/// (figure_list); column_count, of the whole table. `last`: the newest evaluation, null: none.
+/// data; masks_words, whether the model can be asked for masked words; headlines and columns, the
+/// figures of the summary and of the table of evaluations (figure_list); column_count, of the whole
+/// table. `last`: the newest evaluation, null: none.
 void add_figure_words(json::Value& data, std::string_view architecture, const EvaluationRow* last);
 
 }  // namespace dedloc::server
