@@ -178,7 +178,8 @@ says 1 'trained on processors only' "$train" local --run "$run/run.json" --shard
     --module "$run/module" --steps 1 --device cuda
 "$dedloc" project check "$project" >"$output" 2>&1 || fail_test "the project has faults"
 "$dedloc" project backup "$project" --to "$folder/backup" >"$output" 2>&1 || fail_test "backup"
-tar --zstd -tf "$folder/backup" | grep -q 'runs/conv/module$' || fail_test "no module in a backup"
+tar --zstd -tf "$folder/backup" >"$output"
+grep -q 'runs/conv/module$' "$output" || fail_test "no module in a backup"
 
 # hostile NAME VOLUNTEER SENTENCE: the run's job fails on the volunteer's computer with it.
 hostile() {
