@@ -24,7 +24,7 @@ DEDLOC_HOST_DEVICE inline float rounded<float>(float x) {
     return x;
 }
 
-/// Where a crop's parts are in the workspace of its block, in bytes.
+/// Offsets of a crop's buffers in the workspace of its block, in bytes.
 struct CropPlaces {
     std::size_t down_taps = 0;       ///< Taps [size]; those along rows are at 0
     std::size_t across_weights = 0;  ///< int32 [size, across_taps]

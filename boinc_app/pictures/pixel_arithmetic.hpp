@@ -50,7 +50,7 @@ DEDLOC_HOST_DEVICE inline int hue_of(int r, int g, int b, int max, int span) {
     const auto divisor = static_cast<float>(span);
     const float forwards = static_cast<float>(max - next) / divisor;
     const float backwards = static_cast<float>(max - after) / divisor;
-    // In binary64 the sum is exact, so it is rounded once.
+    // The sum is exact in binary64, so there is one rounding.
     const auto sixths = static_cast<float>(static_cast<double>(base) + forwards - backwards);
     const double turns = sixths / 6.0 + 1.0;
     const auto fraction = static_cast<float>(turns - static_cast<int>(turns));

@@ -45,7 +45,7 @@ struct Batch {
     std::size_t bytes = 0;
 };
 
-/// For each text the index of its source.
+/// Returns the source index of each text.
 std::vector<std::uint32_t> source_of_texts(const BuildOptions& options) {
     std::vector<std::uint32_t> sources;
     for (std::uint32_t source = 0; source < options.sources.size(); ++source) {

@@ -1,4 +1,4 @@
-// Who may make an account of the project: anyone, or people with an invitation code
+// The policy on creating accounts: anyone, or people with an invitation code
 // (accounts/invitations.hpp). It is a row of a table, so that it holds for all servers of a project
 // from the next request on. Under an official BOINC server BOINC's pages make the accounts.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace dedloc::server {
 
-/// Who may make an account.
+/// Policy on creating accounts.
 enum class JoinPolicy {
     kOpen,        ///< anyone
     kInvitation,  ///< people with an invitation code

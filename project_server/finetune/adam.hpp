@@ -10,7 +10,7 @@ namespace dedloc::finetune {
 /// The optimizer's moments. Parameters whose gradient is always 0 stay as they are without decay.
 class AdamW {
   public:
-    /// For so many parameters.
+    /// Allocates the moments of this number of parameters.
     explicit AdamW(std::size_t count) : first_(count), second_(count) {}
 
     /// One step with β = (0.9, 0.999) and ε = 1e-8. Requires as many elements as parameters

@@ -86,7 +86,7 @@ struct Metaspace {
     bool splits = true;               ///< every ▁ begins a new part
     bool operator==(const Metaspace&) const = default;
 };
-/// Where matches of a division's pattern go.
+/// What a division does with the matches of its pattern.
 enum class Matched : std::uint8_t {
     kRemoved,             ///< they divide, and are in no part
     kIsolated,            ///< each is a part

@@ -22,7 +22,7 @@ struct ProjectOptions {
     std::string user{};  ///< root: the account to become; empty: none
     /// A database on an existing server, empty; nothing: a private MariaDB.
     std::optional<server::DatabaseSettings> database{};
-    /// Who may make an account.
+    /// Policy on creating accounts.
     server::JoinPolicy join = server::JoinPolicy::kOpen;
     int contact_seconds = 3'600;  ///< BOINC clients contact the scheduler this often or oftener
 };

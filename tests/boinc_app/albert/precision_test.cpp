@@ -116,7 +116,7 @@ TEST_CASE(
     CHECK(error_of(measured, exact) > 1e-4);
     CHECK(measured.loss == Approx(exact.loss).epsilon(2e-3));
     CHECK(tiny.measure(by_kernels).gradient == measured.gradient);
-    // Without padding, and with fused attention.
+    // The batch has no padding; attention is fused.
     const MicroBatch row = first_row(tiny.batch());
     const Measured exact_row = tiny.measure({}, row);
     CHECK(error_of(tiny.measure(by_kernels, row), exact_row) < 3e-2);
