@@ -32,6 +32,11 @@ keep run create --project "$project" --name r --corpus "$folder/corpus" --model 
     --target-batch 4 --steps 100000 --evaluate-every 0
 "$dedloc" run create --project "$project" --name short --corpus "$folder/corpus" --model tiny \
     --target-batch 4 --steps 2 --evaluate-every 0 >/dev/null
+sed 's/town/city/' "$folder/text" >"$folder/more"
+"$dedloc" corpus build --source "a=$folder/text:1" --source "b=$folder/more:2" \
+    --out "$folder/sources" --vocabulary 100 >/dev/null 2>&1
+"$dedloc" run create --project "$project" --name mixed --corpus "$folder/sources" --model tiny \
+    --target-batch 4 --steps 100 --evaluate-every 0 >/dev/null
 keep app key "$folder/signing"
 keep app sign --key "$project/keys/code_sign_private" --out "$folder/signatures" --binary /bin/true
 keep app package --out "$folder/package" --binary /bin/true
@@ -82,6 +87,11 @@ has_step() {
     [[ $("$dedloc" run list --project "$project" --json | jq '.runs[0].step') -ge 3 ]]
 }
 await 60 "steps" has_step
+is_live() {
+    "$dedloc" run status --project "$project" --name mixed --json | jq -e .live >/dev/null
+}
+await 60 "the backbone of the run with sources" is_live
+keep run mix --project "$project" --name mixed a=1 b=1
 
 sql "insert into team (userid, name, name_lc) values (1, 'Team', 'team'), (1, 'Old', 'old');
     insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
