@@ -147,7 +147,12 @@ std::vector<std::string> terminal_view(const server::RunStatus& status,
 std::string headline_clause(const server::EvaluationRow& row, std::string_view architecture) {
     const std::string figures =
         formats::figures_text(architecture, row.figures, formats::FigurePlace::kHeadline);
-    return figures.empty() ? figures : "; " + figures;
+    std::string sources;
+    for (const auto& source : formats::source_losses(row.figures)) {
+        sources +=
+            fmt::format("{}{} {:.4f}", sources.empty() ? "; " : ", ", source.source, source.loss);
+    }
+    return (figures.empty() ? figures : "; " + figures) + sources;
 }
 
 std::string held_out_line(const server::EvaluationRow& row, std::string_view architecture) {

@@ -22,6 +22,9 @@ json::Value held_out_data(const EvaluationRow& row, std::string_view architectur
     for (const auto& kind : formats::figures_of(architecture)) {
         data.set(kind.name, figure_value(row.figures, kind.name));
     }
+    for (const auto& source : formats::source_losses(row.figures)) {
+        data.set(formats::source_loss_name(source.source), source.loss);
+    }
     data.set("samples", row.samples).set("seconds", row.seconds).set("digest", row.digest);
     if (!row.answers.empty()) data.set("answers", answer_list(row.answers));
     return data;
@@ -47,10 +50,18 @@ void add_figure_words(json::Value& data, std::string_view architecture, const Ev
     const std::span<const formats::MeasuredFigure> figures =
         last == nullptr ? std::span<const formats::MeasuredFigure>{} : last->figures;
     auto columns = figure_list(architecture, {}, formats::FigurePlace::kTable);
+    auto headlines = figure_list(architecture, figures, formats::FigurePlace::kHeadline);
+    for (const auto& source : formats::source_losses(figures)) {
+        json::Value item;
+        item.set("name", formats::source_loss_name(source.source))
+            .set("label", "Held-out loss of " + source.source)
+            .set("text", formats::figure_text(formats::loss_of(architecture), source.loss));
+        headlines.push_back(std::move(item));
+    }
     const std::size_t count = columns.size() + kPlainColumns;
     data.set("measured_on", formats::data_of(architecture))
         .set("masks_words", architecture == formats::kAlbert)
-        .set("headlines", figure_list(architecture, figures, formats::FigurePlace::kHeadline))
+        .set("headlines", std::move(headlines))
         .set("columns", std::move(columns))
         .set("column_count", count);
 }
