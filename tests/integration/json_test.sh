@@ -92,6 +92,16 @@ is_live() {
 }
 await 60 "the backbone of the run with sources" is_live
 keep run mix --project "$project" --name mixed a=1 b=1
+"$peer" ticket "$project/runs/mixed/run.json" --project-key "$project/keys/project.key" \
+    --key "$folder/key" --ticket "$folder/mixed" --user 1 --host 1 >/dev/null
+"$peer" join "$project/runs/mixed/run.json" --key "$folder/key" --ticket "$folder/mixed" \
+    --samples-per-second 20 --quiet >/dev/null 2>"$folder/mixed.log" &
+mixer=$!
+has_mixed() {
+    [[ $("$dedloc" run list --project "$project" --json | jq '.runs[2].step') -ge 3 ]]
+}
+await 60 "steps of the run with sources" has_mixed
+keep run sources --project "$project" --name mixed
 
 sql "insert into team (userid, name, name_lc) values (1, 'Team', 'team'), (1, 'Old', 'old');
     insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
@@ -175,8 +185,8 @@ check_commands
 "$dedloc" user show --project "$project" v >"$output"
 grep -q '^is banned *yes' "$output" || fail_test "no text for people"
 
-kill "$member"
-wait "$member" || true
+kill "$member" "$mixer" 2>/dev/null || true # the second one's run may be over
+wait "$member" "$mixer" || true
 "$dedloc" project stop "$project" >/dev/null
 none_left "the project"
 echo "passed: $rows rows, $commands commands"
