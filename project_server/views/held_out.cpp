@@ -46,16 +46,32 @@ json::Value::List figure_list(std::string_view architecture,
     return list;
 }
 
+json::Value::List source_list(std::string_view architecture,
+                              std::span<const formats::SourceLoss> sources,
+                              std::span<const formats::MeasuredFigure> figures) {
+    json::Value::List list;
+    for (const formats::SourceLoss& source : sources) {
+        const std::string name = formats::source_loss_name(source.source);
+        const auto* const figure = formats::find_figure(figures, name);
+        json::Value item;
+        item.set("name", name)
+            .set("label", "Held-out loss of " + source.source)
+            .set("text", figure == nullptr
+                             ? ""
+                             : formats::figure_text(formats::loss_of(architecture), figure->value));
+        list.push_back(std::move(item));
+    }
+    return list;
+}
+
 void add_figure_words(json::Value& data, std::string_view architecture, const EvaluationRow* last) {
     const std::span<const formats::MeasuredFigure> figures =
         last == nullptr ? std::span<const formats::MeasuredFigure>{} : last->figures;
     auto columns = figure_list(architecture, {}, formats::FigurePlace::kTable);
     auto headlines = figure_list(architecture, figures, formats::FigurePlace::kHeadline);
-    for (const auto& source : formats::source_losses(figures)) {
-        json::Value item;
-        item.set("name", formats::source_loss_name(source.source))
-            .set("label", "Held-out loss of " + source.source)
-            .set("text", formats::figure_text(formats::loss_of(architecture), source.loss));
+    const auto sources = formats::source_losses(figures);
+    for (json::Value& item : source_list(architecture, sources, figures)) {
+        columns.push_back(item);
         headlines.push_back(std::move(item));
     }
     const std::size_t count = columns.size() + kPlainColumns;
