@@ -32,7 +32,7 @@ else
     done
     echo $(($(date +%s) - begin)) >/case/counted
     begin=$(date +%s)
-    kill -TERM -- "-$joined"
+    kill -TERM "-$joined"
     wait "$joined" || end 1 "status $? after an interruption"
     echo $(($(date +%s) - begin)) >/case/left
     grep -q '"left; [1-9][0-9]* samples' /case/said || end 1 'no last word'

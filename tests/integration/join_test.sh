@@ -118,10 +118,14 @@ moment 'the app runs' 'yours counted' "when the app runs" --email a@example.org
 server=$(<"$project/pids/dedloc-server.pid")
 at_end "kill -CONT $server"
 logged() { grep -q -- "$1" "$TMPDIR"/dedloc-join.*/log 2>/dev/null; }
+# stop_project: once the client has the project's page, before it asks for a job.
+stop_project() {
+    await 60 "the project's page" logged 'Master file download succeeded'
+    kill -STOP "$server"
+    await 60 "a request to the scheduler" logged 'Sending scheduler request'
+}
 start --email a@example.org
-await 60 "the project's page" logged 'Master file download succeeded'
-kill -STOP "$server"
-await 60 "a request to the scheduler" logged 'Sending scheduler request'
+stop_project
 (sleep 8; kill -CONT "$server") &
 goes_on=$!
 interrupted "while the project is slow"
@@ -151,4 +155,17 @@ done
 ! grep -q "$key" "$folder/executed.ipynb" || fail_test "the executed notebook has the account key"
 nothing_left "the notebook"
 [[ -z ${KEEP_PAGE:-} ]] || cp "$page" "$KEEP_PAGE"
+
+# A second signal does not wait for a project that never answers, which takes a minute.
+start --key "$key"
+stop_project
+kill -TERM -- "-$joined"
+await 60 "the last words" heard '"leaving"'
+begin=$SECONDS
+kill -TERM -- "-$joined"
+wait "$joined" || true
+[[ $((SECONDS - begin)) -lt 50 ]] || fail_test "a second signal does not end it"
+nothing_left "a second signal"
+! pgrep -f "$TMPDIR/dedloc-join" >/dev/null || fail_test "a second signal left a process"
+kill -CONT "$server"
 echo "joining: passed"

@@ -457,17 +457,17 @@ end_client() {
     [ -n "$client" ] || return 0
     if runs; then
         command_client --quit >/dev/null || true
-        wait_until 10 has_ended || kill -TERM -- "-$client" 2>/dev/null || true
+        wait_until 10 has_ended || kill -TERM "-$client" 2>/dev/null || true
         wait_until 3 has_ended || true
     fi
-    kill -KILL -- "-$client" 2>/dev/null || true
+    kill -KILL "-$client" 2>/dev/null || true
     wait "$client" 2>/dev/null || true
     client=''
 }
 # leave STATUS: a second signal cuts it short.
 leave() {
     trap '' HUP
-    trap 'is_attached=; kill -KILL -- "-$client" 2>/dev/null' INT TERM
+    trap 'is_attached=; kill -KILL "-$client" 2>/dev/null' INT TERM
     [ -z "$sleeper" ] || kill "$sleeper" 2>/dev/null
     [ -z "${terminal-}" ] || stty echo </dev/tty 2>/dev/null
     if [ -n "$client" ]; then
