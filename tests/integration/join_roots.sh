@@ -112,11 +112,16 @@ begin_case() {
     entered=$!
     disown "$entered"
 }
-entered=''
+entered='' group=''
+# end_case: ends the system, and removes its cgroup once its processes are gone.
 end_case() {
+    local tries
     [[ -z $entered ]] || kill -KILL "$entered" 2>/dev/null || true
     entered=''
-    [[ -z ${group:-} ]] || find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true
+    for tries in {1..50}; do
+        [[ -n $group && -d $group ]] || return 0
+        find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.2
+    done
 }
 at_end end_case
 
