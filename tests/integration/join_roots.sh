@@ -1,26 +1,27 @@
 #!/usr/bin/env bash
-# Joining on bare systems: in a minimal root of each Debian release, which has curl and no BOINC
-# client, /join.sh is piped into sh, and the notebook is executed, as root and as a user, with systemd
-# as process 1 and without it. For each it prints the seconds until a sample is counted, and checks
-# that nothing is left after the interruption. As root without systemd it is as in the containers of
-# Colab and Kaggle, apart from their distribution (Ubuntu) and their GPUs.
+# Joining on bare systems: in a minimal root of each Debian release, and of Ubuntu 22.04, which has
+# curl and no BOINC client, /join.sh is piped into sh, and the notebook is executed, as root and as a
+# user, with systemd as process 1 and without it. For each it prints the seconds until a sample is
+# counted, and checks that nothing is left after the interruption. jammy as root without systemd is
+# what containers of Colab and Kaggle are, apart from their GPUs and the packages that they add.
 set -Eeuo pipefail
 
 usage() {
     cat <<'USAGE'
-Usage: tests/integration/join_roots.sh [--roots FOLDER] [--only WORDS] [--pages FOLDER] PROGRAMS [SUITE...]
+Usage: tests/integration/join_roots.sh [OPTION...] PROGRAMS [SUITE...]
 
-Runs /join.sh and /join.ipynb of a project of the folder PROGRAMS (build/release/bin) in bare systems,
-and prints a line for each of 24 cases: seconds to the first counted sample, and to leave.
+Runs /join.sh and /join.ipynb of a project of the folder PROGRAMS (build/release/bin) in bare
+systems, and prints a line for each of 8 cases of a release: seconds to the first counted sample,
+and to leave.
 
-  SUITE           Debian's name of a release; bullseye, bookworm and trixie without one
+  SUITE           name of a release; bullseye, bookworm, trixie and jammy without one
   --roots FOLDER  where the roots are made, once each: 1.5 GB for a release (build/roots)
-  --only WORDS    cases whose name has these words, such as "systemd user" or "trixie none root script"
+  --only WORDS    cases whose name has these words, such as "systemd user" or "none root script"
   --pages FOLDER  copies what the executed notebooks show to this folder
   --help          this text
 
-Needs root, debootstrap, a Debian mirror, overlayfs and, for systemd, cgroup2. An idle machine needs
-about half a minute for a case.
+Needs root, debootstrap, a mirror, ubuntu-archive-keyring for jammy, overlayfs and, for systemd,
+cgroup2.
 USAGE
 }
 
@@ -39,7 +40,7 @@ done
 programs=$(realpath "$1")
 shift
 suites=("$@")
-[[ $# -ge 1 ]] || suites=(bullseye bookworm trixie)
+[[ $# -ge 1 ]] || suites=(bullseye bookworm trixie jammy)
 if [[ $EUID != 0 ]] || ! command -v debootstrap >/dev/null; then
     echo "skipped: root and debootstrap are needed to make bare systems"
     exit 77
@@ -126,8 +127,9 @@ end_case() {
 at_end end_case
 
 # Files of a system that is up, and of IPython, are no traces of joining.
-not_ours='/case|/case/.*|/var/log/.*|/var/lib/(systemd|dbus)/.*|/etc/(machine-id|resolv.conf|hostname|mtab)'
-not_ours+='|/etc/systemd/system/.*|.*/\.(ipython|jupyter|local|cache)/.*|.*/__pycache__/.*|/var/tmp/.*'
+not_ours='/case|/case/.*|/var/(log|tmp)/.*|/var/lib/(systemd|dbus)/.*|/etc/systemd/system/.*'
+not_ours+='|/etc/(machine-id|resolv.conf|hostname|mtab)'
+not_ours+='|.*/\.(ipython|jupyter|local|cache)/.*|.*/__pycache__/.*'
 has_result() { [[ -s $work/case/status ]] || ! kill -0 "$entered" 2>/dev/null; }
 for case in "${cases[@]}"; do
     read -r suite init user way <<<"$case"

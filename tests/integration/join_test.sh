@@ -98,8 +98,8 @@ interrupted "after the plan"
 start --email a@example.org --name Ada --invitation "$code"
 await 60 "the client" heard '"attached"'
 interrupted "when attached"
-# moment TEXT LATER WHEN OPTION...: interrupts when the text is shown. It is shown every other second,
-# so a moment that is shorter may pass unseen: then LATER is shown, and it begins anew.
+# moment TEXT LATER WHEN OPTION...: interrupts when the text is shown. It is shown every other
+# second, so a shorter moment may pass unseen: then LATER is shown, and it begins anew.
 moment() {
     local text=$1 later=$2 when=$3 tries
     shift 3

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Bare systems for tests written in bash; to be sourced after checks.sh. Each lies in a folder of
 # $roots, is made once, and needs root and debootstrap.
 
@@ -10,8 +11,8 @@ install_in() {
         >"$output" 2>&1 || fail_test "apt-get install $* in $root"
 }
 
-# make_root NAME SUITE PACKAGE...: a minimal system of Debian's release SUITE, and the packages with
-# what they depend on. Their daemons are not started.
+# make_root NAME SUITE PACKAGE...: a minimal system of SUITE, a release of Debian, from the mirror of
+# this machine, or of Ubuntu, and the packages with what they depend on. No daemon is started.
 make_root() {
     local root=$roots/$1 suite=$2 script=/usr/share/debootstrap/scripts/$2 mirror
     shift 2
@@ -19,9 +20,15 @@ make_root() {
     echo "making a bare system of $suite: $(basename "$root")"
     rm -rf "$root"
     [[ -e $script ]] || script=/usr/share/debootstrap/scripts/sid
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' | sort -u | head -n 1)
-    debootstrap --variant=minbase "$suite" "$root" "$mirror" "$script" >"$output" 2>&1 \
-        || fail_test "debootstrap $suite"
+    if grep -q '^keyring .*/ubuntu' "$script"; then
+        debootstrap --force-check-gpg --variant=minbase --components=main,universe "$suite" \
+            "$root" >"$output" 2>&1 \
+            || fail_test "debootstrap $suite"
+    else
+        mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' | sort -u | head -n 1)
+        debootstrap --variant=minbase "$suite" "$root" "$mirror" "$script" >"$output" 2>&1 \
+            || fail_test "debootstrap $suite"
+    fi
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
     chmod +x "$root/usr/sbin/policy-rc.d"
     install_in "$root" "$@"
