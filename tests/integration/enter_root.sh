@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # enter_root.sh LOWER WORK INIT USER: for join_roots.sh, in namespaces of its own: begins a system
 # whose files are those of LOWER, and runs /case/inside there, as root or as the account 1000. Files
-# that are written stay in WORK/upper. With INIT systemd, systemd is process 1 and the case is a service.
+# that are written stay in WORK/upper. With INIT systemd, systemd is process 1 and the case is a
+# service.
 set -Eeuo pipefail
 lower=$1 work=$2 init=$3 user=$4
 root=$work/root

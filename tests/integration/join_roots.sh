@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Joining on bare systems: in a minimal root of each Debian release, and of Ubuntu 22.04, which has
-# curl and no BOINC client, /join.sh is piped into sh, and the notebook is executed, as root and as a
-# user, with systemd as process 1 and without it. For each it prints the seconds until a sample is
+# curl and no BOINC client, /join.sh is piped into sh, and the notebook is executed, as root and as
+# a user, with systemd as process 1 and without it. For each it prints the seconds until a sample is
 # counted, and checks that nothing is left after the interruption. jammy as root without systemd is
 # what containers of Colab and Kaggle are, apart from their GPUs and the packages that they add.
 set -Eeuo pipefail

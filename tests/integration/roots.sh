@@ -11,8 +11,8 @@ install_in() {
         >"$output" 2>&1 || fail_test "apt-get install $* in $root"
 }
 
-# make_root NAME SUITE PACKAGE...: a minimal system of SUITE, a release of Debian, from the mirror of
-# this machine, or of Ubuntu, and the packages with what they depend on. No daemon is started.
+# make_root NAME SUITE PACKAGE...: a minimal system of SUITE, a release of Debian, from the mirror
+# of this machine, or of Ubuntu, and the packages with what they depend on. No daemon is started.
 make_root() {
     local root=$roots/$1 suite=$2 script=/usr/share/debootstrap/scripts/$2 mirror
     shift 2
