@@ -85,7 +85,10 @@ await 60 "steps" has_step
 
 sql "insert into team (userid, name, name_lc) values (1, 'Team', 'team'), (1, 'Old', 'old');
     insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
-    values ('ticket', 1, 1, 1, 'many keys', 1, 2)"
+    values ('ticket', 1, 1, 1, 'many keys', 1, 2);
+    insert into dedloc_presence values
+        (1, 'key', 1, 2, 1, 1, 1, 1, 1, 100, '', 'a processor');
+    update user set country = 'Bangladesh' where id = 1"
 
 "$programs/dedloc-credit" --project "$project" --once 2>/dev/null # its next pass is in minutes
 keep run wait --project "$project" --name short --timeout 600
