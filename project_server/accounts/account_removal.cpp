@@ -130,6 +130,7 @@ void delete_account(Database& database, std::int64_t user, double now) {
         database.execute("delete from consent where userid = ?", {user});
         database.execute("delete from credit_user where userid = ?", {user});
         database.execute("delete from credited_job where userid = ?", {user});
+        database.execute("delete from dedloc_administrator where userid = ?", {user});
         database.execute("delete from badge_user where user_id = ?", {user});
         database.execute("delete from user_submit where user_id = ?", {user});
         database.execute("delete from user_submit_app where user_id = ?", {user});

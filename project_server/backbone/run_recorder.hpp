@@ -109,7 +109,7 @@ class RunRecorder {
     // Used by the recorder's thread only.
     LedgerReader reader_;
     LedgerReader::Place recorded_;  ///< the rows of all records before this place are written
-    PresenceTracker presences_;     ///< of the records before recorded_
+    PresenceTracker presences_;     ///< those that end before recorded_
     std::unique_ptr<server::Database> database_;
     std::int64_t run_row_ = 0;  ///< dedloc_run.id
     /// dedloc_run.compacted, valid in a transaction: contributions up to it are in daily sums.

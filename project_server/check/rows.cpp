@@ -54,6 +54,8 @@ const std::vector<Orphans>& all_orphans() {
         {"daily sums of credit have no run",
          "dedloc_daily_credit c left join dedloc_run d on d.id = c.runid where d.id is null",
          false},
+        {"administrators have no account",
+         "dedloc_administrator a left join user u on u.id = a.userid where u.id is null", false},
         {"presences have no run",
          "dedloc_presence p left join dedloc_run d on d.id = p.runid where d.id is null", false},
         {"steps have no run",

@@ -275,7 +275,8 @@ Facts facts_of(server::Database& database, const fs::path& project, const std::s
     return facts;
 }
 
-/// Prints the run's story, losses, digests and credit. Errors: Error when credit or digests do not agree.
+/// Prints the run's story, losses, digests and credit. Errors: Error when credit or digests do not
+/// agree.
 void report(const ReportChoice& chosen) {
     const auto project = project::existing_project(chosen.project);
     project::ProjectDatabase access{project};

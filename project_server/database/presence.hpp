@@ -34,7 +34,7 @@ struct Presence {
     std::int64_t user = 0;            ///< BOINC's id; 0: a key without a ticket
     std::int64_t host = 0;            ///< BOINC's id; 0: unknown
     std::int64_t version = 0;         ///< version_num of its app; 0: unknown
-    std::string plan_class{};         ///< of its app version
+    std::string plan_class{};         ///< its app version's
     std::string device{};             ///< its GPU or processor, as its client calls it
 };
 

@@ -906,6 +906,11 @@ create table if not exists dedloc_presence (
     key dedloc_presence_user (userid)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
+-- Accounts that see the pages for administrators.
+create table if not exists dedloc_administrator (
+    userid              bigint not null primary key
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

@@ -19,21 +19,21 @@ namespace dedloc::server {
 /// A device, a version or a country, and what its computers did.
 struct StoryShare {
     std::string name{};           ///< as reported; "others": all that are not among the first
-    std::int64_t computers = 0;   ///< of a country: its volunteers' computers
+    std::int64_t computers = 0;   ///< a country's are those of its volunteers
     std::int64_t volunteers = 0;  ///< accounts
     double seconds = 0;           ///< device time
     std::uint64_t samples = 0;    ///< that were committed
 };
 
-/// A run's volunteers. Times in seconds. Who runs many clients, or reports a device that it does
-/// not have, is counted as such: nothing is decided by these figures.
+/// A run's volunteers. Times in seconds. A volunteer who runs many clients, or reports a device that
+/// is not there, is counted as such: nothing is decided by these figures.
 struct RunStory {
-    std::int64_t began = 0;             ///< of the first session, UTC; 0: nobody has taken part yet
-    std::int64_t ended = 0;             ///< of the last session, UTC
+    std::int64_t began = 0;             ///< begin of the first session, UTC; 0: there was none yet
+    std::int64_t ended = 0;             ///< end of the last session, UTC
     std::int64_t volunteers = 0;        ///< accounts, also deleted ones
-    std::int64_t computers = 0;         ///< by BOINC's ids
+    std::int64_t computers = 0;         ///< BOINC's ids
     std::int64_t peers = 0;             ///< keys: one for each job
-    std::int64_t sessions = 0;          ///< of computers
+    std::int64_t sessions = 0;          ///< computers' sessions
     double mean_session = 0;            ///< 0 without sessions
     double longest_session = 0;         ///< 0 without sessions
     double device_seconds = 0;          ///< sum over peers
@@ -42,7 +42,7 @@ struct RunStory {
     std::uint64_t reduced_bytes = 0;    ///< that they averaged
     std::vector<StoryShare> devices{};  ///< most device time first, at most kMaxShares
     std::vector<StoryShare> versions{};   ///< "1.03 cuda_dedloc", as devices
-    std::vector<StoryShare> countries{};  ///< of volunteers who gave theirs, as devices
+    std::vector<StoryShare> countries{};  ///< those that volunteers gave, as devices
 };
 
 /// Names of a list; a liar may report any number of them. One more is "others".
