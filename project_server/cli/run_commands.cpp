@@ -303,6 +303,7 @@ void add_run_commands(CLI::App& dedloc) {
     add_voter_commands(*run);
     add_model_commands(*run);
     add_report_commands(dedloc, *run);
+    add_activity_commands(dedloc, *run);
 }
 
 }  // namespace dedloc::cli

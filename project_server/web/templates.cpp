@@ -78,6 +78,7 @@ Fields number(double value, std::string plain) {
     fields.set("date", date(value));
     fields.set("ago", ago(value));
     fields.set("bytes", bytes(value));
+    fields.set("hours", fmt::format("{:.1f} h", value / 3600));
     return fields;
 }
 
@@ -115,8 +116,9 @@ Fields converted(const json::Value& data) {
 }
 
 /// Templates that others include as {{>name}}.
-constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",    "pager",
-                                  "badge_list", "fault_note",  "news_items", "venue_form"};
+constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",
+                                  "pager",      "badge_list",  "fault_note",
+                                  "news_items", "venue_form",  "old_versions"};
 
 std::string render(std::string_view name, const Fields& fields) {
     Mustache page{std::string{page_file(name)}};
