@@ -29,8 +29,8 @@ perl -e 'srand 2; for my $i (1 .. 400) { my $town = $i % 7; print "It was day $i
     >"$folder/story"
 perl -e 'srand 3; my @c = split //, "bcdfghjklmnprstvwxyz"; my @v = split //, "aeiou";
     for my $i (1 .. 400) { for (1 .. 4) {
-        print ucfirst(join " ", map { join "", map { $c[rand @c] . $v[rand @v] } 1, 2 } 1 .. 6), ". " }
-        print "\n\n" }' \
+        my @words = map { join "", map { $c[rand @c] . $v[rand @v] } 1, 2 } 1 .. 6;
+        print ucfirst "@words. " } print "\n\n" }' \
     >"$folder/noise"
 "$dedloc" corpus build --out "$folder/corpus" --vocabulary 250 --held-out 0.1 \
     --source "chant=$folder/chant:3" --source "story=$folder/story:1" \
