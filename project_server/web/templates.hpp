@@ -23,7 +23,8 @@ std::string_view page_file(std::string_view name);
 /// Fills in the template `name`. {{x}} is the escaped text of field x; a number x has the fields
 /// plain (17), count (12,345), f1, f2, f4 (decimals), percent (of a share), date (of UTC seconds),
 /// ago (of seconds), hours (of seconds) and bytes. A section {{#x}} is rendered unless x is false,
-/// "", an empty list or absent. Lists of plain values, such as points of a curve, are left out. Thread: any.
+/// "", an empty list or absent. Lists of plain values, such as points of a curve, are left out.
+/// Thread: any.
 std::string fill_in(std::string_view name, const json::Value& data);
 
 /// The page around `body`, which is HTML: title, menu and footer of layout.html. `frame` has the
