@@ -85,7 +85,17 @@ await 60 "steps" has_step
 
 sql "insert into team (userid, name, name_lc) values (1, 'Team', 'team'), (1, 'Old', 'old');
     insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
-    values ('ticket', 1, 1, 1, 'many keys', 1, 2)"
+    values ('ticket', 1, 1, 1, 'many keys', 1, 2);
+    insert into dedloc_presence values (1, 'key', unix_timestamp() - 60, unix_timestamp(), 1, 1, 1,
+        1, 1, 100, '', 'a processor');
+    update user set country = 'Bangladesh' where id = 1;
+    insert ignore into app (name, user_friendly_name) values ('dedloc_train', 'Trainer');
+    insert into workunit (id, appid, name, opaque, assimilate_state, transition_time)
+    select 900, id, 'w', 1, 2, 2147483647 from app where name = 'dedloc_train';
+    insert into result (name, workunitid, appid, app_version_id, userid, hostid, server_state,
+        outcome, received_time) select concat('r', state), 900, id, 1, 1, 1, state, outcome,
+        unix_timestamp() from app, (select 4 as state, 0 as outcome union select 5, 3) jobs
+    where name = 'dedloc_train'"
 
 "$programs/dedloc-credit" --project "$project" --once 2>/dev/null # its next pass is in minutes
 keep run wait --project "$project" --name short --timeout 600
@@ -93,6 +103,7 @@ keep host ban --project "$project" attic
 keep host unban --project "$project" attic
 keep key ban --project "$project" "$(printf '%064d' 7)"
 keep key unban --project "$project" "$(printf '%064d' 7)"
+keep notice send --project "$project" --text "Please finish your task." --host attic
 keep team close --project "$project" 2
 keep team rename --project "$project" 1 Crew
 keep run export --project "$project" --name r "$folder/model"
@@ -108,6 +119,8 @@ print_json() {
         "user show") "$dedloc" user show --project "$project" --json v@example.org ;;
         "user password") "$dedloc" user password --project "$project" --json v@example.org ;;
         "user ban") "$dedloc" user ban --project "$project" --json --reason rude v ;;
+        "user promote") "$dedloc" user promote --project "$project" --json v@example.org ;;
+        "user demote") "$dedloc" user demote --project "$project" --json v@example.org ;;
         "user unban") "$dedloc" user unban --project "$project" --json 1 ;;
         "host show") "$dedloc" host show --project "$project" --json attic ;;
         "run checkpoint list") "$dedloc" run checkpoint list "${run[@]}" ;;

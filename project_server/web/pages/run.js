@@ -91,14 +91,17 @@ function ago(seconds) {
 
 function peerRow(peer, root) {
   const row = document.createElement('tr');
-  const key = cell('th', peer.key);
+  const key = document.createElement('th');
   key.scope = 'row';
+  key.append(cell('code', peer.key));
+  const digest = document.createElement('td');
+  digest.append(cell('code', peer.short_digest));
   const unknown = peer.has_ticket ? 'anonymous' : '–';
   row.append(key,
       peer.is_shown ? cell('td', peer.user, `${root}/user/${peer.user_id}`) : cell('td', unknown),
       peer.is_shown ? cell('td', `#${peer.host}`, `${root}/host/${peer.host}`) : cell('td', '–'),
       cell('td', peer.role), cell('td', peer.state), cell('td', number(peer.step)),
-      cell('td', number(peer.samples_per_second, 1)), cell('td', peer.short_digest),
+      cell('td', number(peer.samples_per_second, 1)), digest,
       cell('td', ago(peer.seen_seconds_ago)));
   row.children[5].className = 'number';
   row.children[6].className = 'number';
