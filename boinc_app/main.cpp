@@ -19,6 +19,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/formats/job_shards.hpp"
+#include "peer/formats/module_spec.hpp"
 #include "peer/formats/task.hpp"
 #include "peer/platform/descriptors.hpp"
 
@@ -155,6 +156,11 @@ CLI::App* add_describe_command(CLI::App& app, DescribeOptions& options) {
     command->add_option("--out", options.out, "run file to write")->required();
     command->add_option("--name", options.name, "name of the run")->capture_default_str();
     command->add_option("--sequence-length", options.sequence_length, "tokens of a sample of text")
+        ->capture_default_str();
+    command
+        ->add_option("--picture-side", options.picture_side,
+                     "pixels of the side of the square that a sample of pictures is")
+        ->check(CLI::Range(std::uint64_t{1}, formats::kMaxPictureSide))
         ->capture_default_str();
     command->add_option("--target-batch", options.target_batch, "samples of a step")
         ->capture_default_str();

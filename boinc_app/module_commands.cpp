@@ -12,9 +12,9 @@
 #include <optional>
 
 #include "boinc_app/inputs/module_file.hpp"
-#include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/module/script_module.hpp"
 #include "boinc_app/module/script_task.hpp"
+#include "boinc_app/tasks/module_shards.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/checkpoint_head.hpp"
@@ -43,9 +43,14 @@ void describe_shards(const DescribeOptions& options, formats::RunFile& run,
             model.inputs = tensors->specs;
             continue;
         }
+        if (formats::decode_picture_shard(file->bytes(), file)) {
+            model.picture_side = options.picture_side;
+            model.inputs = formats::picture_inputs(model.picture_side);
+            continue;
+        }
         const auto text = formats::decode_shard(file->bytes(), file);
         if (!text) {
-            throw InputError{fmt::format("{} is neither a shard of text nor one of tensors: {}",
+            throw InputError{fmt::format("{} is no shard of text, pictures or tensors: as text {}",
                                          path.string(), formats::describe(text.reason()))};
         }
         model.vocabulary = text->vocabulary;
@@ -122,13 +127,8 @@ void require_independent_losses(const formats::RunFile& run, const SampleSource&
 /// The cost of one sample, with the module's own parameters.
 PassCost cost_of_sample(const formats::RunFile& run, const DescribeOptions& options,
                         ScriptModule& loaded) {
-    training::module::SampleShards shards;
-    if (formats::holds_text(run)) {
-        shards = inputs::open_shards(options.shards, run);
-    } else {
-        shards = inputs::open_shards<formats::TensorShard>(options.shards, run);
-    }
-    const auto samples = training::module::open_samples(run, std::move(shards));
+    const auto samples =
+        training::module::open_samples(run, tasks::module_shards(options.shards, run));
     training::module::check_inputs(*samples, loaded);
     const auto offsets = formats::tensor_offsets(run);
     AlignedFloats parameters(static_cast<std::size_t>(formats::element_count(run)));

@@ -14,8 +14,9 @@ namespace dedloc {
 /// The command line of `dedloc_train describe`.
 struct DescribeOptions {
     std::filesystem::path module;               ///< the module's file
-    std::vector<std::filesystem::path> shards;  ///< all of text, or all of tensors
+    std::vector<std::filesystem::path> shards;  ///< all of text, of pictures, or of tensors
     std::uint64_t sequence_length = 128;        ///< tokens of a window, for text
+    std::uint64_t picture_side = 32;            ///< pixels of a square's side, for pictures
     std::string name = "module";                ///< name of the run
     std::uint64_t target_batch = 256;           ///< samples of a step
     std::uint64_t steps = 1'000;                ///< steps of the run

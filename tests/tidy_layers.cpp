@@ -22,6 +22,7 @@ const Names kSystem{"sys/",    "arpa/",     "netinet/",  "net/",     "netdb.h",
                     "glob.h",  "termios.h", "ifaddrs.h", "malloc.h", "dirent.h"};
 const Names kJson{"rapidjson/"};
 const Names kText{"fmt/"};
+const Names kTorch{"torch/", "ATen/", "c10/"};
 const Names kNumbers{"kernels/",    "sodium.h", "cuda_runtime.h",
                      "cuda_fp16.h", "cpuid.h",  "immintrin.h"};
 
@@ -216,16 +217,15 @@ Layers training_layers() {
          kNoChance},
         // ALBERT. Its namespace is within that of training.
         {"boinc_app/albert/",
-         joined({Names{"boinc_app/albert/", "boinc_app/training/", "peer/formats/", "peer/base/",
-                       "torch/", "ATen/", "c10/"},
-                 kText}),
+         joined({Names{"boinc_app/albert/", "boinc_app/training/", "peer/formats/", "peer/base/"},
+                 kTorch, kText}),
          {"random"},
          kNoChance},
         // Modules of researchers, in TorchScript.
         {"boinc_app/module/",
-         joined({Names{"boinc_app/module/", "boinc_app/training/", "peer/formats/", "peer/base/",
-                       "torch/", "ATen/", "c10/", "caffe2/serialize/"},
-                 kText}),
+         joined({Names{"boinc_app/module/", "boinc_app/training/", "boinc_app/pictures/",
+                       "peer/formats/", "peer/base/", "caffe2/serialize/"},
+                 kTorch, kText}),
          {"random"},
          kNoChance},
         // Knows all kinds of networks.
@@ -239,15 +239,15 @@ Layers training_layers() {
         {"boinc_app/training/",
          joined({Names{"boinc_app/training/", "peer/trainer.hpp", "peer/progress/", "peer/state/",
                        "peer/platform/copy_on_write.hpp", "peer/formats/", "peer/wire/",
-                       "peer/base/", "kernels/", "torch/", "ATen/", "c10/"},
-                 kText}),
+                       "peer/base/", "kernels/"},
+                 kTorch, kText}),
          {"random"},
          kNoChance},
         // The second network. It computes beside training/, whose trainer knows it by an interface.
         {"boinc_app/swav/",
          joined({Names{"boinc_app/swav/", "boinc_app/training/", "boinc_app/pictures/",
-                       "peer/formats/", "peer/base/", "torch/", "ATen/", "c10/"},
-                 kText}),
+                       "peer/formats/", "peer/base/"},
+                 kTorch, kText}),
          {"random"},
          kNoChance},
         // The plug-in for GPUs: all that it needs of the app are the interface and the errors.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes two TorchScript modules that `dedloc run create --module` takes: a small GPT on windows of
-token ids, and a small ConvNet on pictures of a fixed shape with a class each.
+"""Writes TorchScript modules that `dedloc run create --module` takes: a small GPT on windows of
+token ids, a small ConvNet on tensors of pictures with a class each, an autoencoder on pictures.
 
-    python3 export_examples.py gpt.pt convnet.pt [--width W] [--layers L]
+    python3 export_examples.py gpt.pt convnet.pt [autoencoder.pt] [--width W] [--layers L]
 
 A module's forward takes the tensors of a micro-batch, whose first dimension is the sample, and
 returns the samples' losses [M], float32. README.md beside this file says what it may do. Needs
@@ -84,10 +84,29 @@ class ConvNet(nn.Module):
         return functional.cross_entropy(self.head(self.trunk(x)), labels, reduction="none")
 
 
+class Autoencoder(nn.Module):
+    """Describes pictures, uint8 [M, 3, S, S] with S a multiple of 4, by a sixteenth of their pixels
+    and draws them again. Loss: mean squared error, with channels from -0.5 to 0.5."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.encoder = nn.Sequential(
+            nn.Conv2d(3, width, 4, stride=2, padding=1), nn.GELU(),
+            nn.Conv2d(width, 8, 4, stride=2, padding=1))
+        self.decoder = nn.Sequential(
+            nn.ConvTranspose2d(8, width, 4, stride=2, padding=1), nn.GELU(),
+            nn.ConvTranspose2d(width, 3, 4, stride=2, padding=1))
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        x = pictures.to(torch.float32) / 255 - 0.5
+        return (self.decoder(self.encoder(x)) - x).square().mean((1, 2, 3))
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     options.add_argument("gpt", help="file to write")
     options.add_argument("convnet", help="file to write")
+    options.add_argument("autoencoder", nargs="?", help="file to write")
     options.add_argument("--width", type=int, default=64)
     options.add_argument("--layers", type=int, default=2)
     options.add_argument("--vocabulary", type=int, default=8_000)
@@ -98,6 +117,8 @@ def main() -> None:
     gpt = Gpt(chosen.vocabulary, chosen.length, chosen.width, chosen.layers, heads=4)
     torch.jit.script(gpt).save(chosen.gpt)
     torch.jit.script(ConvNet(3, chosen.width, chosen.classes)).save(chosen.convnet)
+    if chosen.autoencoder:
+        torch.jit.script(Autoencoder(chosen.width)).save(chosen.autoencoder)
 
 
 if __name__ == "__main__":

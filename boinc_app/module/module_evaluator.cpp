@@ -30,7 +30,9 @@ std::optional<Evaluation> ModuleEvaluator::evaluate(std::span<const float> param
     while (losses.size() < samples_) {
         const std::uint64_t first = losses.size();
         const std::uint64_t count = std::min(micro_batch_, samples_ - first);
-        const auto next = module_.losses(held_out_->draw(random, first, count), is_interrupted);
+        const auto drawn = held_out_->draw_unless(is_interrupted, random, first, count);
+        if (!drawn) return std::nullopt;
+        const auto next = module_.losses(*drawn, is_interrupted);
         if (!next) return std::nullopt;
         losses.insert(losses.end(), next->begin(), next->end());
     }

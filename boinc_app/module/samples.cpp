@@ -1,9 +1,15 @@
+// A picture is decoded at the smallest DCT scale that enlarges no square; strangers' pictures are
+// bounded by their decoder.
 #include "boinc_app/module/samples.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "boinc_app/pictures/crops.hpp"
+#include "boinc_app/pictures/jpeg_decoder.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 
@@ -19,9 +25,11 @@ TextWindows::TextWindows(std::vector<formats::Shard> shards, std::uint64_t lengt
     if (masses_.is_empty()) throw InputError{"no shard has as many tokens as a sample"};
 }
 
-std::vector<InputTensor> TextWindows::draw(const Random& step, std::uint64_t first,
-                                           std::uint64_t count,
-                                           std::span<const std::uint64_t> weights) const {
+std::optional<std::vector<InputTensor>> TextWindows::draw_unless(const IsInterrupted&,
+                                                                 const Random& step,
+                                                                 std::uint64_t first,
+                                                                 std::uint64_t count,
+                                                                 Weights weights) const {
     DEDLOC_CHECK(count >= 1, "a micro-batch has a sample");
     InputTensor tokens{.type = formats::ElementType::kInt64, .shape = {count, length_}};
     tokens.bytes.resize(count * length_ * sizeof(std::int64_t));
@@ -54,9 +62,11 @@ TensorRows::TensorRows(std::vector<formats::TensorShard> shards,
     }
 }
 
-std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t first,
-                                          std::uint64_t count,
-                                          std::span<const std::uint64_t> weights) const {
+std::optional<std::vector<InputTensor>> TensorRows::draw_unless(const IsInterrupted&,
+                                                                const Random& step,
+                                                                std::uint64_t first,
+                                                                std::uint64_t count,
+                                                                Weights weights) const {
     DEDLOC_CHECK(count >= 1, "a micro-batch has a sample");
     const auto& specs = shards_.front().specs;
     std::vector<InputTensor> inputs;
@@ -80,14 +90,56 @@ std::vector<InputTensor> TensorRows::draw(const Random& step, std::uint64_t firs
     return inputs;
 }
 
+PictureSquares::PictureSquares(std::vector<formats::PictureShard> shards, std::uint64_t side,
+                               std::span<const formats::SourceSpec> sources)
+    : shards_(std::move(shards)), side_(static_cast<std::uint32_t>(side)), masses_(sources) {
+    DEDLOC_CHECK(side >= 1 && side <= formats::kMaxPictureSide, "a square has pixels");
+    for (const formats::PictureShard& shard : shards_) {
+        masses_.add(shard.weight, shard.picture_count(), shard.source);
+    }
+    if (masses_.is_empty()) throw InputError{"there is no picture"};
+}
+
+std::optional<std::vector<InputTensor>> PictureSquares::draw_unless(
+    const IsInterrupted& is_interrupted, const Random& step, std::uint64_t first,
+    std::uint64_t count, Weights weights) const {
+    DEDLOC_CHECK(count >= 1, "a micro-batch has a sample");
+    const std::size_t bytes = std::size_t{3} * side_ * side_;
+    InputTensor squares{.type = formats::ElementType::kUint8, .shape = {count, 3, side_, side_}};
+    squares.bytes.resize(static_cast<std::size_t>(count) * bytes);
+    std::vector<std::uint8_t> square(bytes);
+    pictures::Scratch scratch;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        if (is_interrupted && is_interrupted()) return std::nullopt;
+        Random random = step.split(first + i);
+        const ShardPlace place = masses_.draw(random, weights);
+        const auto decoded = pictures::decode_jpeg(
+            shards_[place.shard].picture(static_cast<std::size_t>(place.index)),
+            {.min_side = side_});
+        if (!decoded) {
+            throw InputError{fmt::format("picture {} of shard {} cannot be used: {}", place.index,
+                                         place.shard, decoded.reason().sentence)};
+        }
+        pictures::make_middle_crop(decoded.value(), {.shorter_side = side_, .size = side_}, square,
+                                   scratch);
+        std::memcpy(squares.bytes.data() + i * bytes, square.data(), bytes);
+    }
+    std::vector<InputTensor> inputs;
+    inputs.push_back(std::move(squares));
+    return inputs;
+}
+
 std::unique_ptr<const SampleSource> open_samples(const formats::RunFile& run, SampleShards shards) {
     if (auto* const text = std::get_if<std::vector<formats::Shard>>(&shards)) {
         return std::make_unique<TextWindows>(std::move(*text), run.sequence_length, run.sources);
     }
-    auto rows = std::make_unique<TensorRows>(
-        std::get<std::vector<formats::TensorShard>>(std::move(shards)), run.sources);
     const auto* const model = std::get_if<formats::ModuleSpec>(&run.model);
     DEDLOC_CHECK(model != nullptr, "the run trains no module");
+    if (auto* const all = std::get_if<std::vector<formats::PictureShard>>(&shards)) {
+        return std::make_unique<PictureSquares>(std::move(*all), model->picture_side, run.sources);
+    }
+    auto rows = std::make_unique<TensorRows>(
+        std::get<std::vector<formats::TensorShard>>(std::move(shards)), run.sources);
     if (!(rows->tensors() == model->inputs)) {
         throw InputError{"the shards' tensors are not those of the run file"};
     }

@@ -15,6 +15,28 @@ std::string text_of(const std::string& name, const std::vector<std::uint64_t>& s
     return fmt::format("'{}' [{}]", name, fmt::join(shape, ","));
 }
 
+/// A module and its samples, which must outlive it.
+class ScriptModel final : public Model {
+  public:
+    ScriptModel(std::uint64_t seed, const SampleSource& samples,
+                std::unique_ptr<ScriptModule> module)
+        : seed_(seed), samples_(samples), module_(std::move(module)) {}
+
+    std::optional<double> add_gradient(const SampleRange& samples, std::span<float> sum,
+                                       const IsInterrupted& is_interrupted) override {
+        const Random random = step_random(seed_, samples.peer, samples.step);
+        const auto drawn = samples_.draw_unless(is_interrupted, random, samples.first,
+                                                samples.count, samples.source_weights());
+        if (!drawn) return std::nullopt;
+        return module_->add_gradient(*drawn, sum, is_interrupted);
+    }
+
+  private:
+    const std::uint64_t seed_;
+    const SampleSource& samples_;
+    const std::unique_ptr<ScriptModule> module_;
+};
+
 }  // namespace
 
 void check_tensors(const formats::RunFile& run, std::span<const Parameter> parameters) {
@@ -60,8 +82,7 @@ std::unique_ptr<Model> ScriptTask::make_model(std::span<const float> parameters,
     DEDLOC_CHECK(!computation.cuda, "a module is trained on processors only");
     auto module = std::make_unique<ScriptModule>(file_, bounds_);
     module->bind(formats::tensor_offsets(run_), parameters);
-    return std::make_unique<DrawingModel<SampleSource, ScriptModule>>(run_.seed, *samples_,
-                                                                      std::move(module));
+    return std::make_unique<ScriptModel>(run_.seed, *samples_, std::move(module));
 }
 
 }  // namespace dedloc::training::module

@@ -10,6 +10,7 @@
 #include "boinc_app/inputs/module_file.hpp"
 #include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/module/module_evaluator.hpp"
+#include "boinc_app/tasks/module_shards.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/task.hpp"
 
@@ -17,7 +18,6 @@ namespace dedloc::tasks {
 namespace {
 
 using training::IsInterrupted;
-using training::module::SampleShards;
 
 /// ALBERT with its shards.
 class TextEvaluator final : public training::HeldOutEvaluator {
@@ -37,20 +37,16 @@ class TextEvaluator final : public training::HeldOutEvaluator {
     const training::albert::Evaluator evaluator_;
 };
 
-SampleShards held_out_samples(const formats::RunFile& run, const std::filesystem::path& folder) {
-    if (formats::holds_text(run)) return inputs::open_held_out_shards(folder, run);
-    return inputs::open_held_out_shards<formats::TensorShard>(folder, run);
-}
-
 /// A module with its file.
 class ModuleFileEvaluator final : public training::HeldOutEvaluator {
   public:
     ModuleFileEvaluator(const formats::RunFile& run, const formats::ModuleSpec& model,
                         const EvaluatorOptions& options)
         : file_(inputs::open_module(options.module, model)),
-          evaluator_(run, file_.bytes,
-                     training::module::open_samples(run, held_out_samples(run, options.held_out)),
-                     options.samples, options.micro_batch) {}
+          evaluator_(
+              run, file_.bytes,
+              training::module::open_samples(run, held_out_module_shards(options.held_out, run)),
+              options.samples, options.micro_batch) {}
 
     std::optional<training::Evaluation> evaluate(std::span<const float> parameters,
                                                  const IsInterrupted& is_interrupted) override {

@@ -8,6 +8,7 @@
 #include "boinc_app/inputs/shard_files.hpp"
 #include "boinc_app/module/script_task.hpp"
 #include "boinc_app/swav/swav_task.hpp"
+#include "boinc_app/tasks/module_shards.hpp"
 #include "peer/formats/task.hpp"
 
 namespace dedloc::tasks {
@@ -37,14 +38,9 @@ class ModuleTask final : public training::Task {
 std::unique_ptr<training::Task> open_module_task(const formats::RunFile& run,
                                                  const formats::ModuleSpec& model,
                                                  const TaskFiles& files) {
-    training::module::SampleShards shards;
-    if (formats::holds_text(run)) {
-        shards = inputs::open_shards(files.shards, run);
-    } else {
-        shards = inputs::open_shards<formats::TensorShard>(files.shards, run);
-    }
-    return std::make_unique<ModuleTask>(run, inputs::open_module(files.module, model),
-                                        training::module::open_samples(run, std::move(shards)));
+    return std::make_unique<ModuleTask>(
+        run, inputs::open_module(files.module, model),
+        training::module::open_samples(run, module_shards(files.shards, run)));
 }
 
 }  // namespace

@@ -67,6 +67,9 @@ ModuleSpec read_module(JsonFields& fields) {
     model.bytes = fields.integer("bytes", 1, kMaxModuleBytes);
     if (fields.has("vocabulary")) {
         model.vocabulary = fields.integer("vocabulary", 6, kMaxModuleVocabulary);
+    } else if (fields.has("picture_side")) {
+        model.picture_side = fields.integer("picture_side", 1, kMaxPictureSide);
+        model.inputs = picture_inputs(model.picture_side);
     } else {
         model.inputs = read_inputs(fields);
     }

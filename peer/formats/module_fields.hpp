@@ -40,6 +40,8 @@ void put_module(Writer& out, const ModuleSpec& model) {
     put(out, "bytes", model.bytes);
     if (model.vocabulary != 0) {
         put(out, "vocabulary", model.vocabulary);
+    } else if (model.picture_side != 0) {
+        put(out, "picture_side", model.picture_side);
     } else {
         put_inputs(out, model.inputs);
     }

@@ -28,9 +28,11 @@ std::string_view architecture_of(const RunFile& run) {
     return swav_of(run) != nullptr ? kSwav : kAlbert;
 }
 
-bool holds_text(const RunFile& run) {
-    if (const ModuleSpec* module = module_of(run)) return module->vocabulary != 0;
-    return swav_of(run) == nullptr;
+ShardKind shard_kind_of(const RunFile& run) {
+    if (swav_of(run) != nullptr) return ShardKind::kPictures;
+    const ModuleSpec* const module = module_of(run);
+    if (module == nullptr || module->vocabulary != 0) return ShardKind::kText;
+    return module->picture_side != 0 ? ShardKind::kPictures : ShardKind::kTensors;
 }
 
 std::uint64_t vocabulary_of(const RunFile& run) {

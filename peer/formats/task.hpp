@@ -20,8 +20,18 @@ inline constexpr const char* kModuleFile = "module";
 /// The name of the run's kind of network.
 std::string_view architecture_of(const RunFile& run);
 
-/// Whether the run's shards hold text; else pictures or tensors.
-bool holds_text(const RunFile& run);
+/// Data of a run's shards.
+enum class ShardKind : std::uint8_t {
+    kText,      ///< formats::Shard
+    kPictures,  ///< PictureShard
+    kTensors,   ///< TensorShard
+};
+/// The data of the run's shards.
+ShardKind shard_kind_of(const RunFile& run);
+/// Whether they hold text.
+inline bool holds_text(const RunFile& run) {
+    return shard_kind_of(run) == ShardKind::kText;
+}
 
 /// The number of token ids, and the longest sample in tokens that the network takes. Requires
 /// holds_text() (DEDLOC_CHECK).

@@ -63,6 +63,7 @@ void clean_tasks(Database& database, std::int64_t user) {
         "s.peer_key join result r on r.id = t.resultid set s.address = '' where r.userid = ?",
         {user});
     database.execute("update dedloc_ticket set network = '' where userid = ?", {user});
+    database.execute("update dedloc_presence set device = '' where userid = ?", {user});
     database.execute(
         "update result set stderr_out = '', userid = if(server_state = ?, 0, userid), "
         "hostid = if(server_state = ?, 0, hostid) where userid = ?",
@@ -92,6 +93,10 @@ std::string export_account(Database& database, std::int64_t user) {
         "result where userid = ? order by id desc limit 10000");
     add("tickets", "runid, resultid, hostid, issued, network",
         "dedloc_ticket where userid = ? order by issued desc limit 10000");
+    add("presences",
+        "runid, hostid, began, ended, contributions, samples, reduced_bytes, version, plan_class, "
+        "device",
+        "dedloc_presence where userid = ? order by began desc limit 10000");
     add("badges", "badge_id, create_time", "badge_user where user_id = ?");
     add("consents", "consent_type_id, consent_time, consent_flag, source",
         "consent where userid = ?");
@@ -125,6 +130,7 @@ void delete_account(Database& database, std::int64_t user, double now) {
         database.execute("delete from consent where userid = ?", {user});
         database.execute("delete from credit_user where userid = ?", {user});
         database.execute("delete from credited_job where userid = ?", {user});
+        database.execute("delete from dedloc_administrator where userid = ?", {user});
         database.execute("delete from badge_user where user_id = ?", {user});
         database.execute("delete from user_submit where user_id = ?", {user});
         database.execute("delete from user_submit_app where user_id = ?", {user});

@@ -41,7 +41,8 @@ RunRecorder::RunRecorder(RecorderOptions options, const CheckpointStore& store)
     : options_(std::move(options)),
       store_(store),
       reader_(options_.ledger, {options_.run, options_.backbone}),
-      recorded_(reader_.place()) {
+      recorded_(reader_.place()),
+      presences_(options_.codec) {
     thread_ = std::thread{[this] { run(); }};
 }
 
@@ -199,22 +200,35 @@ void RunRecorder::write(std::string_view sql, server::Parameters parameters) {
 
 void RunRecorder::record_ledger() {
     for (bool is_more = true; is_more;) {
+        PresenceTracker presences{options_.codec};
         server::in_transaction(*database_, [&] {
             // The lock keeps dedloc-purge from compacting what this transaction inserts.
             const auto row = database_->query_one(
                 "select compacted from dedloc_run where id = ? lock in share mode", {run_row_});
             compacted_ = row ? static_cast<std::uint64_t>(row->integer("compacted")) : 0;
             reader_.return_to(recorded_);
+            presences = presences_;
             int count = 0;
             while (count < kRecordsAtOnce) {
                 const auto next = reader_.next();
                 if (!next) break;
                 std::visit([this](const auto& what) { record_ledger_record(what); }, *next);
+                const auto* const commit = std::get_if<LedgerCommit>(&*next);
+                if (commit != nullptr) presences.add(*commit);
                 ++count;
             }
             is_more = count == kRecordsAtOnce;
+            record_presences(presences);
         });
         recorded_ = reader_.place();
+        presences_ = std::move(presences);
+    }
+}
+
+/// Presences are not compacted, so those of the whole ledger are written again after a start.
+void RunRecorder::record_presences(PresenceTracker& presences) {
+    for (const server::Presence& presence : presences.take_changed()) {
+        unless_refused([&] { server::record_presence(*database_, run_row_, presence); });
     }
 }
 

@@ -22,6 +22,7 @@
 #include "peer/events.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/presence_tracker.hpp"
 #include "project_server/control/messages.hpp"
 #include "project_server/database/database.hpp"
 
@@ -87,6 +88,7 @@ class RunRecorder {
     void connect();
     void record_ledger();
     void record_contributions(const LedgerCommit& commit);
+    void record_presences(PresenceTracker& presences);
     void record_ledger_record(const LedgerCommit& commit);
     void record_ledger_record(const LedgerSettled& settled);
     void record_ledger_record(const SignedGeneration& generation);
@@ -107,6 +109,7 @@ class RunRecorder {
     // Used by the recorder's thread only.
     LedgerReader reader_;
     LedgerReader::Place recorded_;  ///< the rows of all records before this place are written
+    PresenceTracker presences_;     ///< those that end before recorded_
     std::unique_ptr<server::Database> database_;
     std::int64_t run_row_ = 0;  ///< dedloc_run.id
     /// dedloc_run.compacted, valid in a transaction: contributions up to it are in daily sums.

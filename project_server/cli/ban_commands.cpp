@@ -12,6 +12,7 @@
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
+#include "project_server/database/administrators.hpp"
 #include "project_server/project/project.hpp"
 #include "project_server/runs/bans.hpp"
 #include "project_server/views/hosts.hpp"
@@ -84,6 +85,25 @@ void replace_password(const BanChoice& chosen) {
     if (refusal) throw InputError(*refusal);
     json::Value data;
     print(data.set("id", user).set("password", password), chosen.prints_json);
+}
+
+/// Changes what the account sees of the web pages, and nothing else.
+void change_administrator(const BanChoice& chosen, bool is_one) {
+    project::ProjectDatabase access{project::own_project(
+        chosen.project, "the pages for administrators of {} are BOINC's: see its html/ops")};
+    auto& database = access.database();
+    const auto user = server::find_user(database, chosen.name());
+    server::set_administrator(database, user, is_one);
+    json::Value data;
+    print(data.set("id", user).set("is_administrator", is_one), chosen.prints_json);
+}
+
+void promote(const BanChoice& chosen) {
+    change_administrator(chosen, true);
+}
+
+void demote(const BanChoice& chosen) {
+    change_administrator(chosen, false);
 }
 
 void list_users(const BanChoice& chosen) {
@@ -165,6 +185,9 @@ void add_ban_commands(CLI::App& dedloc) {
     user.add_bans(kUserName);
     user.add_one("password", "Give an account a new random password, and print it", kUserName,
                  replace_password);
+    user.add_one("promote", "Let an account see the pages for administrators (/admin)", kUserName,
+                 promote);
+    user.add_one("demote", "Hide these pages from an account again", kUserName, demote);
 
     Group host{dedloc, runs::BanKind::kHost, "host", "Show volunteers' computers, and ban them"};
     host.add_show("Print what is known of a computer", kHostName, show_host);

@@ -22,7 +22,8 @@ void add_voter_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc ru
 void add_model_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
 void add_ban_commands(CLI::App& dedloc);
 void add_team_commands(CLI::App& dedloc);
-void add_report_commands(CLI::App& dedloc, CLI::App& run);  ///< `run` as above
+void add_report_commands(CLI::App& dedloc, CLI::App& run);    ///< `run` as above
+void add_activity_commands(CLI::App& dedloc, CLI::App& run);  ///< `run` as above
 void add_news_commands(CLI::App& dedloc);
 void add_invite_commands(CLI::App& dedloc);
 void add_accounts_command(CLI::App& project);  ///< `project` as above

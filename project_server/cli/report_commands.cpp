@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/markup.hpp"
+#include "peer/base/utc_text.hpp"
 #include "peer/formats/task.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
@@ -18,6 +20,7 @@
 #include "project_server/runs/find_run.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/views/run_report.hpp"
+#include "project_server/views/run_story.hpp"
 #include "project_server/views/runs.hpp"
 #include "project_server/views/suspicion_list.hpp"
 #include "project_server/views/users.hpp"
@@ -153,10 +156,43 @@ struct Facts {
     double first_loss = 0;
     std::optional<formats::GuessingLoss> untrained{};  ///< loss of a model that guesses
     double last_loss = 0;                              ///< mean of the last kLossWindow steps
+    server::RunStory story{};                          ///< who has computed it
 };
 
+/// A duration with the unit that people would choose.
+std::string duration_text(double seconds) {
+    if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+    if (seconds < 2 * 3600) return fmt::format("{:.1f} min", seconds / 60);
+    if (seconds < 72 * 3600) return fmt::format("{:.1f} h", seconds / 3600);
+    return fmt::format("{:.1f} days", seconds / 86'400);
+}
+
+void print_shares(const char* title, const std::vector<server::StoryShare>& shares) {
+    for (const auto& share : shares) {
+        fmt::print("{:<9} {}: {} computers of {} volunteers, {}, {} samples\n", title,
+                   printable_text(share.name), share.computers, share.volunteers,
+                   duration_text(share.seconds), share.samples);
+    }
+}
+
+void print_story(const server::RunStory& story) {
+    if (story.sessions == 0) return fmt::print("people    no volunteer has taken part yet\n");
+    fmt::print("people    {} volunteers with {} computers and {} jobs from {} to {} UTC\n",
+               story.volunteers, story.computers, story.peers, utc_text(story.began),
+               utc_text(story.ended));
+    fmt::print("sessions  {}, mean {}, longest {}; cumulative device time {}\n", story.sessions,
+               duration_text(story.mean_session), duration_text(story.longest_session),
+               duration_text(story.device_seconds));
+    fmt::print("work      {} samples and {} averaged bytes in {} contributions\n", story.samples,
+               story.reduced_bytes, story.contributions);
+    print_shares("device", story.devices);
+    print_shares("version", story.versions);
+    print_shares("country", story.countries);
+}
+
 void print_text(const Facts& facts) {
-    const auto& [status, sums, start, untrained, end] = facts;
+    const auto& [status, sums, start, untrained, end, story] = facts;
+    print_story(story);
     const std::string guess =
         untrained ? fmt::format(" ({} = {:.4f})", untrained->formula, untrained->value) : "";
     fmt::print(
@@ -192,7 +228,7 @@ void print_text(const Facts& facts) {
 }
 
 void print_report_json(const Facts& facts) {
-    const auto& [status, sums, start, untrained, end] = facts;
+    const auto& [status, sums, start, untrained, end, story] = facts;
     json::Value::List withholdings;
     for (const auto& sentence : sums.withholdings) withholdings.emplace_back(sentence);
     json::Value data;
@@ -222,7 +258,8 @@ void print_report_json(const Facts& facts) {
         .set("unowned_samples", sums.unowned)
         .set("unowned_reduced_bytes", sums.unowned_bytes)
         .set("open_jobs", sums.open_results)
-        .set("final_digest", status.final_digest);
+        .set("final_digest", status.final_digest)
+        .set("story", server::story_data(story));
     print(data, true);
 }
 
@@ -234,10 +271,12 @@ Facts facts_of(server::Database& database, const fs::path& project, const std::s
     facts.first_loss = lines.front().loss;
     facts.untrained = formats::guessing_loss(runs::find_run(project, run).run);
     facts.last_loss = mean_of_last_losses(lines);
+    facts.story = server::read_story(database, server::read_run(database, run).id);
     return facts;
 }
 
-/// Prints losses, digests and credit. Errors: Error when credit or digests do not agree.
+/// Prints the run's story, losses, digests and credit. Errors: Error when credit or digests do not
+/// agree.
 void report(const ReportChoice& chosen) {
     const auto project = project::existing_project(chosen.project);
     project::ProjectDatabase access{project};
@@ -301,7 +340,10 @@ void add_report_commands(CLI::App& dedloc, CLI::App& run) {
     wait_command->callback([chosen] { wait(*chosen); });
 
     auto* const report_command = add_command(
-        run, "report", "Print losses, digests and credit; fail if they do not agree", chosen);
+        run, "report",
+        "Tell the run's story: volunteers, sessions, devices, losses; fail if digests or credit do "
+        "not agree",
+        chosen);
     add_json(report_command, chosen);
     report_command->callback([chosen] { report(*chosen); });
 

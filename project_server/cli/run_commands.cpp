@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "peer/formats/module_spec.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/check/public_address.hpp"
 #include "project_server/cli/commands.hpp"
@@ -148,6 +149,33 @@ void add_evaluation(CLI::App& command, const std::shared_ptr<runs::RunOptions>& 
                        "held-out text");
 }
 
+void add_network(CLI::App& command, const std::shared_ptr<runs::RunOptions>& options) {
+    auto* const model =
+        command
+            .add_option("--model", options->model,
+                        "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; "
+                        "for pictures swav-tiny, swav-resnet18, swav-resnet50")
+            ->default_str("tiny, or swav-tiny for pictures");
+    auto* const module =
+        command
+            .add_option("--module", options->module,
+                        "Train this TorchScript module instead (torch.jit.save), on text, "
+                        "pictures or a corpus of --tensors")
+            ->excludes(model);
+    command
+        .add_option("--sequence-length", options->sequence_length,
+                    "Tokens of a sample of text for a module")
+        ->check(CLI::Range(8, 1'048'576))
+        ->capture_default_str()
+        ->needs(module);
+    command
+        .add_option("--picture-side", options->picture_side,
+                    "Pixels of the side of the square that a module gets of each picture")
+        ->check(CLI::Range(std::uint64_t{1}, formats::kMaxPictureSide))
+        ->capture_default_str()
+        ->needs(module);
+}
+
 void add_create(CLI::App& group) {
     const auto options = std::make_shared<runs::RunOptions>();  // shared by parser and callback
     auto* const command = group.add_subcommand("create", "Create a run: model, corpus, settings");
@@ -155,25 +183,7 @@ void add_create(CLI::App& group) {
     command->add_option("--name", options->name, "Name of the run")->required();
     command->add_option("--corpus", options->corpus, "Folder made by dedloc corpus build")
         ->required();
-    auto* const model =
-        command
-            ->add_option(
-                "--model", options->model,
-                "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT; for "
-                "pictures swav-tiny, swav-resnet18, swav-resnet50")
-            ->default_str("tiny, or swav-tiny for pictures");
-    auto* const module =
-        command
-            ->add_option("--module", options->module,
-                         "Train this TorchScript module instead (torch.jit.save), on text or on "
-                         "a corpus of --tensors")
-            ->excludes(model);
-    command
-        ->add_option("--sequence-length", options->sequence_length,
-                     "Tokens of a sample of text for a module")
-        ->check(CLI::Range(8, 1'048'576))
-        ->capture_default_str()
-        ->needs(module);
+    add_network(*command, options);
     command->add_option("--from", options->from,
                         "Start from the model in this Hugging Face folder; --model then names the "
                         "settings of training");
@@ -293,6 +303,7 @@ void add_run_commands(CLI::App& dedloc) {
     add_voter_commands(*run);
     add_model_commands(*run);
     add_report_commands(dedloc, *run);
+    add_activity_commands(dedloc, *run);
 }
 
 }  // namespace dedloc::cli

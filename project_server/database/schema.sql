@@ -885,6 +885,32 @@ create table if not exists dedloc_invitation (
     unique key dedloc_invitation_tag (tag)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
 
+-- Presence of peers in runs by the ledger: one row for each stretch in which a peer took part without
+-- a long gap (presence.hpp). began, ended: UTC seconds. Owner, version and device are those of the
+-- job that had the key's ticket; 0 and empty: unknown. device: by what the client has reported.
+create table if not exists dedloc_presence (
+    runid               integer not null,
+    peer_key            char(64) not null,
+    began               bigint not null,
+    ended               bigint not null,
+    contributions       bigint not null,
+    samples             bigint not null,
+    reduced_bytes       bigint not null,
+    userid              bigint not null default 0,
+    hostid              bigint not null default 0,
+    version             integer not null default 0,
+    plan_class          varchar(254) not null default '',
+    device              varchar(254) not null default '',
+    primary key (runid, peer_key, began),
+    key dedloc_presence_host (runid, hostid, began),
+    key dedloc_presence_user (userid)
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
+-- Accounts that see the pages for administrators.
+create table if not exists dedloc_administrator (
+    userid              bigint not null primary key
+) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

@@ -162,6 +162,12 @@ std::string inputs_text(const formats::RunFile& run, const formats::ModuleSpec& 
         return fmt::format("token ids, int64 [M, {}], which follow one another in a text",
                            run.sequence_length);
     }
+    if (model.picture_side != 0) {
+        return fmt::format(
+            "pictures, uint8 [M, 3, {0}, {0}], red, green and blue: the shorter side resized to "
+            "{0} pixels, the square in the middle of the other",
+            model.picture_side);
+    }
     std::string text;
     for (const formats::SampleTensor& input : model.inputs) {
         text += fmt::format(

@@ -186,17 +186,15 @@ void choose_model(const RunOptions& options, const ModelPreset& preset, const Da
 }
 
 /// The module as the network of the run. Errors: InputError.
-void choose_module(const RunOptions& options, const Data& corpus, formats::RunFile& run) {
-    if (corpus.pictures) {
-        throw InputError("a module trains on text or tensors: dedloc corpus build --tensors");
-    }
+void choose_module(const RunOptions& options, formats::RunFile& run) {
     if (!options.dropout.empty()) throw InputError("--dropout is for ALBERT, not for a module");
     const auto shards = formats::training_shards(run);
     if (shards.empty()) throw InputError("the corpus has no shard to train on");
     const DescribedModule described =
         describe_module({.module = options.module,
                          .shard = options.corpus / shards.front().name,
-                         .sequence_length = options.sequence_length});
+                         .sequence_length = options.sequence_length,
+                         .picture_side = options.picture_side});
     run.model = described.model;
     run.sequence_length = described.sequence_length;
     run.tensors = described.tensors;
@@ -213,7 +211,7 @@ formats::RunFile make_run_file(const RunOptions& options, const Data& corpus,
     run.sources = corpus.sources;
     run.shards = corpus.shards;
     if (is_module) {
-        choose_module(options, corpus, run);
+        choose_module(options, run);
     } else {
         choose_model(options, preset, corpus, imported, run);
     }

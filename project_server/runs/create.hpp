@@ -22,6 +22,7 @@ struct RunOptions {
     std::filesystem::path from;    ///< Hugging Face folder to start from, or empty
     std::filesystem::path module;  ///< TorchScript module to train instead of `model`, or empty
     std::uint64_t sequence_length = 128;  ///< tokens of a module's window of text
+    std::uint64_t picture_side = 32;      ///< pixels of the side of a module's pictures
     std::uint64_t steps = 0;              ///< updates until the run is finished
     std::uint64_t seed = 42;              ///< seed of the first parameters
     Codec codec = Codec::kFp32;           ///< how gradients are encoded between peers

@@ -53,8 +53,8 @@ DescribedModule describe_module(const ModuleFiles& files) {
     const platform::ScratchFolder scratch;
     const fs::path out = scratch.path() / "run.json";
     run_trainer({"describe", "--module", files.module.string(), "--shard", files.shard.string(),
-                 "--sequence-length", std::to_string(files.sequence_length), "--out",
-                 out.string()});
+                 "--sequence-length", std::to_string(files.sequence_length), "--picture-side",
+                 std::to_string(files.picture_side), "--out", out.string()});
     const auto run = formats::parse_run_file(platform::read_text(out, formats::kMaxRunFileBytes));
     return {.model = std::get<formats::ModuleSpec>(run.model),
             .sequence_length = run.sequence_length,

@@ -29,6 +29,7 @@ struct ModuleFiles {
     std::filesystem::path module;       ///< as torch.jit.save writes it
     std::filesystem::path shard;        ///< one of the run's
     std::uint64_t sequence_length = 0;  ///< tokens of a window of text
+    std::uint64_t picture_side = 0;     ///< pixels of the side of a picture's square
 };
 
 /// What trainers will find when they read the module.

@@ -17,6 +17,7 @@
 #include "project_server/accounts/preference_changes.hpp"
 #include "project_server/accounts/stored_account.hpp"
 #include "project_server/database/account_keys.hpp"
+#include "project_server/database/administrators.hpp"
 #include "project_server/database/join_policy.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/email_address.hpp"
@@ -205,6 +206,7 @@ void add_overview(Site& site) {
                      const auto account = account_with_id(database, user);
                      if (!account) return page;
                      const auto ban = ban_of(database, user, 0);
+                     data->set("is_administrator", is_administrator(database, user));
                      data->set("ban", ban ? sentence_of(*ban) : "")
                          .set("can_confirm", site.mailer.is_on() && !account->is_confirmed);
                      data->set("email", account->email).set("own_hosts", [&] {

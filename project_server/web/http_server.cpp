@@ -69,6 +69,7 @@ struct HttpServer::Routes {
         add_computing_routes(site);
         add_mail_routes(site);
         add_team_routes(site);
+        add_admin_routes(site);
         add_rpc_routes(site, scheduler);
         add_manager_routes(site);
         add_file_routes(site, uploads);

@@ -30,6 +30,9 @@ MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose,
 /// many messages were sent to it or for this client, so this one is not.
 bool send_confirmation(Site& site, const httplib::Request& request, std::int64_t user);
 
+/// Pages for administrators: what happens in the runs. For everyone else they do not exist.
+void add_admin_routes(Site& site);
+
 /// Forms of teams: create, edit, join, leave.
 void add_team_routes(Site& site);
 

@@ -34,6 +34,14 @@ std::string with_commas(double value, int decimals = 0) {
     return digits;
 }
 
+/// Three significant digits without an exponent, at least four decimals: 0.0004, 0.00000181.
+std::string small(double value) {
+    const double size = std::abs(value);
+    const bool is_tiny = size > 0 && size < 1e-3;
+    const int decimals = is_tiny ? 2 - static_cast<int>(std::floor(std::log10(size))) : 4;
+    return fmt::format("{:.{}f}", value, std::min(decimals, 20));
+}
+
 std::string date(double seconds) {
     if (!(seconds > 0) || seconds > 1e11) return "–";
     return utc_text(static_cast<std::int64_t>(seconds), "%Y-%m-%d %H:%M UTC");
@@ -64,10 +72,13 @@ Fields number(double value, std::string plain) {
     fields.set("f1", fmt::format("{:.1f}", value));
     fields.set("f2", with_commas(value, 2));
     fields.set("f4", fmt::format("{:.4f}", value));
+    fields.set("small", small(value));
+    fields.set("is_one", Fields{value == 1});
     fields.set("percent", fmt::format("{:.2f} %", 100 * value));
     fields.set("date", date(value));
     fields.set("ago", ago(value));
     fields.set("bytes", bytes(value));
+    fields.set("hours", fmt::format("{:.1f} h", value / 3600));
     return fields;
 }
 
@@ -105,8 +116,9 @@ Fields converted(const json::Value& data) {
 }
 
 /// Templates that others include as {{>name}}.
-constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",    "pager",
-                                  "badge_list", "fault_note",  "news_items", "venue_form"};
+constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",
+                                  "pager",      "badge_list",  "fault_note",
+                                  "news_items", "venue_form",  "old_versions"};
 
 std::string render(std::string_view name, const Fields& fields) {
     Mustache page{std::string{page_file(name)}};

@@ -21,9 +21,10 @@ const std::vector<PageFile>& page_files();
 std::string_view page_file(std::string_view name);
 
 /// Fills in the template `name`. {{x}} is the escaped text of field x; a number x has the fields
-/// plain (17), count (12,345), f1, f2, f4 (decimals), percent (of a share), date (of UTC seconds),
-/// ago (of seconds) and bytes. A section {{#x}} is rendered unless x is false, "", an empty list or
-/// absent. Lists of plain values, such as points of a curve, are left out. Thread: any.
+/// plain (17), count (12,345), f1, f2, f4 (decimals), small (at least four decimals and three
+/// significant digits), is_one, percent (of a share), date (of UTC seconds), ago and hours (of
+/// seconds) and bytes. A section {{#x}} is rendered unless x is false, "", an empty list or absent.
+/// Lists of plain values, such as points of a curve, are left out. Thread: any.
 std::string fill_in(std::string_view name, const json::Value& data);
 
 /// The page around `body`, which is HTML: title, menu and footer of layout.html. `frame` has the

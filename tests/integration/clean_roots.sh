@@ -42,6 +42,7 @@ fi
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 is_large=yes
 source "$here/checks.sh"
+source "$here/roots.sh"
 source "$here/../../project_server/bible_text.sh"
 source "$here/../../project_server/volunteers.sh"
 fail() { fail_test "$@"; }
@@ -51,25 +52,7 @@ output=$folder/log
 roots=${roots:-$(realpath -m -- "$here/../../build/roots")}
 mkdir -p "$roots"
 
-# make_root SUITE: a minimal system with boinc-client and what that depends on.
-make_root() {
-    local root=$roots/$1 script=/usr/share/debootstrap/scripts/$1
-    [[ ! -e $root/.complete ]] || return 0
-    echo "making a bare system of $1"
-    rm -rf "$root"
-    [[ -e $script ]] || script=/usr/share/debootstrap/scripts/sid
-    local mirror
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' | sort -u | head -n 1)
-    debootstrap --variant=minbase "$1" "$root" "$mirror" "$script" >"$output" 2>&1 \
-        || fail_test "debootstrap $1"
-    printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-    chmod +x "$root/usr/sbin/policy-rc.d"
-    cp -L /etc/resolv.conf "$root/etc/"
-    DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y --no-install-recommends \
-        boinc-client >"$output" 2>&1 || fail_test "apt-get install boinc-client in $1"
-    touch "$root/.complete"
-}
-for suite in "${suites[@]}"; do make_root "$suite"; done
+for suite in "${suites[@]}"; do make_root "$suite" "$suite" boinc-client; done
 
 # The client runs as Debian runs it, by the account boinc, in process and mount namespaces of its
 # own. The network is this machine's.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Joining by one line: /join.sh and /join.ipynb of a project, as people run them. What is wrong is
 # said in one sentence; an account is made, with an invitation code where the project wants one; a
-# client trains until samples are counted; and at each of five moments an interruption leaves
-# neither a process nor a file, and no job on the project's side.
+# client trains until samples are counted; and at each of five moments, and while the project is
+# slow, an interruption leaves neither a process nor a file, and no job on the project's side.
 # Usage: join_test.sh PROGRAMS
 set -Eeuo pipefail
 is_large=yes
@@ -76,6 +76,10 @@ start() {
     joined=$!
 }
 heard() { grep -q -- "$1" "$output"; }
+no_job_left() {
+    [[ $(sql "select count(*) from result where server_state = 4") == 0 ]] \
+        || fail_test "an interruption $1 left a job with the client"
+}
 # interrupted WHAT: as Ctrl-C does, all of the session's processes in the foreground.
 interrupted() {
     kill -TERM -- "-$joined"
@@ -84,8 +88,7 @@ interrupted() {
     [[ $status == 0 ]] || fail_test "status $status after an interruption $1"
     nothing_left "an interruption $1"
     ! pgrep -f "$TMPDIR/dedloc-join" >/dev/null || fail_test "an interruption $1 left a process"
-    [[ $(sql "select count(*) from result where server_state = 4") == 0 ]] \
-        || fail_test "an interruption $1 left a job with the client"
+    no_job_left "$1"
     echo "interrupted $1: nothing left"
 }
 start --email a@example.org --name Ada --invitation "$code"
@@ -95,12 +98,42 @@ interrupted "after the plan"
 start --email a@example.org --name Ada --invitation "$code"
 await 60 "the client" heard '"attached"'
 interrupted "when attached"
-start --email a@example.org --invitation "$code"
-await 120 "the download" heard 'downloading'
-interrupted "while the app is downloaded"
+# moment TEXT LATER WHEN OPTION...: interrupts when the text is shown. It is shown every other
+# second, so a shorter moment may pass unseen: then LATER is shown, and it begins anew.
+moment() {
+    local text=$1 later=$2 when=$3 tries
+    shift 3
+    for tries in {1..5}; do
+        start "$@"
+        await 240 "$text" heard "$text\\|$later"
+        interrupted "$when"
+        ! heard "$text" || return 0
+    done
+    fail_test "no interruption $when in $tries tries"
+}
+moment 'downloading' 'the app runs\|yours counted' "while the app is downloaded" \
+    --email a@example.org --invitation "$code"
+moment 'the app runs' 'yours counted' "when the app runs" --email a@example.org
+# A project that answers after 8 s, with a job: the job is given back, too.
+server=$(<"$project/pids/dedloc-server.pid")
+at_end "kill -CONT $server"
+logged() { grep -q -- "$1" "$TMPDIR"/dedloc-join.*/log 2>/dev/null; }
+# stop_project: once the client has the project's page, before it asks for a job.
+stop_project() {
+    await 60 "the project's page" logged 'Master file download succeeded'
+    kill -STOP "$server"
+    await 60 "a request to the scheduler" logged 'Sending scheduler request'
+}
 start --email a@example.org
-await 120 "the app" heard 'the app runs'
-interrupted "when the app runs"
+stop_project
+(sleep 8; kill -CONT "$server") &
+goes_on=$!
+interrupted "while the project is slow"
+wait "$goes_on"
+for wait in {1..20}; do # the project goes on with requests of clients that have left
+    no_job_left "while the project is slow"
+    sleep 0.2
+done
 key=$(sql "select authenticator from user where email_addr = 'a@example.org'")
 unset DEDLOC_PASSWORD
 begin=$(milliseconds)
@@ -122,4 +155,17 @@ done
 ! grep -q "$key" "$folder/executed.ipynb" || fail_test "the executed notebook has the account key"
 nothing_left "the notebook"
 [[ -z ${KEEP_PAGE:-} ]] || cp "$page" "$KEEP_PAGE"
+
+# A second signal does not wait for a project that never answers, which takes a minute.
+start --key "$key"
+stop_project
+kill -TERM -- "-$joined"
+await 60 "the last words" heard '"leaving"'
+begin=$SECONDS
+kill -TERM -- "-$joined"
+wait "$joined" || true
+[[ $((SECONDS - begin)) -lt 50 ]] || fail_test "a second signal does not end it"
+nothing_left "a second signal"
+! pgrep -f "$TMPDIR/dedloc-join" >/dev/null || fail_test "a second signal left a process"
+kill -CONT "$server"
 echo "joining: passed"

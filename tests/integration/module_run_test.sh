@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Modules that researchers bring, under stock BOINC clients: what `run create --module` refuses, a
-# ConvNet on tensors and a GPT on text that two volunteers each train, their export, and what a
-# volunteer sees of modules that never end or want 100 GB once they are on his computer.
+# Modules that researchers bring, under stock BOINC clients: what `run create --module` refuses; a
+# ConvNet on tensors, a GPT on text and an autoencoder on pictures that two volunteers each train,
+# their export; and what a volunteer sees of modules that never end or want 100 GB once they are on
+# his computer.
 # Usage: module_run_test.sh PROGRAMS [FOLDER]; FOLDER: keep the exported models and what
 # tests/boinc_app/check_module.py needs of their runs there
 set -Eeuo pipefail
@@ -48,7 +49,7 @@ build pictures --tensors "$folder/pictures.npy" --tensors "$folder/classes.npy" 
 build rows --tensors "$folder/rows.npy"
 build text --text "$folder/text.txt" --vocabulary 100 --held-out 0.05
 "$programs/make_picture_seeds" "$folder/seeds"
-build images --images "$folder/seeds"
+build images --images "$folder/seeds" --held-out 0.3
 "$dedloc" project create "$project" --name Modules --contact-seconds 10 >/dev/null
 
 echo "modules and corpora that do not fit are refused in one sentence"
@@ -70,7 +71,8 @@ says 2 'forward takes 2 tensors, but the samples have 1' create no 1 rows "$modu
 says 2 'forward takes 1 tensors, but the samples have 2' create no 1 pictures "$modules/gpt.pt"
 says 2 'depends on the others' create no 1 rows "$modules/depends_on_others.pt"
 says 2 'forward fails: .* must match' create no 1 text "$modules/text_gpt.pt" --sequence-length 100
-says 2 'trains on text or tensors' create no 1 images "$modules/gpt.pt"
+says 2 'forward fails: ' create no 1 images "$modules/gpt.pt"
+says 2 'forward fails: ' create no 1 images "$modules/autoencoder.pt" --picture-side 1
 says 2 'dropout is for ALBERT' create no 1 rows "$modules/late_loop.pt" --dropout 0.1 0.1 0.1
 says 2 'starts from an ALBERT' create no 1 rows "$modules/late_loop.pt" --from "$folder"
 says 2 'excludes' create no 1 rows "$modules/late_loop.pt" --model tiny
@@ -84,6 +86,25 @@ url=$(config master_url)
 at_end "'$dedloc' project stop '$project' >/dev/null"
 at_end end_clients
 
+# train_in_turn NAME A B: volunteer A trains some steps of the run alone, then B, then both. So a
+# fast one cannot end the run before the other has begun.
+train_in_turn() {
+    local run=$1 first=$volunteers_dir/$2 seen
+    step() {
+        "$dedloc" run status --project "$project" --name "$run" --json \
+            | sed -n 's/.*"step":\([0-9]*\).*/\1/p'
+    }
+    beyond() { [[ $(step) -gt $1 ]]; }
+    suspended() { ! gui_rpc "$first" --get_tasks | grep 'task_state: EXECUTING' >/dev/null; }
+    add_volunteer "$2" "$url"
+    await 120 "a step of volunteer $2" beyond 0
+    gui_rpc "$first" --set_run_mode never
+    await 10 "volunteer $2 to be suspended" suspended
+    seen=$(step)
+    add_volunteer "$3" "$url"
+    await 120 "a step of volunteer $3" beyond $((seen + 1))
+    gui_rpc "$first" --set_run_mode auto
+}
 # number FIELD: a number in the report of the last run.
 number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" "$folder/report"; }
 # trained NAME: the run has ended, digests are equal, credit is exact, and the model has learned.
@@ -144,24 +165,31 @@ learned() {
 }
 
 echo "two volunteers train a ConvNet on tensors"
-create conv 24 pictures "$modules/convnet.pt" --target-batch 512 --learning-rate 0.02 \
-    --evaluate-every 12 >/dev/null
-add_volunteer 1 "$url"
-add_volunteer 2 "$url"
+create conv 60 pictures "$modules/convnet.pt" --target-batch 512 --learning-rate 0.02 \
+    --evaluate-every 30 >/dev/null
+train_in_turn conv 1 2
 trained conv
 learned conv
 exported conv README.md model.safetensors module.pt
 
 echo "and a GPT on text"
-create gpt 24 text "$modules/text_gpt.pt" --sequence-length 16 --target-batch 512 \
-    --learning-rate 0.02 --evaluate-every 12 >/dev/null
-add_volunteer 3 "$url"  # a client of one core asks for one job
-add_volunteer 4 "$url"
+create gpt 60 text "$modules/text_gpt.pt" --sequence-length 16 --target-batch 512 \
+    --learning-rate 0.02 --evaluate-every 30 >/dev/null
+train_in_turn gpt 3 4  # a client of one core asks for one job
 trained gpt
 learned gpt
 exported gpt README.md model.safetensors module.pt spiece.model tokenizer.json \
     tokenizer_config.json
 grep -q 'AutoTokenizer' "$kept/gpt/README.md" || fail_test "the card names no tokenizer"
+
+echo "and an autoencoder on pictures"
+create auto 60 images "$modules/autoencoder.pt" --picture-side 16 --target-batch 256 \
+    --learning-rate 0.15 --evaluate-every 30 >/dev/null
+train_in_turn auto 5 6
+trained auto
+learned auto
+exported auto README.md model.safetensors module.pt
+grep -q 'uint8 \[M, 3, 16, 16\]' "$kept/auto/README.md" || fail_test "the card names no pictures"
 
 echo "the run's page speaks of no other network, and one process gives figures on the way too"
 curl -sf "${url}run/conv" >"$output" || fail_test "no page of the run"
@@ -195,5 +223,5 @@ hostile() {
     "$dedloc" run pause --project "$project" --name "$1" >/dev/null
 }
 echo "a module that never ends, and one that wants 100 GB, end in one sentence"
-hostile late_loop 5 'the module runs more than 1000000 operators'
-hostile late_tensor 6 'the module wants 100000000000 bytes more'
+hostile late_loop 7 'the module runs more than 1000000 operators'
+hostile late_tensor 8 'the module wants 100000000000 bytes more'

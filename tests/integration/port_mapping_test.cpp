@@ -95,6 +95,16 @@ class Street {
         std::unique_lock lock(mutex_);
         return asked_.wait_for(lock, kTimeout, [&] { return questions_.size() >= count; });
     }
+    /// Waits until the router forwards no port to this one: libtorrent ends its mappings without
+    /// waiting for answers, so that the request may still be on its way. False: it goes on.
+    bool forgets(std::uint16_t port) const {
+        const auto end = std::chrono::steady_clock::now() + kTimeout;
+        while (router_.port_behind(port)) {
+            if (std::chrono::steady_clock::now() > end) return false;
+            std::this_thread::sleep_for(10ms);
+        }
+        return true;
+    }
     /// Whether other peers of the run find the house in the DHT, at this port.
     bool finds(std::uint16_t port, const std::string& house = kHouseAddress) {
         const Endpoint wanted{house, port};
@@ -229,7 +239,7 @@ TEST_CASE("a seat with port mapping is enrolled and found at the port that the r
         }
         CHECK(seat.quit() == seat::End::kQuit);
     }
-    CHECK_FALSE(street->router().port_behind(port));
+    CHECK(street->forgets(port));
 }
 
 TEST_CASE("if the router refuses, the seat joins and announces no port",

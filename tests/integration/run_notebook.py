@@ -2,12 +2,14 @@
 
 run_notebook.py NOTEBOOK OUT COUNTED: runs it until its output says that COUNTED samples of ours are
 counted, or the cell ends; then it interrupts the kernel, waits for the cell to end, and writes the
-executed notebook to OUT and its output, as a page, to OUT.html.
+executed notebook to OUT and its output, as a page, to OUT.html. It prints the seconds from its start
+until then, and from the interruption to the end of the cell.
 """
 import asyncio
 import html
 import re
 import sys
+import time
 
 import nbformat
 from nbclient import NotebookClient
@@ -21,12 +23,17 @@ def shown(cell):
 
 async def run(client, notebook, wanted):
     cell = notebook.cells[-1]
+    begin = time.monotonic()
+    interrupted = None
 
     async def interrupt():
+        nonlocal interrupted
         while True:
             await asyncio.sleep(1)
             found = re.search(r"(\d+) samples of yours counted", html.unescape(shown(cell)))
             if found and int(found.group(1)) >= wanted:
+                interrupted = time.monotonic()
+                print(f"counted after {interrupted - begin:.0f} s", flush=True)
                 await client.km.interrupt_kernel()
                 return
 
@@ -37,6 +44,8 @@ async def run(client, notebook, wanted):
                 await client.async_execute_cell(each, at)
         finally:
             watch.cancel()
+    if interrupted:
+        print(f"left in {time.monotonic() - interrupted:.0f} s", flush=True)
 
 
 def main():

@@ -31,7 +31,7 @@ BOINC client or apt-get. Root is not needed.
 USAGE
 }
 
-folder='' client='' sleeper='' is_attached='' is_new='' prints_json='' status=0
+folder='' client='' sleeper='' is_attached='' is_stopped='' is_new='' prints_json='' status=0
 
 say() { printf '%s\n' "$*" || exit 1; }
 # note TEXT: a line of progress.
@@ -330,8 +330,11 @@ start_client() {
     fi
     for tries in 1 2 3; do
         port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
+        # A signal waits until the client's number is known: else the client would stay.
+        trap 'is_stopped=yes' INT TERM HUP
         $guard boinc --dir "$data" --gui_rpc_port "$port" </dev/null >"$folder/log" 2>&1 &
         client=$!
+        trap 'exit 0' INT TERM HUP && [ -z "$is_stopped" ] || exit 0
         waited=0
         while runs && [ "$waited" -lt 60 ]; do
             if is_up; then
@@ -409,37 +412,43 @@ watch() {
     fail "the BOINC client has ended: $(tail -n 1 "$folder/log")"
 }
 
-# wait_until SECONDS COMMAND...: true once the command is.
+# wait_until SECONDS COMMAND...: true once the command is; false without a client, too.
 wait_until() {
     until_when=$(($1 + $(date +%s)))
     shift
     while :; do
         ! "$@" || return 0
-        [ "$(date +%s)" -lt "$until_when" ] || return 1
+        runs && [ "$(date +%s)" -lt "$until_when" ] || return 1
         sleep 0.2
     done
 }
-has_no_running_task() { ! command_client --get_tasks | grep -q 'active_task_state: EXECUTING'; }
-has_no_task() { ! command_client --get_tasks | grep -q '^ *name: '; }
+# tasks_without PATTERN: true if the client answers, and no line of its tasks matches.
+tasks_without() { tasks=$(command_client --get_tasks) && ! printf %s "$tasks" | grep -q "$1"; }
+has_no_running_task() { tasks_without 'active_task_state: EXECUTING'; }
+has_no_task() { tasks_without '^ *name: '; }
 has_ended() { ! runs; }
 # rpc_is_over: no answer of the scheduler is on its way; it may bring a job.
 rpc_is_over() {
-    command_client --get_messages 0 | awk '
+    messages=$(command_client --get_messages 0) && printf %s "$messages" | awk '
         / Sending scheduler request/ { open++ }
         / Scheduler request (completed|failed|to )/ { open-- }
         END { exit open > 0 }'
 }
+failed_requests() { command_client --get_messages 0 | grep -Ec ' Scheduler request (failed|to )'; }
+has_reported() { has_no_task || [ "$(failed_requests)" -gt "$failed" ]; }
 # leave_project: gives the jobs back, so that the project need not wait for their deadlines.
+# The limits are for a busy computer.
 leave_project() {
     command_client --project "$master" nomorework >/dev/null || return 0
-    wait_until 5 rpc_is_over || true
+    wait_until 60 rpc_is_over || true
     for task in $(command_client --get_tasks | sed -n 's/^ *name: //p'); do
         command_client --task "$master" "$task" abort >/dev/null || true
     done
-    wait_until 10 has_no_running_task || true
+    wait_until 30 has_no_running_task || true
     if ! has_no_task; then
+        failed=$(failed_requests)
         command_client --project "$master" update >/dev/null || true
-        wait_until 10 has_no_task || true
+        wait_until 60 has_reported || true
     fi
     command_client --project "$master" detach >/dev/null || true
 }
@@ -448,22 +457,22 @@ end_client() {
     [ -n "$client" ] || return 0
     if runs; then
         command_client --quit >/dev/null || true
-        wait_until 10 has_ended || kill -TERM -- "-$client" 2>/dev/null || true
+        wait_until 10 has_ended || kill -TERM "-$client" 2>/dev/null || true
         wait_until 3 has_ended || true
     fi
-    kill -KILL -- "-$client" 2>/dev/null || true
+    kill -KILL "-$client" 2>/dev/null || true
     wait "$client" 2>/dev/null || true
     client=''
 }
-# leave STATUS: a second signal skips what takes time.
+# leave STATUS: a second signal cuts it short.
 leave() {
     trap '' HUP
-    trap 'is_attached=; kill -KILL -- "-$client" 2>/dev/null' INT TERM
+    trap 'is_attached=; kill -KILL "-$client" 2>/dev/null' INT TERM
     [ -z "$sleeper" ] || kill "$sleeper" 2>/dev/null
     [ -z "${terminal-}" ] || stty echo </dev/tty 2>/dev/null
     if [ -n "$client" ]; then
-        note leaving 'leaving the project' 2>/dev/null
-        [ -z "$is_attached" ] || leave_project
+        note leaving 'leaving the project; a second Ctrl-C or stop cuts that short' 2>/dev/null
+        ! wait_until 30 is_up || leave_project # one that just began may have asked for a job
         end_client
     fi
     [ -z "$folder" ] || rm -rf "$folder"

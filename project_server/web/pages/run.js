@@ -20,6 +20,7 @@ function axis(text, options = {}) {
 function draw(id, datasets, scales) {
   const known = Chart.getChart(id);
   if (known) {
+    if (known.data.datasets.length !== datasets.length) known.data.datasets = datasets;
     datasets.forEach(({data}, at) => { known.data.datasets[at].data = data; });
     known.update('none');
     return;
@@ -51,6 +52,9 @@ function drawCurves(run) {
     dataset('training loss, as volunteers report it', column(run.curve, 1), style('--accent')),
     dataset('held-out loss, as the project measured it', column(run.held_out_curve, 1),
         style('--measured'), {borderDash: [6, 3], pointRadius: 3, tension: 0}),
+    ...(run.sources || []).map((name, at) => dataset(`held-out loss of ${name}`,
+        column(run.source_curve, at + 1), `hsl(${(200 + at * 137) % 360} 55% 50%)`,
+        {borderDash: [2, 3], borderWidth: 1.5, pointRadius: 2, tension: 0})),
   ], {y: axis('loss')});
   draw('rate-chart', [
     dataset('samples a second', column(run.curve, 2), style('--accent')),
@@ -91,14 +95,17 @@ function ago(seconds) {
 
 function peerRow(peer, root) {
   const row = document.createElement('tr');
-  const key = cell('th', peer.key);
+  const key = document.createElement('th');
   key.scope = 'row';
+  key.append(cell('code', peer.key));
+  const digest = document.createElement('td');
+  digest.append(cell('code', peer.short_digest));
   const unknown = peer.has_ticket ? 'anonymous' : '–';
   row.append(key,
       peer.is_shown ? cell('td', peer.user, `${root}/user/${peer.user_id}`) : cell('td', unknown),
       peer.is_shown ? cell('td', `#${peer.host}`, `${root}/host/${peer.host}`) : cell('td', '–'),
       cell('td', peer.role), cell('td', peer.state), cell('td', number(peer.step)),
-      cell('td', number(peer.samples_per_second, 1)), cell('td', peer.short_digest),
+      cell('td', number(peer.samples_per_second, 1)), digest,
       cell('td', ago(peer.seen_seconds_ago)));
   row.children[5].className = 'number';
   row.children[6].className = 'number';

@@ -4,8 +4,11 @@
 #include <cstring>
 #include <map>
 
+#include "boinc_app/pictures/crops.hpp"
+#include "boinc_app/pictures/jpeg_decoder.hpp"
 #include "peer/base/error.hpp"
 #include "tests/boinc_app/module/fixtures.hpp"
+#include "tests/boinc_app/pictures/made_jpeg.hpp"
 
 namespace dedloc::training::module {
 namespace {
@@ -21,6 +24,15 @@ formats::Shard text_shard(std::uint16_t first, std::uint64_t tokens, std::uint64
     formats::Shard shard = std::move(builder).finish();
     shard.weight = weight;
     return shard;
+}
+
+/// Pictures of 40 × 24, 41 × 24 …
+formats::PictureShard picture_shard(std::uint32_t count) {
+    formats::PictureShardBuilder builder;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        builder.add(tests::made_jpeg(tests::smooth_picture(40 + i, 24)));
+    }
+    return std::move(builder).finish();
 }
 
 std::vector<std::int64_t> tokens_of(const InputTensor& input) {
@@ -55,8 +67,10 @@ TEST_CASE("windows are consecutive tokens, in proportion to the shards' weights"
 TEST_CASE("a sample is the same in a micro-batch of any size", "[module]") {
     const TextWindows windows{{text_shard(0, 500, 1)}, 8};
     const TensorRows rows{{test::shard_fixture("convnet.shard")}};
+    const PictureSquares squares{{picture_shard(9)}, 8};
     for (const SampleSource* const samples :
-         {static_cast<const SampleSource*>(&windows), static_cast<const SampleSource*>(&rows)}) {
+         {static_cast<const SampleSource*>(&windows), static_cast<const SampleSource*>(&rows),
+          static_cast<const SampleSource*>(&squares)}) {
         const auto all = samples->draw(Random{3}, 5, 6);
         for (std::uint64_t i = 0; i < 6; ++i) {
             const auto one = samples->draw(Random{3}, 5 + i, 1);
@@ -68,6 +82,35 @@ TEST_CASE("a sample is the same in a micro-batch of any size", "[module]") {
             }
         }
     }
+}
+
+TEST_CASE("a sample is the square in the middle of a picture", "[module]") {
+    const formats::PictureShard shard = picture_shard(1);
+    const PictureSquares squares{{shard}, 8};
+    const auto inputs = squares.draw(Random{3}, 0, 2);
+    REQUIRE(inputs.size() == 1);
+    CHECK(inputs[0].type == formats::ElementType::kUint8);
+    CHECK(inputs[0].shape == std::vector<std::uint64_t>{2, 3, 8, 8});
+    const auto decoded = pictures::decode_jpeg(shard.picture(0), {.min_side = 8});
+    std::vector<std::uint8_t> wanted(3 * 8 * 8);
+    pictures::Scratch scratch;
+    pictures::make_middle_crop(decoded.value(), {.shorter_side = 8, .size = 8}, wanted, scratch);
+    for (std::size_t i = 0; i < 2 * wanted.size(); ++i) {
+        REQUIRE(std::to_integer<std::uint8_t>(inputs[0].bytes[i]) == wanted[i % wanted.size()]);
+    }
+}
+
+TEST_CASE("no picture, or one that is none, is refused; drawing can be interrupted", "[module]") {
+    CHECK_THROWS_WITH((PictureSquares{{}, 8}), "there is no picture");
+    formats::PictureShardBuilder builder;
+    builder.add(bytes_of("no JPEG"));
+    const PictureSquares broken{{std::move(builder).finish()}, 8};
+    CHECK_THROWS_WITH(broken.draw(Random{3}, 0, 1),
+                      Catch::Matchers::Contains("picture 0 of shard 0 cannot be used: "));
+    const PictureSquares squares{{picture_shard(3)}, 8};
+    int calls = 0;
+    CHECK_FALSE(squares.draw_unless([&calls] { return ++calls == 5; }, Random{3}, 0, 100));
+    CHECK(calls == 5);
 }
 
 TEST_CASE("rows keep the tensors of a sample together", "[module]") {

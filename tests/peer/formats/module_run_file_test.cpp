@@ -1,5 +1,5 @@
-// A run of a module in a run file: it reads back equal, with text or with tensors, and other input
-// is refused in one sentence.
+// A run of a module in a run file: it reads back equal, with text, pictures or tensors, and other
+// input is refused in one sentence.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -37,6 +37,14 @@ RunFile window_run() {
     return run;
 }
 
+RunFile square_run() {
+    RunFile run = tensor_run();
+    auto& model = std::get<ModuleSpec>(run.model);
+    model.picture_side = 24;
+    model.inputs = picture_inputs(24);
+    return run;
+}
+
 std::string refusal_of_module(const RunFile& run, const std::string& from, const std::string& to) {
     std::string json = write_run_file(run);
     const std::size_t at = json.find(from);
@@ -50,7 +58,7 @@ std::string refusal_of_module(const RunFile& run, const std::string& from, const
 }
 
 TEST_CASE("a run of a module reads back equal", "[wire]") {
-    for (const RunFile& run : {tensor_run(), window_run()}) {
+    for (const RunFile& run : {tensor_run(), square_run(), window_run()}) {
         const std::string json = write_run_file(run);
         CHECK(parse_run_file(json) == run);
         CHECK(write_run_file(parse_run_file(json)) == json);
@@ -61,6 +69,10 @@ TEST_CASE("a run of a module reads back equal", "[wire]") {
         CHECK(activation_bytes(run, {}) == 200'000);
         CHECK(trainer_machine_bytes(run, 0) > 200'000);
     }
+    CHECK(shard_kind_of(tensor_run()) == ShardKind::kTensors);
+    CHECK(shard_kind_of(square_run()) == ShardKind::kPictures);
+    CHECK(write_run_file(square_run()).find("inputs") == std::string::npos);
+    CHECK_FALSE(holds_text(square_run()));
     CHECK_FALSE(holds_text(tensor_run()));
     CHECK(write_run_file(tensor_run()).find("sequence_length") == std::string::npos);
     CHECK(holds_text(window_run()));
@@ -94,6 +106,14 @@ TEST_CASE("bad fields of a module are refused", "[wire]") {
                Contains("loops"));
     CHECK_THAT(refused(R"("architecture":"module")", R"("architecture":"script")"),
                Contains("must be 'albert', 'swav' or 'module'"));
+    for (const char* const side : {"0", "1025", "-1", "24.5"}) {
+        CHECK_THAT(refusal_of_module(square_run(), R"("picture_side":24)",
+                                     std::string{R"("picture_side":)"} + side),
+                   Contains("model.picture_side"));
+    }
+    CHECK_THAT(
+        refusal_of_module(square_run(), R"("picture_side":24)", R"("picture_side":24,"inputs":[])"),
+        Contains("inputs"));
     CHECK_THAT(refusal_of_module(window_run(), R"("vocabulary":60)", R"("vocabulary":70000)"),
                Contains("model.vocabulary"));
 }

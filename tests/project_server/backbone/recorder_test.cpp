@@ -248,6 +248,50 @@ TEST_CASE("a contribution that was compacted does not come back when the ledger 
     CHECK(world.one("select count(*) x from dedloc_contribution where credit_state = 0") == "11");
 }
 
+TEST_CASE("presences follow from the ledger, with the owner, version and device of the job",
+          "[server][integration]") {
+    RecorderWorld world;
+    auto& database = world.project.database();
+    for (const char* const sql : {
+             "insert into app_version (id, version_num, plan_class) values (4, 103, "
+             "'cuda_dedloc'), "
+             "(5, 102, 'mt_dedloc')",
+             "insert into host (id, p_model, serialnum) values (50, 'a processor', "
+             "'[BOINC|7.20.5][CUDA|Tesla T4|1|15000MB|||]'), (60, 'another', '[CUDA|x|1|||]')",
+             "insert into result (id, name, app_version_id) values (1, 'a', 4), (2, 'b', 5)",
+         }) {
+        database.execute(sql);
+    }
+    for (const auto& [number, owner] : {std::pair{1, 5}, {2, 6}}) {
+        database.execute(
+            "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issued, "
+            "expires) values (1, ?, ?, ?, ?, 0, 0)",
+            {peer(number).hex(), number, owner, 10 * owner});
+    }
+    world.commit({line(1, 10, 70.0), line(2, 30, 230.0)});
+    world.commit({line(1, 5, 20.0), line(3, 7, 1.0)});
+    const char* const all =
+        "select group_concat(began, ' ', ended, ' ', contributions, ' ', samples, ' ', "
+        "reduced_bytes, ' ', userid, ' ', hostid, ' ', version, ' ', plan_class, ' ', device "
+        "order by samples) x from dedloc_presence";
+    for (int time = 0; time < 2; ++time) {
+        world.record();
+        CHECK(world.one(all) ==
+              "1700000000 1700000001 1 7 0 0 0 0  ,"
+              "1699999999 1700000001 2 15 4000 5 50 103 cuda_dedloc Tesla T4,"
+              "1699999999 1700000000 1 30 0 6 60 102 mt_dedloc another");
+    }
+    // The owner's job and computer are deleted, and the ledger is read again.
+    database.execute("delete from result");
+    database.execute("delete from host");
+    world.commit({line(1, 1, 1.0), line(2, 1, 1.0)});
+    world.record();
+    CHECK(world.one(all) ==
+          "1700000000 1700000001 1 7 0 0 0 0  ,"
+          "1699999999 1700000002 3 16 6000 5 50 103 cuda_dedloc Tesla T4,"
+          "1699999999 1700000002 2 31 0 6 60 102 mt_dedloc another");
+}
+
 TEST_CASE("accusations are counted by kind and belong to the owner of the ticket",
           "[server][integration]") {
     RecorderWorld world;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -245,6 +246,10 @@ TEST_CASE("a unique text keeps apart what looks alike", "[server]") {
     CHECK(keys > 12);
 }
 
+/// Tables that a former project lacks and that are empty after the upgrade.
+constexpr std::array kNewTables{"dedloc_administrator", "dedloc_answer", "dedloc_invitation",
+                                "dedloc_join_policy", "dedloc_presence"};
+
 TEST_CASE("the upgrade keeps all rows of a former project, and compares its text by bytes",
           "[server]") {
     const std::string former =
@@ -275,8 +280,9 @@ TEST_CASE("the upgrade keeps all rows of a former project, and compares its text
               "column dedloc_ticket.network was created",
               "index dedloc_mail.dedloc_mail_request was created",
               "index dedloc_ticket.dedloc_ticket_network was created",
-              "table dedloc_answer was created", "table dedloc_figure was created",
-              "table dedloc_invitation was created", "table dedloc_join_policy was created",
+              "table dedloc_administrator was created", "table dedloc_answer was created",
+              "table dedloc_figure was created", "table dedloc_invitation was created",
+              "table dedloc_join_policy was created", "table dedloc_presence was created",
               "the figures of dedloc_evaluation were moved to dedloc_figure"});
     CHECK(upgrade_schema(database).empty());
     CHECK(tables_with_other_text(database, all_tables()).empty());
@@ -285,7 +291,7 @@ TEST_CASE("the upgrade keeps all rows of a former project, and compares its text
     CHECK(rows_after.size() == all_tables().size());
     CHECK(rows_after["dedloc_figure"] == 4 * rows.at("dedloc_evaluation"));
     rows_after.erase("dedloc_figure");
-    for (const char* const empty : {"dedloc_answer", "dedloc_invitation", "dedloc_join_policy"}) {
+    for (const char* const empty : kNewTables) {
         CHECK(rows_after[empty] == 0);
         rows_after.erase(empty);
     }

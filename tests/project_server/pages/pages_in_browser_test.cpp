@@ -13,6 +13,7 @@
 
 #include "peer/platform/files.hpp"
 #include "project_server/accounts/throttle.hpp"
+#include "project_server/database/administrators.hpp"
 #include "project_server/database/badges.hpp"
 #include "project_server/database/news.hpp"
 #include "tests/project_server/control/backbone_end.hpp"
@@ -343,6 +344,13 @@ TEST_CASE("the pages of an account", "[pages]") {
     studio.see({"team-member", "/team/1"});
     database.execute("update team set userid = ? where id = 1", {user});
     studio.see({"team-edit", "/team/1/edit"});
+    set_administrator(database, user, true);
+    database.execute(
+        "insert into dedloc_presence select t.runid, t.peer_key, unix_timestamp() - 7200, "
+        "unix_timestamp() - 60, 10, 1000, 0, r.userid, r.hostid, 103, 'cuda_dedloc', 'NVIDIA "
+        "GeForce RTX 3090' from dedloc_ticket t join result r on r.id = t.resultid");
+    studio.see({"admin", "/admin"});
+    studio.see({"admin-run", "/admin/run/first"});
     studio.see({"account-with-team", "/account"});
 }
 

@@ -7,6 +7,7 @@
 
 #include "peer/platform/process.hpp"
 #include "project_server/accounts/sessions.hpp"
+#include "project_server/database/administrators.hpp"
 #include "project_server/database/badges.hpp"
 #include "project_server/database/news.hpp"
 #include "project_server/database/recent_credit.hpp"
@@ -215,6 +216,7 @@ TEST_CASE("every page is valid HTML with labels, scopes and headings", "[server]
                      {measured});
     add_news(database, "News", "Text", 1);
     assign_badges(database, 5);
+    set_administrator(database, user, true);
     const httplib::Headers own = signed_in(database, user);
     for (const std::string& path : std::vector<std::string>{"/",
                                                             "/join",
@@ -231,6 +233,8 @@ TEST_CASE("every page is valid HTML with labels, scopes and headings", "[server]
                                                             "/team/1",
                                                             "/host/1",
                                                             "/server_status",
+                                                            "/admin",
+                                                            "/admin/run/first",
                                                             "/account/sign_in",
                                                             "/account/create",
                                                             "/account",

@@ -55,6 +55,20 @@ TEST_CASE("templates escape every value except the layout's body", "[server]") {
     }
 }
 
+TEST_CASE("a small rate keeps its digits, and one core is no plural", "[server]") {
+    const auto page_of = [](double credit) {
+        return fill_in("run.html", json::Value{}.set("credit_per_sample", credit));
+    };
+    for (const auto& [credit, text] : std::vector<std::pair<double, std::string>>{
+             {0, "0.0000"}, {12.5, "12.5000"}, {0.000384, "0.000384"}, {1.8133e-6, "0.00000181"}})
+        CHECK(count_of(page_of(credit), "<dd>" + text + "</dd>") == 1);
+    const auto host_of = [](int cores) {
+        return fill_in("host.html", json::Value{}.set("cores", cores));
+    };
+    CHECK(count_of(host_of(1), "1 core<") == 1);
+    CHECK(count_of(host_of(12), "12 cores<") == 1);
+}
+
 TEST_CASE("links lead to the web only", "[server]") {
     CHECK(safe_link("https://example.org/~a?b=c&d") == "https://example.org/~a?b=c&d");
     for (const char* const bad : {"javascript:alert(1)", "", "data:text/html,x", "//example.org",
