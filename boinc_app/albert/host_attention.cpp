@@ -1,7 +1,7 @@
 // The products are oneDNN's kernel for blocks, C [m, n] = A [m, inner] · B [inner, n] in fp32 from
-// bf16 (weight_gradient.cpp says how B is laid out: words of two rows). The gradient goes down blocks
-// of keys and has scores transposed, [keys, queries], as they are then rows of A for the gradients
-// by keys and values, and pairs of their rows are words of B for that by queries.
+// bf16 (weight_gradient.cpp says how B is laid out: words of two rows). The gradient goes down
+// blocks of keys and has scores transposed, [keys, queries], as they are then rows of A for the
+// gradients by keys and values, and pairs of their rows are words of B for that by queries.
 #include "boinc_app/albert/host_attention.hpp"
 
 #include <ATen/native/CPUBlas.h>

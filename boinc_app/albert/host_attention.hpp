@@ -1,5 +1,6 @@
-// Attention in bf16 on a processor, a head at a time: the scores of a head stay in its second cache,
-// and are computed again for the gradient, so no pass keeps them. Scores, softmax and sums are fp32.
+// Attention in bf16 on a processor, a head at a time: the scores of a head stay in its second
+// cache, and are computed again for the gradient, so no pass keeps them. Scores, softmax and sums
+// are fp32.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,6 @@
-// Products with bf16 weights in the layout of oneDNN's kernels on a processor. libtorch's own products
-// copy a weight into that layout at each use; a packed one serves all uses of a shared layer.
+// Products with bf16 weights in the layout of oneDNN's kernels on a processor. libtorch's own
+// products copy a weight into that layout at each use; a packed one serves all uses of a shared
+// layer.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // A trial of the precisions in which a processor can compute ALBERT. Which one is faster depends on
-// the processor: AMX and AVX512-BF16 multiply bf16 two to four times as fast as fp32; where they are
-// missing bf16 is emulated, and slower.
+// the processor: AMX and AVX512-BF16 multiply bf16 two to four times as fast as fp32; where they
+// are missing bf16 is emulated, and slower.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ namespace dedloc::training::albert {
 /// more: a small lead could be the other one's in the next trial, and fp32 rounds less.
 ///
 /// `layers` must outlive models that compute that way.
-/// Cost    for each precision two gradients, or more until 0.1 s have passed; fp32, if it is wanted,
-///         has no trial
+/// Cost    for each precision two gradients, or more until 0.1 s have passed; if fp32 is wanted,
+///         none
 /// Errors  InputError: fp16 is wanted, or bf16 where it cannot be computed
 ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
                            std::optional<Precision> wanted, FusedLayers& layers);

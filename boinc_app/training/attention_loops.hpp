@@ -1,6 +1,6 @@
-// What attention on the processor computes between its matrix products, for one head and in the
+// The loops of attention on the processor between its matrix products, for one head and in the
 // blocks that boinc_app/albert/host_attention.cpp cuts it into. Weights are those of a softmax,
-// weight[q, k] = exp(scale × score[q, k] − log Σ exp(…)), over the keys of a row without its padding.
+// weight[q, k] = exp(scale × score[q, k] − log Σ exp(…)), over a row's keys without its padding.
 #pragma once
 
 #include <cstddef>
