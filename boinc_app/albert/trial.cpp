@@ -1,9 +1,9 @@
 // The precisions are measured in turn, and of each the fastest gradient counts, because other
 // programs only ever make one slower. Nothing but the precision depends on times, so the same
-// processor computes the same bits again. ALBERT's layers share their weights, so a model with two layers has
-// the parameters of the whole one; the last layer alone would not do, as it is computed for few
-// tokens. A precision that fails, because libtorch has no such product for this processor, is not
-// chosen.
+// processor computes the same bits again. ALBERT's layers share their weights, so a model with two
+// layers has the parameters of the whole one; the last layer alone would not do, as it is computed
+// for few tokens. A precision that fails, because libtorch has no such product for this processor,
+// is not chosen.
 #include "boinc_app/albert/trial.hpp"
 
 #include <fmt/format.h>
