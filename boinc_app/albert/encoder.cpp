@@ -21,6 +21,7 @@
 #include <tuple>
 
 #include "boinc_app/albert/fused_pass.hpp"
+#include "boinc_app/albert/host_attention.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::training::albert {
@@ -161,10 +162,24 @@ at::Tensor Encoder::context(const at::Tensor& q, const at::Tensor& k, const at::
     return at::matmul(dropped_weights(at::softmax(scores, -1), pass, layer), v);
 }
 
+/// Whether attention is that of host_attention.hpp.
+bool Encoder::attends_by_heads(const at::Tensor& product, const Pass& pass) const {
+    return computation.fuses_attention && product.is_cpu() &&
+           product.scalar_type() == at::kBFloat16 &&
+           !(pass.drops && !attention_dropout.is_zero()) &&
+           has_host_attention(product.size(2) / static_cast<std::int64_t>(spec.heads),
+                              product.size(1));
+}
+
 /// The mean of the values by heads, of queries, keys and values [rows, length, hidden].
 at::Tensor Encoder::attended(const std::array<at::Tensor, 3>& products, const at::Tensor& mask,
                              const Pass& pass, std::uint64_t layer) const {
     const auto heads = static_cast<std::int64_t>(spec.heads);
+    if (attends_by_heads(products[0], pass)) {
+        const auto point = [&](const at::Tensor& product) { return pass.points.add(product); };
+        return point(host_attention(point(products[0]), point(products[1]), point(products[2]),
+                                    heads, pass.batch.row_lengths));
+    }
     const auto split = [&](const at::Tensor& product) {
         return pass.points.add(product)
             .view({product.size(0), product.size(1), heads, product.size(2) / heads})

@@ -89,6 +89,7 @@ struct Encoder {
                                std::uint64_t layer) const;
     at::Tensor context(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const at::Tensor& mask, const Pass& pass, std::uint64_t layer) const;
+    bool attends_by_heads(const at::Tensor& product, const Pass& pass) const;
     at::Tensor attended(const std::array<at::Tensor, 3>& products, const at::Tensor& mask,
                         const Pass& pass, std::uint64_t layer) const;
     at::Tensor attention(const at::Tensor& x, const at::Tensor& mask, const Pass& pass,

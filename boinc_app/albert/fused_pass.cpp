@@ -1,6 +1,6 @@
 // Each operation is an autograd function: forward() keeps its inputs, and backward() computes the
 // gradients from them, by products or by the device's kernels. A weight is passed together with its
-// short cast: products use the cast, but autograd gets the gradient for the fp32 weight. If the
+// short forms: products use these, but autograd gets the gradient for the fp32 weight. If the
 // weight has a sum, a use adds to it and hands on an undefined gradient, and SharedWeight, which
 // autograd calls after all uses, hands on the sum. A result that nothing depends on has an
 // undefined gradient instead of zeros, so backward() tests for that. The kernels read contiguous
@@ -8,6 +8,7 @@
 #include "boinc_app/albert/fused_pass.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "boinc_app/albert/packed_product.hpp"
 #include "boinc_app/albert/weight_gradient.hpp"
 #include "peer/base/check.hpp"
 
@@ -32,6 +34,7 @@ using torch::autograd::variable_list;
 
 constexpr const char* kLayers = "layers";
 constexpr const char* kSums = "sums";
+constexpr const char* kShortWeights = "weights";
 
 void keep(AutogradContext* context, FusedLayers* layers) {
     context->saved_data[kLayers] = reinterpret_cast<std::int64_t>(layers);
@@ -89,6 +92,28 @@ at::Tensor weight_gradient(const at::Tensor& by_out, const at::Tensor& x) {
     return at::mm(by_out.t().to(at::kFloat), x.to(at::kFloat));
 }
 
+/// x · weightᵀ for ShortWeight::forward.
+at::Tensor times_forward(const at::Tensor& x, const at::Tensor& weight,
+                         const at::Tensor& bias = {}) {
+    if (weight.is_mkldnn()) return times_packed(x, weight, bias);
+    return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
+}
+
+/// by_out · weight [+ other] for ShortWeight::backward.
+at::Tensor times_backward(const at::Tensor& by_out, const at::Tensor& weight,
+                          const at::Tensor& other = {}) {
+    if (weight.is_mkldnn()) return times_packed(by_out, weight, {}, other);
+    return other.defined() ? at::addmm(other, by_out, weight) : at::mm(by_out, weight);
+}
+
+/// Keeps weights for backward(). Not as saved variables: those are not opaque.
+void keep_weights(AutogradContext* context, at::TensorList weights) {
+    context->saved_data[kShortWeights] = weights.vec();
+}
+std::vector<at::Tensor> kept_weights(AutogradContext* context) {
+    return context->saved_data.at(kShortWeights).toTensorVector();
+}
+
 /// Keeps the sums of a function's weights, of which all or none have one. Not as saved variables:
 /// those must not change.
 void keep_sums(AutogradContext* context, at::TensorList sums) {
@@ -119,12 +144,14 @@ class SharedWeight final : public Function<SharedWeight> {
 class ShortProduct final : public Function<ShortProduct> {
   public:
     static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight,
-                            const Variable& cast, const Variable& turned, const Variable& sum) {
-        static_cast<void>(weight);  // its values are those of `cast`
-        context->save_for_backward({x, cast});
+                            const Variable& of_forward, const Variable& of_backward,
+                            const Variable& sum) {
+        static_cast<void>(weight);  // its values are those of `of_forward`
+        context->save_for_backward({x});
         context->set_materialize_grads(false);
+        keep_weights(context, of_backward);
         keep_sums(context, sum);
-        return at::linear(x, turned);
+        return times_forward(x, of_forward);
     }
     static variable_list backward(AutogradContext* context, const variable_list& by) {
         variable_list gradients(5);
@@ -133,7 +160,7 @@ class ShortProduct final : public Function<ShortProduct> {
         const at::Tensor by_out = rows_of(by[0]).contiguous();
         const at::Tensor x = rows_of(saved[0]).contiguous();
         const auto sums = kept_sums(context);
-        gradients[0] = at::mm(by_out, saved[1]).view(saved[0].sizes());
+        gradients[0] = times_backward(by_out, kept_weights(context)[0]).view(saved[0].sizes());
         if (sums.empty()) {
             gradients[1] = weight_gradient(by_out, x);
         } else {
@@ -146,16 +173,17 @@ class ShortProduct final : public Function<ShortProduct> {
 class ThreeProducts final : public Function<ThreeProducts> {
   public:
     static variable_list forward(AutogradContext* context, FusedLayers* layers, const Variable& x,
-                                 at::TensorList weights, at::TensorList casts,
-                                 at::TensorList turned, at::TensorList biases,
+                                 at::TensorList weights, at::TensorList forwards,
+                                 at::TensorList backwards, at::TensorList biases,
                                  at::TensorList sums) {
-        static_cast<void>(weights);  // their values are those of `casts`
+        static_cast<void>(weights);  // their values are those of `forwards`
         keep(context, layers);
+        keep_weights(context, backwards);
         keep_sums(context, sums);
-        context->save_for_backward({x, casts[0], casts[1], casts[2]});
+        context->save_for_backward({x});
         variable_list products;
-        for (std::size_t i = 0; i < casts.size(); ++i) {
-            products.push_back(at::linear(x, turned[i], biases[i].to(x.scalar_type())));
+        for (std::size_t i = 0; i < forwards.size(); ++i) {
+            products.push_back(times_forward(x, forwards[i], biases[i].to(x.scalar_type())));
         }
         return products;
     }
@@ -163,21 +191,18 @@ class ThreeProducts final : public Function<ThreeProducts> {
         const auto saved = context->get_saved_variables();
         FusedLayers& layers = kept(context);
         const at::Tensor x = rows_of(saved[0]).contiguous();
+        const auto weights = kept_weights(context);
         const auto sums = kept_sums(context);
         std::optional<GradientInput> input;
         if (!sums.empty()) input.emplace(x);
-        // The layers, x, then weights, casts, turned casts, biases and sums of the three.
+        // The layers, x, then weights, their two short forms, biases and sums of the three.
         constexpr std::size_t kWeights = 2, kBiases = 11, kAll = 17;
         variable_list gradients(kAll);
         at::Tensor by_x;
         for (std::size_t i = 0; i < by.size(); ++i) {
             if (!by[i].defined()) continue;
             const at::Tensor by_out = rows_of(by[i]).contiguous();
-            if (by_x.defined()) {
-                by_x.addmm_(by_out, saved[1 + i]);
-            } else {
-                by_x = at::mm(by_out, saved[1 + i]);
-            }
+            by_x = times_backward(by_out, weights[i], by_x);
             if (input) {
                 input->add_to(sums[i], by_out);
             } else {
@@ -276,31 +301,38 @@ class AddNormFunction final : public Function<AddNormFunction> {
 }  // namespace
 
 ShortWeight::ShortWeight(const at::Tensor& exact, at::ScalarType type) : weight(exact) {
-    const bool is_summed = exact.is_cpu() && type == at::kBFloat16 && exact.requires_grad() &&
-                           c10::GradMode::is_enabled() && has_exact_sums();
+    const bool is_used_backward = exact.requires_grad() && c10::GradMode::is_enabled();
+    const bool is_summed =
+        exact.is_cpu() && type == at::kBFloat16 && is_used_backward && has_exact_sums();
     {
         const c10::NoGradGuard no_gradients;
-        cast = exact.to(type);
-        turned = exact.is_cpu() ? cast.t().contiguous().t() : cast;
+        const at::Tensor cast = exact.to(type);
+        if (exact.is_cpu() && type == at::kBFloat16 && packs_weights()) {
+            forward = packed(cast);
+            backward = is_used_backward ? packed(cast.t()) : cast;
+        } else {
+            forward = exact.is_cpu() ? cast.t().contiguous().t() : cast;
+            backward = cast;
+        }
         sum = is_summed ? at::zeros_like(exact) : at::empty({0}, exact.options());
     }
     if (is_summed) weight = SharedWeight::apply(exact, sum);
 }
 
 at::Tensor short_product(const at::Tensor& x, const ShortWeight& weight) {
-    return ShortProduct::apply(x, weight.weight, weight.cast, weight.turned, weight.sum);
+    return ShortProduct::apply(x, weight.weight, weight.forward, weight.backward, weight.sum);
 }
 
 std::array<at::Tensor, 3> three_products(FusedLayers& layers, const at::Tensor& x,
                                          const std::array<ShortWeight, 3>& weights,
                                          const std::array<at::Tensor, 3>& biases) {
     const std::array exact{weights[0].weight, weights[1].weight, weights[2].weight};
-    const std::array casts{weights[0].cast, weights[1].cast, weights[2].cast};
-    const std::array turned{weights[0].turned, weights[1].turned, weights[2].turned};
+    const std::array forwards{weights[0].forward, weights[1].forward, weights[2].forward};
+    const std::array backwards{weights[0].backward, weights[1].backward, weights[2].backward};
     const std::array sums{weights[0].sum, weights[1].sum, weights[2].sum};
-    const auto products =
-        ThreeProducts::apply(&layers, x, at::TensorList{exact}, at::TensorList{casts},
-                             at::TensorList{turned}, at::TensorList{biases}, at::TensorList{sums});
+    const auto products = ThreeProducts::apply(&layers, x, at::TensorList{exact},
+                                               at::TensorList{forwards}, at::TensorList{backwards},
+                                               at::TensorList{biases}, at::TensorList{sums});
     return {products[0], products[1], products[2]};
 }
 

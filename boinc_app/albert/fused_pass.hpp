@@ -15,13 +15,14 @@ namespace dedloc::training::albert {
 
 /// A weight [out, in], and itself in the short format, without a gradient of its own. Of one pass.
 struct ShortWeight {
-    /// Casts a weight.
+    /// Casts a weight, and on a processor packs it, if there are products for that.
     ShortWeight(const at::Tensor& exact, at::ScalarType type);
 
     at::Tensor weight;  ///< fp32
-    at::Tensor cast;    ///< the same, short
-    at::Tensor turned;  ///< the same, stored by columns on a processor: products need no copy
-    at::Tensor sum;     ///< its gradient, to which every use adds; empty: each has its own
+    /// The same, short, for x · weightᵀ: packed, or on a processor stored by columns.
+    at::Tensor forward;
+    at::Tensor backward;  ///< the same for by_out · weight: its transpose packed, or by rows
+    at::Tensor sum;       ///< its gradient, to which every use adds; empty: each has its own
 };
 
 /// x · weightᵀ for short x [..., in]; short.

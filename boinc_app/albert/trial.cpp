@@ -1,7 +1,9 @@
-// The ways are measured in turn, and of each the fastest gradient counts, because other programs
-// only ever make one slower. ALBERT's layers share their weights, so a model with two layers has
-// the parameters of the whole one; the last layer alone would not do, as it is computed for few
-// tokens. A way that fails, because libtorch has no such product for this processor, is not chosen.
+// The precisions are measured in turn, and of each the fastest gradient counts, because other
+// programs only ever make one slower. Nothing but the precision depends on times, so the same
+// processor computes the same bits again. ALBERT's layers share their weights, so a model with two
+// layers has the parameters of the whole one; the last layer alone would not do, as it is computed
+// for few tokens. A precision that fails, because libtorch has no such product for this processor,
+// is not chosen.
 #include "boinc_app/albert/trial.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "boinc_app/albert/albert.hpp"
+#include "boinc_app/albert/host_attention.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
@@ -24,13 +27,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kTime{100};  ///< that each way is measured for, at least
+constexpr std::chrono::milliseconds kTime{100};  ///< that each precision is measured for, at least
 constexpr int kMinRounds = 1;
 constexpr std::uint64_t kLayers = 2;
 /// bf16 must need at most this part of the time of fp32.
 constexpr double kClearlyLess = 0.85;
-/// And fused attention this part of that of attention by products, which is the usual one.
-constexpr double kLess = 0.8;
 constexpr double kFailed = std::numeric_limits<double>::infinity();
 
 formats::RunFile with_few_layers(formats::RunFile run) {
@@ -58,7 +59,7 @@ AlignedFloats some_parameters(const formats::RunFile& run) {
     return parameters;
 }
 
-/// Measures one way.
+/// Measures one precision.
 class Candidate {
   public:
     Candidate(const formats::RunFile& run, std::span<const float> parameters,
@@ -74,8 +75,8 @@ class Candidate {
             if (rounds_++ > 0) seconds_ = std::min(seconds_, took);
             all_ += took;
         } catch (const std::exception& error) {
-            log_info("this processor cannot compute in {}{}: {}", name_of(computation_.precision),
-                     computation_.fuses_attention ? " with fused attention" : "", error.what());
+            log_info("this processor cannot compute in {}: {}", name_of(computation_.precision),
+                     error.what());
             has_failed_ = true;
             seconds_ = kFailed;
         }
@@ -111,30 +112,33 @@ ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
     const AlignedFloats parameters = some_parameters(trial);
     const MicroBatch batch = sampler.draw(Random{run.seed}, 0, samples_of(run));
     AlignedFloats sum(parameters.size());
-    const Computation bf16{.precision = Precision::kBf16, .layers = &layers};
-    Computation fused = bf16;
-    fused.fuses_attention = true;
+    const auto& spec = formats::albert_of(trial);
+    const Computation bf16{
+        .precision = Precision::kBf16,
+        .fuses_attention = has_host_attention(static_cast<std::int64_t>(spec.hidden / spec.heads),
+                                              static_cast<std::int64_t>(run.sequence_length)),
+        .layers = &layers};
     std::vector<std::unique_ptr<Candidate>> candidates;
-    for (const Computation& way : {bf16, fused, Computation{}}) {
-        candidates.push_back(std::make_unique<Candidate>(trial, parameters, way));
-    }
+    candidates.push_back(std::make_unique<Candidate>(trial, parameters, bf16));
+    if (!wanted)
+        candidates.push_back(std::make_unique<Candidate>(trial, parameters, Computation{}));
     const auto is_measured = [](const auto& candidate) { return candidate->is_measured(); };
     while (!std::ranges::all_of(candidates, is_measured)) {
         for (const auto& candidate : candidates) {
             if (!candidate->is_measured()) candidate->measure(batch, sum);
         }
     }
-    const double by_products = candidates[0]->seconds();
-    const double by_fused = candidates[1]->seconds();
-    const double by_fp32 = candidates[2]->seconds();
-    const bool fuses = by_fused < kLess * by_products;
-    const double by_bf16 = fuses ? by_fused : by_products;
-    const std::string times =
-        fmt::format("{} layers take {} in bf16, {} in fp32", formats::albert_of(trial).layers,
-                    milliseconds(by_bf16), milliseconds(by_fp32));
-    if (by_bf16 == kFailed && wanted) throw InputError{"this processor cannot compute in bf16"};
-    if (!wanted && by_bf16 >= kClearlyLess * by_fp32) return {.computation = {}, .reason = times};
-    return {.computation = fuses ? fused : bf16, .reason = times};
+    const double by_bf16 = candidates[0]->seconds();
+    std::string times =
+        fmt::format("{} layers take {} in bf16", spec.layers, milliseconds(by_bf16));
+    if (wanted) {
+        if (by_bf16 == kFailed) throw InputError{"this processor cannot compute in bf16"};
+        return {.computation = bf16, .reason = times};
+    }
+    const double by_fp32 = candidates[1]->seconds();
+    times += fmt::format(", {} in fp32", milliseconds(by_fp32));
+    const bool is_faster = by_bf16 < kClearlyLess * by_fp32;
+    return {.computation = is_faster ? bf16 : Computation{}, .reason = times};
 }
 
 }  // namespace dedloc::training::albert

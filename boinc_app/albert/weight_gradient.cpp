@@ -28,6 +28,7 @@ constexpr std::int64_t kChunk = 512;
 constexpr std::int64_t kVector = 16;  ///< fp32 values of a vector of AVX-512
 /// A smaller last chunk is a multiple of this, so that there are few different kernels.
 constexpr std::int64_t kGrain = 32;
+constexpr std::int64_t kLine = kGrain / 2;  ///< words of a line of the cache
 
 std::int64_t padded(std::int64_t tokens) {
     return (tokens + kGrain - 1) / kGrain * kGrain;
@@ -80,6 +81,23 @@ class Pairs {
         }
         for (std::int64_t c = 0; c < columns.count; ++c) {
             out[c * stride] = token < tokens_ ? Word{even[c]} : 0;
+        }
+    }
+
+    /// Writes kLine pairs, whose words of a column follow each other, to out[stride × column]. So a
+    /// line of the cache is written at once: columns are far apart.
+    void write_turned(std::int64_t pair, const Columns& columns, Word* out,
+                      std::int64_t stride) const {
+        if (2 * (pair + kLine) > tokens_) {
+            for (std::int64_t i = 0; i < kLine; ++i) write(pair + i, columns, out + i, stride);
+            return;
+        }
+        const std::uint16_t* const first = values_ + 2 * pair * width_ + columns.first;
+        for (std::int64_t c = 0; c < columns.count; ++c) {
+            for (std::int64_t i = 0; i < kLine; ++i) {
+                const std::uint16_t* const even = first + 2 * i * width_ + c;
+                out[c * stride + i] = Word{even[0]} | (Word{even[width_]} << 16);
+            }
         }
     }
 
@@ -147,8 +165,8 @@ void GradientInput::add_to(const at::Tensor& sum, const at::Tensor& by_out) cons
         const Columns out{block, by_out.size(1)};
         std::vector<Word> a(static_cast<std::size_t>(kBlock * kChunk / 2));
         for_each_chunk(tokens_, [&](std::int64_t first, std::int64_t chunk) {
-            for (std::int64_t p = 0; p < chunk / 2; ++p) {
-                from.write(first / 2 + p, out, a.data() + p, chunk / 2);
+            for (std::int64_t p = 0; p < chunk / 2; p += kLine) {
+                from.write_turned(first / 2 + p, out, a.data() + p, chunk / 2);
             }
             for (std::size_t i = 0; i < blocks_of(width_); ++i) {
                 const Columns in{i, width_};

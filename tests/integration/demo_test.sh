@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The whole demo in a smaller form: stock BOINC clients train together while one of them and the
-# backbone are killed with -9 and restarted, and one joins late. Then a second demo, which Ctrl-C
-# ends in mid-run.
+# backbone are killed with -9 and restarted, and one joins late; two of the four multiply in bf16,
+# the others in fp32. Then a second demo, which Ctrl-C ends in mid-run.
 # Usage: demo_test.sh PROGRAMS
 set -Eeuo pipefail
 is_large=yes
@@ -22,8 +22,18 @@ show_logs() {
 
 echo "four volunteers, one killed, one late; the backbone killed"
 steps=60
-"$demo" --programs "$programs" --steps $steps --chaos --dir "$folder/demo" >"$output" 2>&1 \
-    </dev/null || { show_logs; fail_test "the demo failed"; }
+"$demo" --programs "$programs" --steps $steps --chaos --precision mixed --dir "$folder/demo" \
+    >"$output" 2>&1 </dev/null &
+started=$!
+# computes NUMBER PATTERN: the log of a volunteer's job says so, or the demo has ended.
+computes() {
+    ! kill -0 "$started" 2>/dev/null \
+        || grep -qsE -- "$2" "$folder/demo/volunteers/$1"/slots/*/stderr.txt
+}
+await 120 "a volunteer that computes in fp32" computes 1 ' on the processor, 1 thread, port'
+await 120 "a volunteer that computes in bf16" computes 2 ' on the processor, 1 thread, bf16 \('
+kill -0 "$started" 2>/dev/null || { show_logs; fail_test "the demo ended too early"; }
+wait "$started" || { show_logs; fail_test "the demo failed"; }
 none_left "the demo"
 contains() { grep -qE -- "$1" "$output" || fail_test "the demo did not say: $1"; }
 contains "equal at all members at $steps of $steps steps"

@@ -96,6 +96,22 @@ alone --from "$folder/five.state" --contributions "$folder/list" >"$folder/out" 
 [[ $status == 1 ]] || fail_test "a list without a step: status $status"
 prints 'list has no contribution to step 6$' "$folder/error"
 
+echo "precisions: bf16 repeats its bits; a processor without units for bf16 computes in fp32"
+for again in 1 2; do
+    "$train" local --precision bf16 --run "$run/run.json" --shard "${shards[0]}" --threads 1 \
+        --steps 3 >"$folder/bf16.$again" || fail_test "bf16: $(<"$folder/bf16.$again")"
+done
+prints '^on the processor, 1 thread, bf16 (2 layers take .* ms in bf16)$' "$folder/bf16.1"
+state_of() { grep '^state .* after step 3$' "$1" || fail_test "no state in $(<"$1")"; }
+[[ $(state_of "$folder/bf16.1") == "$(state_of "$folder/bf16.2")" ]] \
+    || fail_test "bf16 gives other bits: $(state_of "$folder/bf16.1") $(state_of "$folder/bf16.2")"
+alone --steps 3 >"$folder/fp32"
+[[ $(state_of "$folder/bf16.1") != "$(state_of "$folder/fp32")" ]] || fail_test "bf16 is fp32"
+# As the libraries of matrix products see a processor of 2013, bf16 is emulated, and much slower.
+ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 "$train" local --run "$run/run.json" \
+    --shard "${shards[0]}" --threads 1 --steps 1 >"$folder/old"
+prints '^on the processor, 1 thread, fp32 (2 layers take .* in bf16, .* in fp32)$' "$folder/old"
+
 echo "a disk that is too full for the last state"
 ln -s /dev/full "$folder/full.state.tmp"
 status=0

@@ -4,11 +4,14 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
 
 #include "boinc_app/albert/albert.hpp"
+#include "boinc_app/training/host_layers.hpp"
 #include "boinc_app/training/task.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/formats/albert_layout.hpp"
@@ -36,9 +39,9 @@ const std::vector<std::string> kShapes{"flat", "steep", "square"};
 
 struct Fixture {
     explicit Fixture(const std::string& shape)
-        : folder(fs::path{DEDLOC_FIXTURES} / ("albert_" + shape)),
-          weights(folder / "model.safetensors"),
-          parity(folder / "parity.safetensors") {
+        : Fixture(fs::path{DEDLOC_FIXTURES} / ("albert_" + shape)) {}
+    explicit Fixture(const fs::path& of)
+        : folder(of), weights(folder / "model.safetensors"), parity(folder / "parity.safetensors") {
         run.model = huggingface::read_albert_config("config.json",
                                                     platform::read_text(folder / "config.json"));
         run.tensors = formats::albert_tensors(formats::albert_of(run));
@@ -101,15 +104,22 @@ struct Measured {
     FloatVector gradient;
 };
 
-Measured measure(const Fixture& fixture) {
-    set_compute_threads(1);
-    AlignedFloats parameters(formats::element_count(fixture.run));
+/// A vector of the run from tensors in a file whose names begin with `prefix`.
+AlignedFloats vector_of(const Fixture& fixture, const SafetensorsFile& file,
+                        const std::string& prefix) {
+    AlignedFloats vector(formats::element_count(fixture.run));
     const auto offsets = formats::tensor_offsets(fixture.run);
     for (std::size_t t = 0; t < offsets.size(); ++t) {
-        const FloatVector values = fixture.floats(fixture.weights, fixture.run.tensors[t].name);
-        std::ranges::copy(values, parameters.begin() + static_cast<std::ptrdiff_t>(offsets[t]));
+        const FloatVector values = fixture.floats(file, prefix + fixture.run.tensors[t].name);
+        std::ranges::copy(values, vector.begin() + static_cast<std::ptrdiff_t>(offsets[t]));
     }
-    Albert model{fixture.run, parameters};
+    return vector;
+}
+
+Measured measure(const Fixture& fixture, const Computation& computation = {}) {
+    set_compute_threads(1);
+    const AlignedFloats parameters = vector_of(fixture, fixture.weights, "");
+    Albert model{fixture.run, parameters, computation};
     Measured measured{.loss = 0, .gradient = FloatVector(parameters.size())};
     measured.loss = model.add_gradient(batch_of(fixture), measured.gradient).value();
     return measured;
@@ -127,6 +137,26 @@ TEST_CASE("loss and gradients are those of Hugging Face's model", "[training]") 
                           [&](const std::string& name) {
                               return fixture.floats(fixture.parity, "gradient." + name);
                           });
+}
+
+// For tests/boinc_app/gradient_errors.py, which reads what it prints.
+TEST_CASE("the error of a gradient against binary64 is printed", "[.gradient_error]") {
+    const char* const folder = std::getenv("DEDLOC_GRADIENT");
+    if (folder == nullptr) FAIL("DEDLOC_GRADIENT names the folder of a model and its gradient");
+    const Fixture fixture{fs::path{folder}};
+    const AlignedFloats exact = vector_of(fixture, fixture.parity, "gradient.");
+    const FloatVector expected{exact.begin(), exact.end()};
+    const kernels::ThisThread workers;
+    HostLayers layers{workers};
+    const auto print = [&](const char* kind, const Computation& computation) {
+        const FloatVector measured = measure(fixture, computation).gradient;
+        std::printf("ours, %s: %.3e\n", kind, test::relative_error(measured, expected));
+    };
+    print("fp32", {});
+    print("bf16 by autocast", {.precision = Precision::kBf16});
+    print("bf16 by kernels", {.precision = Precision::kBf16, .layers = &layers});
+    print("bf16 and attention by kernels",
+          {.precision = Precision::kBf16, .fuses_attention = true, .layers = &layers});
 }
 
 TEST_CASE("the fixtures tell the model from models with one mistake", "[training]") {

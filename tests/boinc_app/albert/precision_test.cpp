@@ -125,6 +125,36 @@ TEST_CASE(
     CHECK(error_of(tiny.measure(fused), exact) < 3e-2);
 }
 
+TEST_CASE("in bf16 a micro-batch is interrupted between products, and leaves the sum as it was",
+          "[training]") {
+    const PrecisionFixture tiny;
+    const kernels::ThisThread workers;
+    HostLayers kernels{workers};
+    Albert model{tiny.run, tiny.parameters, {.precision = Precision::kBf16, .layers = &kernels}};
+    const MicroBatch batch = tiny.batch();
+    const FloatVector zeros(tiny.parameters.size());
+    FloatVector gradient = zeros;
+    int questions = 0;
+    const IsInterrupted count = [&] { return ++questions < 0; };
+    REQUIRE(model.add_gradient(batch, gradient, count));
+    const int all = questions;
+    // In the forward pass and again in the backward pass: the embeddings, the last layer's output,
+    // and in each of two layers query, key, value, context, and three products.
+    CHECK(all == 2 * (2 + 2 * 7));
+    for (int last = 1; last <= all; ++last) {
+        questions = 0;
+        const IsInterrupted stop = [&] { return ++questions == last; };
+        FloatVector untouched(zeros.size(), 3.0f);
+        CHECK_FALSE(model.add_gradient(batch, untouched, stop));
+        CHECK(questions == last);
+        CHECK(untouched == FloatVector(zeros.size(), 3.0f));
+    }
+    // The next micro-batch has the bits that it would have had.
+    FloatVector again = zeros;
+    REQUIRE(model.add_gradient(batch, again));
+    CHECK(again == gradient);
+}
+
 TEST_CASE("fp16 gives the gradient of fp32 within its own rounding, after the scale has fallen",
           "[training]") {
     const bool is_deep = GENERATE(false, true);
