@@ -1,6 +1,7 @@
 #!/bin/sh
 # For join_roots.sh, inside the bare system: joins until a sample is counted, interrupts that, and
-# looks for what is left. Files of /case: said (what was shown), counted and left (seconds), status.
+# looks for what is left. Files of /case: begin, said (what was shown), counted and left (seconds),
+# status.
 set -u
 # shellcheck source=/dev/null
 . /case/settings
@@ -11,6 +12,7 @@ end() {
 }
 [ "$(cat /proc/1/comm)" != systemd ] \
     || echo "systemd $(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" >/case/systemd
+touch /case/begin # files that are newer are traces
 begin=$(date +%s)
 if [ "$way" = notebook ]; then
     DEDLOC_KEY=$key python3 /case/run_notebook.py /case/join.ipynb /case/executed.ipynb 1 \
