@@ -25,23 +25,23 @@ struct StoryShare {
     std::uint64_t samples = 0;    ///< that were committed
 };
 
-/// A run's volunteers. Times in seconds. A volunteer who runs many clients, or reports a device that
-/// is not there, is counted as such: nothing is decided by these figures.
+/// A run's volunteers. Times in seconds. A volunteer with many clients, or with a device that is
+/// not there, is counted as such: nothing is decided by these figures.
 struct RunStory {
-    std::int64_t began = 0;             ///< begin of the first session, UTC; 0: there was none yet
-    std::int64_t ended = 0;             ///< end of the last session, UTC
-    std::int64_t volunteers = 0;        ///< accounts, also deleted ones
-    std::int64_t computers = 0;         ///< BOINC's ids
-    std::int64_t peers = 0;             ///< keys: one for each job
-    std::int64_t sessions = 0;          ///< computers' sessions
-    double mean_session = 0;            ///< 0 without sessions
-    double longest_session = 0;         ///< 0 without sessions
-    double device_seconds = 0;          ///< sum over peers
-    std::uint64_t contributions = 0;    ///< steps of peers
-    std::uint64_t samples = 0;          ///< that were committed
-    std::uint64_t reduced_bytes = 0;    ///< that they averaged
-    std::vector<StoryShare> devices{};  ///< most device time first, at most kMaxShares
-    std::vector<StoryShare> versions{};   ///< "1.03 cuda_dedloc", as devices
+    std::int64_t began = 0;              ///< begin of the first session, UTC; 0: there was none yet
+    std::int64_t ended = 0;              ///< end of the last session, UTC
+    std::int64_t volunteers = 0;         ///< accounts, also deleted ones
+    std::int64_t computers = 0;          ///< BOINC's ids
+    std::int64_t peers = 0;              ///< keys: one for each job
+    std::int64_t sessions = 0;           ///< computers' sessions
+    double mean_session = 0;             ///< 0 without sessions
+    double longest_session = 0;          ///< 0 without sessions
+    double device_seconds = 0;           ///< sum over peers
+    std::uint64_t contributions = 0;     ///< steps of peers
+    std::uint64_t samples = 0;           ///< that were committed
+    std::uint64_t reduced_bytes = 0;     ///< that they averaged
+    std::vector<StoryShare> devices{};   ///< most device time first, at most kMaxShares
+    std::vector<StoryShare> versions{};  ///< "1.03 cuda_dedloc", as devices
     std::vector<StoryShare> countries{};  ///< those that volunteers gave, as devices
 };
 

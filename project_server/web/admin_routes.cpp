@@ -1,6 +1,6 @@
 // The pages answer as pages that do not exist unless the session's account is an administrator's,
-// so they tell no visitor which accounts are administrators'. They are read for each request and never kept, here or in
-// a browser's cache.
+// so they tell no visitor which accounts are. They are read for each request and never kept, here
+// or in a browser's cache.
 #include <httplib.h>
 
 #include <algorithm>

@@ -284,11 +284,11 @@ TEST_CASE("presences follow from the ledger, with the owner, version and device 
     // The owner's job and computer are deleted, and the ledger is read again.
     database.execute("delete from result");
     database.execute("delete from host");
-    world.commit({line(2, 1, 1.0)});
+    world.commit({line(1, 1, 1.0), line(2, 1, 1.0)});
     world.record();
     CHECK(world.one(all) ==
           "1700000000 1700000001 1 7 0 0 0 0  ,"
-          "1699999999 1700000001 2 15 4000 5 50 103 cuda_dedloc Tesla T4,"
+          "1699999999 1700000002 3 16 6000 5 50 103 cuda_dedloc Tesla T4,"
           "1699999999 1700000002 2 31 0 6 60 102 mt_dedloc another");
 }
 
