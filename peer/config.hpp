@@ -11,6 +11,7 @@
 
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
+#include "peer/wire/mixture.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc {
@@ -116,6 +117,10 @@ struct PeerConfig {
     std::optional<VoterState> voter{};
     /// The last action::PauseChanged. Empty: the run was never paused.
     std::optional<SignedPause> pause{};
+    /// How many sources the run's samples are drawn from: weights of each change of the mixture.
+    std::size_t sources = 0;
+    /// The last action::MixtureChanged. Null: the mixture of the run's sources was never changed.
+    SharedMixture mixture{};
 };
 
 /// Whether a run with this SignedPause::count is paused.

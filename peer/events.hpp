@@ -15,6 +15,7 @@
 #include "peer/base/frame.hpp"
 #include "peer/base/stable_bytes.hpp"
 #include "peer/base/units.hpp"
+#include "peer/wire/mixture.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc {
@@ -144,6 +145,11 @@ struct VotersWanted {
 struct PauseSigned {
     SignedPause pause;  ///< signed by the host that holds the project's key
 };
+/// The project changes the mixture of the run's sources: action::MixtureChanged follows if the
+/// signature is good and the version higher than the one known.
+struct MixtureSigned {
+    SharedMixture mixture;  ///< signed by the host that holds the project's key; not null
+};
 /// Voters only: the project's list of revocations has changed. Every other voter is told.
 struct RevocationsSigned {
     Buffer list;  ///< formats::SignedRevocations, at most wire::kMaxRevocationsBytes
@@ -175,7 +181,8 @@ using EventKinds =
                  event::ContributionFrozen, event::StateReached, event::StateRefused,
                  event::SnapshotTaken, event::GenerationSigned, event::VotersWanted,
                  event::PauseSigned, event::RevocationsSigned, event::HistoryRead,
-                 event::LeaveRequested, event::ReturnRequested, event::ListeningPortChanged>;
+                 event::LeaveRequested, event::ReturnRequested, event::ListeningPortChanged,
+                 event::MixtureSigned>;
 /// Everything that a Peer can be told. Its special members are compiled once, as wire::Body's.
 struct Event : EventKinds {
     using EventKinds::EventKinds;
@@ -252,6 +259,12 @@ struct Load {
 };
 /// Stop computing after the current micro-batch and drop the sum. No event follows.
 struct Pause {};
+/// Draw samples by this mixture of sources from now on, by the change in force at the step of the
+/// state that they are computed on. Comes before the work on the first state that it changes. No
+/// event follows.
+struct Mix {
+    SharedMixture mixture;  ///< not null
+};
 
 // --- for the host of the peer (net::Host): ledger, receipt, progress, pages --
 
@@ -280,6 +293,12 @@ struct GenerationWanted {
 /// before it continues, since frames that tell it are sent next.
 struct PauseChanged {
     SignedPause pause;  ///< its signature is verified; its count is higher than before
+};
+/// The project has changed the mixture of the run's sources, or a change of it came too late and is
+/// void. The host writes the list to the disk before it continues, as PauseChanged.
+struct MixtureChanged {
+    SharedMixture as_signed;  ///< the project's list; its signature is verified. Not null
+    SharedMixture in_force;   ///< the same without the changes that came too late
 };
 /// The coordinator has decided anew in which rounds this trainer takes part. A note says it too.
 struct TurnChanged {
@@ -346,7 +365,8 @@ using ActionKinds =
                  action::Committed, action::GenerationBegun, action::GenerationWanted,
                  action::PauseChanged, action::RevocationsHeard, action::ReadHistory,
                  action::Settled, action::SwarmSeen, action::Finished, action::Refused,
-                 action::Left, action::Note, action::Overlap, action::TurnChanged>;
+                 action::Left, action::Note, action::Overlap, action::TurnChanged, action::Mix,
+                 action::MixtureChanged>;
 /// Everything that a Peer can ask for. Its special members are compiled once, as wire::Body's.
 struct Action : ActionKinds {
     using ActionKinds::ActionKinds;
@@ -363,12 +383,13 @@ using Actions = std::vector<Action>;
 
 /// The actions that a Trainer performs (peer/trainer.hpp), each also one of ActionKinds.
 using TrainerAction = std::variant<action::Work, action::Overlap, action::Freeze, action::Apply,
-                                   action::TakeSnapshot, action::Load, action::Pause>;
+                                   action::TakeSnapshot, action::Load, action::Pause, action::Mix>;
 /// The actions that the program around the peer performs (net::Host), likewise.
 using HostAction =
     std::variant<action::Voted, action::Committed, action::GenerationBegun,
-                 action::GenerationWanted, action::PauseChanged, action::TurnChanged,
-                 action::RevocationsHeard, action::ReadHistory, action::Settled, action::SwarmSeen,
-                 action::Finished, action::Refused, action::Left, action::Note>;
+                 action::GenerationWanted, action::PauseChanged, action::MixtureChanged,
+                 action::TurnChanged, action::RevocationsHeard, action::ReadHistory,
+                 action::Settled, action::SwarmSeen, action::Finished, action::Refused,
+                 action::Left, action::Note>;
 
 }  // namespace dedloc

@@ -29,6 +29,7 @@ void AveragingWorker::NoTrainer::perform(TrainerAction action) {
     // An aggregator never computes, so there is nothing to end or to limit.
     if (std::holds_alternative<action::Pause>(action)) return;
     if (std::holds_alternative<action::Overlap>(action)) return;
+    if (std::holds_alternative<action::Mix>(action)) return;
     DEDLOC_CHECK(false, "an aggregator computes no gradients and has no state", action.index());
 }
 

@@ -79,6 +79,7 @@ class Events final : public net::Host {
     /// Deletes the lines of void steps from the journal.
     void on(const action::GenerationBegun& begun);
     void on(const action::PauseChanged& changed);
+    void on(const action::MixtureChanged&) {}  ///< a note says it
     void on(const action::TurnChanged& changed);
     // Finished and Refused set a field of News and wake wait().
     void on(const action::Finished& finished);

@@ -16,13 +16,15 @@ MicroBatches::MicroBatches(Replica& replica, std::uint64_t size, std::uint64_t u
 
 std::optional<AddedSamples> MicroBatches::add(const PeerKey& peer, StepIndex step,
                                               std::uint64_t first, std::uint64_t limit,
-                                              const IsInterrupted& is_interrupted) {
+                                              const IsInterrupted& is_interrupted,
+                                              const formats::SharedWeights& weights) {
     DEDLOC_CHECK(limit >= unit_ && limit % unit_ == 0, "a micro-batch has whole units", limit);
     for (;;) {
         const std::uint64_t count = std::min(size_, limit);
         try {
             const auto loss = replica_.add_gradient(
-                {.peer = peer, .step = step, .first = first, .count = count}, is_interrupted);
+                {.peer = peer, .step = step, .first = first, .count = count, .weights = weights},
+                is_interrupted);
             if (!loss) return std::nullopt;
             return AddedSamples{.count = count, .loss_sum = *loss};
         } catch (const DeviceError& error) {

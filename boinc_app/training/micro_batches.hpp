@@ -25,12 +25,14 @@ class MicroBatches {
     MicroBatches(Replica& replica, std::uint64_t size, std::uint64_t unit);
 
     /// Computes samples first, first + 1 … of the peer in the step, as many as a micro-batch has,
-    /// but at most `limit`. Returns nothing, and leaves the sum as it was, when it is interrupted.
+    /// but at most `limit`, drawn with these weights of the sources (SampleRange::weights). Returns
+    /// nothing, and leaves the sum as it was, when it is interrupted.
     ///
     /// Requires  a limit that is a multiple of the unit, and at least one (aborts)
     /// Errors    DeviceError: kOutOfMemory if the device has too little memory for one unit
     std::optional<AddedSamples> add(const PeerKey& peer, StepIndex step, std::uint64_t first,
-                                    std::uint64_t limit, const IsInterrupted& is_interrupted);
+                                    std::uint64_t limit, const IsInterrupted& is_interrupted,
+                                    const formats::SharedWeights& weights = {});
 
     /// Samples of a micro-batch; shrinks when the device's memory runs out.
     std::uint64_t size() const { return size_; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
+#include "peer/formats/sample_draws.hpp"
 #include "peer/formats/source_spec.hpp"
 
 namespace dedloc::training {
@@ -50,9 +51,9 @@ class ShardMasses {
         std::vector<std::size_t> shards{};     ///< their indices
         std::uint64_t total() const { return ends.empty() ? 0 : ends.back(); }
     };
-    const Source& draw_source(Random& random, std::span<const std::uint64_t> weights) const;
 
     std::vector<Source> sources_;         // one if the run has none
+    formats::SourceSet present_;          // those with something to draw
     std::vector<std::uint64_t> weights_;  // each source's; empty if the run has none
     std::size_t shards_ = 0;
 };

@@ -116,10 +116,12 @@ class SwarmTrainer::Worker {
         replica_.release();
     }
 
+    void on(const action::Mix& mix) { mixture_ = mix.mixture; }
+
     /// Adds a micro-batch to the sum, unless it is interrupted.
     void compute_micro_batch(const IsInterrupted& is_interrupted) {
         const auto added = micro_batches_.add(options_.peer, replica_.step(), next_sample_,
-                                              options_.micro_batch, is_interrupted);
+                                              options_.micro_batch, is_interrupted, weights());
         if (!added) return;
         loss_sum_ += added->loss_sum;
         samples_ += added->count;
@@ -137,6 +139,14 @@ class SwarmTrainer::Worker {
             state::state_digest(replica_.step(), shared.leaves, shared.bytes->size());
         return event::SnapshotTaken{replica_.step(), digest, std::move(shared.bytes),
                                     std::move(shared.leaves)};
+    }
+
+    /// The weights of the sources in force at the state's step; null: the run file's.
+    formats::SharedWeights weights() const {
+        const MixtureChange* const change = change_at(mixture_.get(), replica_.step());
+        if (change == nullptr) return nullptr;
+        DEDLOC_CHECK(change->weights.size() == run_.sources.size(), "each source has a weight");
+        return formats::SharedWeights{mixture_, &change->weights};
     }
 
     /// Begins a sum, or goes on with the present one, until it has `max` samples.
@@ -166,6 +176,7 @@ class SwarmTrainer::Worker {
     const EventSink sink_;
     Replica& replica_;
     MicroBatches micro_batches_;
+    SharedMixture mixture_;  // null: the run file's weights
     bool has_state_ = false;
     bool is_working_ = false;  // unless the sum has max_ samples
     bool has_sum_ = false;     // the next Work goes on with it, also after an update
@@ -206,7 +217,8 @@ void SwarmTrainer::give(Command command) {
 void SwarmTrainer::interrupt(const Command& command) {
     if (std::holds_alternative<Copy>(command)) return;
     const auto* const action = std::get_if<TrainerAction>(&command);
-    if (action != nullptr && is_any<action::Work, action::Overlap, action::TakeSnapshot>(*action)) {
+    if (action != nullptr &&
+        is_any<action::Work, action::Overlap, action::TakeSnapshot, action::Mix>(*action)) {
         return;
     }
     if (action == nullptr || !is_any<action::Freeze, action::Apply>(*action)) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <cstring>
 #include <string>
 
 #include "peer/base/check.hpp"
@@ -18,16 +17,6 @@ std::string text_of(const formats::TensorSpec& tensor) {
 }
 
 }  // namespace
-
-Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step) {
-    Random random{run_seed};
-    for (std::size_t at = 0; at < peer.bytes.size(); at += sizeof(std::uint64_t)) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, peer.bytes.data() + at, sizeof(word));
-        random = random.split(word);
-    }
-    return random.split(step.value());
-}
 
 ProcessorWay Task::on_processor(std::optional<Precision> wanted, FusedLayers&) const {
     if (wanted && *wanted != Precision::kFp32) {

@@ -16,12 +16,12 @@
 #include "peer/base/random.hpp"
 #include "peer/base/units.hpp"
 #include "peer/formats/run_file.hpp"
+#include "peer/formats/sample_draws.hpp"
 #include "peer/formats/source_spec.hpp"
 
 namespace dedloc::training {
 
-/// The random number generator of a peer's samples in one step; sample i draws from split(i) of it.
-Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
+using formats::step_random;
 
 /// Consecutive samples of one peer in one step. They follow from these, the run's seed and the
 /// task's data. Equal if the weights are the same object.

@@ -59,6 +59,8 @@ void Peer::Core::handle(TimePoint now, const Event& event, Actions& actions) {
     if (is_first) {
         coordinator_.on_head(now, false, last_record());
         settle_last_decision();
+        if (last_record() != nullptr) member_.compare_mixture(*last_record(), out_);
+        member_.tell_mixture(out_);
         if (voter_.voted_state()) vote_for_state(*voter_.voted_state());
     }
     std::visit([this](const auto& e) { on(e); }, event);

@@ -72,6 +72,8 @@ class Peer::Core {
     void on(const event::PauseSigned& event);
     /// The project has revoked tickets (orders.cpp).
     void on(const event::RevocationsSigned& event);
+    /// Takes the list, unless it is old or not signed by the project.
+    void on(const event::MixtureSigned& event);
     /// Commits from the host's ledger, for a keeper that has missed them (history.cpp).
     void on(const event::HistoryRead& event);
     /// Finishes what may be sent within leave_limit, then is away.
@@ -185,6 +187,8 @@ class Peer::Core {
     void take(const wire::Message& m, const wire::Relay& body);
     void take(const wire::Message& m, const wire::Pause& body);
     void take(const wire::Message& m, const wire::RevocationList& body);
+    /// The same for the project's changes of the mixture; a sender of another list is refused.
+    void take(const wire::Message& m, const wire::Mixture& body);
     /// Messages of the handshake end in Links.
     template <class Handshake>
     void take(const wire::Message&, const Handshake&) {}
@@ -235,7 +239,10 @@ class Peer::Core {
     // --- pauses and revocations (orders.cpp) ---
     std::uint64_t pause_count() const { return pause_ ? pause_->count : 0; }
     void set_paused(const SignedPause& pause);
-    void tell_orders(const PeerKey& peer, std::uint64_t known_pause_count);
+    void tell_orders(const PeerKey& peer, const wire::Heartbeat& heartbeat);
+    void tell_mixture(const PeerKey& peer);
+    bool fits_run(const SignedMixture& mixture) const;
+    void take_mixture(SharedMixture mixture);
     void tell_revocations(const PeerKey& voter);
 
     // --- what other parts ask (core.cpp) ---
@@ -261,6 +268,7 @@ class Peer::Core {
         bool may_vote = false;
         Term term;  ///< the living coordinator's; empty without one
         std::uint64_t pause_count = 0;
+        std::uint64_t mixture_version = 0;
         std::uint16_t listening_port = 0;
         bool operator==(const Announcement&) const = default;
     };
@@ -302,7 +310,9 @@ class Peer::Core {
     TimePoint last_heartbeat_ = TimePoint::min();
     TimePoint next_heartbeat_ = TimePoint::min();
     TimePoint next_progress_ = kNever;
-    std::optional<SignedPause> pause_;    ///< the one with the highest count known
+    std::optional<SignedPause> pause_;  ///< the one with the highest count known
+    /// When a peer was last told the list of changes of the mixture, which may be long.
+    std::map<PeerKey, TimePoint> mixture_told_;
     Buffer revocations_;                  ///< the last event::RevocationsSigned; empty: none came
     std::set<PeerKey> told_revocations_;  ///< voters that have got these
     Announcement announced_;              ///< what the last heartbeat said

@@ -52,6 +52,7 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
     const bool was_in_time = is_in_time();
     donor_.state_changes(now_);
     member_.on_decision(decision.record, decision.certificate, out_);
+    member_.compare_mixture(decision.record, out_);
     member_.reuse(donor_.keep(decision.record, decision.certificate, average));
     if (config_.role == Role::kBackbone) {
         settlement_.on_decision(now_, decision.record, out_);

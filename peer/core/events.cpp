@@ -52,6 +52,7 @@ void Peer::Core::peer_lost(const PeerKey& peer) {
     settlement_.on_link_lost(peer);
     member_.on_link_lost(peer);
     told_.erase(peer);
+    mixture_told_.erase(peer);
     forgeries_.erase(peer);
     missed_.lost(peer);
     election_.count_again();

@@ -56,6 +56,7 @@ Peer::Core::Announcement Peer::Core::announcement() const {
             .may_vote = voter_.may_vote(),
             .term = election_.has_live_leader() ? election_.term() : Term{},
             .pause_count = pause_count(),
+            .mixture_version = member_.mixtures().version(),
             .listening_port = links_.listening_port()};
 }
 
@@ -76,7 +77,8 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .listening_port = announcement.listening_port,
             .round = std::clamp(std::chrono::floor<std::chrono::milliseconds>(catch_up_.round()),
                                 std::chrono::milliseconds{0},
-                                std::chrono::milliseconds{wire::kMaxRoundMilliseconds})};
+                                std::chrono::milliseconds{wire::kMaxRoundMilliseconds}),
+            .mixture_version = announcement.mixture_version};
 }
 
 /// A new state is told to every peer, because it may want to load it; other news to every peer of a
@@ -126,7 +128,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
         return;
     }
     if (m.generation > head().generation) return;  // its Generation follows
-    tell_orders(m.sender, body.pause_count);
+    tell_orders(m.sender, body);
     if (voter_.is_voter(m.sender)) catch_up_.told_round(m.sender, body.round);
     if (body.term.coordinator == m.sender) election_.on_coordinator(body.term, out_);
     if (body.has_state) {

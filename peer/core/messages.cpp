@@ -15,6 +15,7 @@ bool is_of_any_generation(const wire::Body& body) {
     return std::holds_alternative<wire::Heartbeat>(body) ||
            std::holds_alternative<wire::Generation>(body) ||
            std::holds_alternative<wire::Pause>(body) ||
+           std::holds_alternative<wire::Mixture>(body) ||
            std::holds_alternative<wire::RevocationList>(body) ||
            std::holds_alternative<wire::Commit>(body) ||
            std::holds_alternative<wire::CommitQuery>(body) ||

@@ -6,6 +6,9 @@
 // and no member can pause a run. While it is paused no coordinator calls a round, and trainers stop
 // and keep their sums.
 //
+// Mixtures: a list of changes whose version only rises, with the project's signature; otherwise as
+// pauses. mixtures.md says how a change takes effect.
+//
 // Revocations: the voter whose host has the list sends it to every other voter, once per link and
 // list. So no voter, whichever coordinates, keeps a link with a revoked peer.
 #include "peer/core/core.hpp"
@@ -58,11 +61,55 @@ void Peer::Core::take(const wire::Message& m, const wire::RevocationList& body) 
 }
 
 /// A heartbeat has come from this peer.
-void Peer::Core::tell_orders(const PeerKey& peer, std::uint64_t known_pause_count) {
-    if (known_pause_count < pause_count()) {
+void Peer::Core::tell_orders(const PeerKey& peer, const wire::Heartbeat& heartbeat) {
+    if (heartbeat.pause_count < pause_count()) {
         links_.send(peer, head().step, wire::Pause{*pause_}, out_.actions);
     }
+    if (heartbeat.mixture_version < member_.mixtures().version()) tell_mixture(peer);
     if (voter_.is_voter(peer)) tell_revocations(peer);
+}
+
+/// A list may be long, and a peer may claim again and again that it does not know it.
+void Peer::Core::tell_mixture(const PeerKey& peer) {
+    TimePoint& told_at = mixture_told_.try_emplace(peer, TimePoint::min()).first->second;
+    if (now_ < told_at + config_.rules.heartbeat) return;
+    told_at = now_;
+    const Buffer list = encode_mixture(*member_.mixtures().as_signed());
+    links_.send(peer, head().step, wire::Mixture{list}, out_.actions);
+}
+
+/// Whether each change has a weight for each of the run's sources.
+bool Peer::Core::fits_run(const SignedMixture& mixture) const {
+    return mixture.changes.empty() || mixture.changes[0].weights.size() == config_.sources;
+}
+
+void Peer::Core::on(const event::MixtureSigned& event) {
+    if (event.mixture->version <= member_.mixtures().version()) return;
+    if (!fits_run(*event.mixture)) return;
+    if (is_signed(config_.run, config_.project, *event.mixture)) take_mixture(event.mixture);
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::Mixture& body) {
+    const auto mixture = decode_mixture(body.list);
+    if (!mixture || !fits_run(*mixture)) {
+        return links_.refuse(now_, m.sender, "it sends a mixture that is none of this run",
+                             out_.actions);
+    }
+    if (mixture->version <= member_.mixtures().version()) return;
+    if (!is_signed(config_.run, config_.project, *mixture)) {
+        return links_.refuse(now_, m.sender, "it names a mixture that the project has not signed",
+                             out_.actions);
+    }
+    take_mixture(std::make_shared<const SignedMixture>(*mixture));
+}
+
+void Peer::Core::take_mixture(SharedMixture mixture) {
+    const Buffer list = encode_mixture(*mixture);
+    if (!member_.take_mixture(std::move(mixture), last_record(), out_)) return;
+    mixture_told_.clear();
+    if (config_.may_begin_generations) {
+        links_.broadcast(head().step, wire::Mixture{list}, out_.actions);
+    }
 }
 
 }  // namespace dedloc

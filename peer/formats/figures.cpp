@@ -37,6 +37,8 @@ constexpr std::array<FigureKind, 9> kSwavFigures{{
     {"projection_deviation", "deviation of projections", kNumber, true, kData},
 }};
 
+constexpr std::string_view kSourceLoss = "loss_of_";
+
 std::string with_commas(double value) {
     std::string digits = fmt::format("{:.0f}", value);
     const std::size_t first = digits.starts_with('-') ? 1 : 0;
@@ -69,6 +71,21 @@ const char* data_of(std::string_view architecture) {
 const MeasuredFigure* find_figure(std::span<const MeasuredFigure> figures, std::string_view name) {
     const auto found = std::ranges::find(figures, name, &MeasuredFigure::name);
     return found == figures.end() ? nullptr : &*found;
+}
+
+std::string source_loss_name(std::string_view source) {
+    return std::string{kSourceLoss} + std::string{source};
+}
+
+std::vector<SourceLoss> source_losses(std::span<const MeasuredFigure> figures) {
+    std::vector<SourceLoss> losses;
+    for (const MeasuredFigure& figure : figures) {
+        if (!figure.name.starts_with(kSourceLoss)) continue;
+        losses.push_back({.source = figure.name.substr(kSourceLoss.size()),
+                          .loss = figure.value,
+                          .error = figure.error});
+    }
+    return losses;
 }
 
 std::string figure_text(const FigureKind& kind, double value) {

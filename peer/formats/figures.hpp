@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dedloc::formats {
 
@@ -52,6 +53,19 @@ const char* data_of(std::string_view architecture);
 
 /// The figure of this name, or null. Cost: their number.
 const MeasuredFigure* find_figure(std::span<const MeasuredFigure> figures, std::string_view name);
+
+/// The name of the figure that is the held-out loss of a source of the run: "loss_of_" and the
+/// source's name. A run with sources has them beside the figures of its task.
+std::string source_loss_name(std::string_view source);
+/// The held-out loss of a source.
+struct SourceLoss {
+    std::string source;             ///< its name
+    double loss = 0;                ///< as the loss of the whole
+    std::optional<double> error{};  ///< its standard error, if known
+    bool operator==(const SourceLoss&) const = default;
+};
+/// Those among the figures, in their order.
+std::vector<SourceLoss> source_losses(std::span<const MeasuredFigure> figures);
 
 /// The number for people: "12.50 %", "6.2500", "1,234".
 std::string figure_text(const FigureKind& kind, double value);

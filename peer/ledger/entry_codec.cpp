@@ -24,7 +24,7 @@ constexpr std::uint8_t kNewLearningRate = 8;
 constexpr std::uint8_t kNewFirstCorrection = 16;
 constexpr std::uint8_t kNewSecondCorrection = 32;
 constexpr std::uint8_t kNewParts = 64;  ///< some member reduced more or less than before
-constexpr std::uint8_t kAllFlags = 127;
+constexpr std::uint8_t kNewMixture = 128;
 static_assert(wire::kMaxVoters < 64, "a set of voters is a number");
 
 void write_number(std::uint64_t number, ByteWriter& out) {
@@ -173,6 +173,7 @@ std::uint8_t EntryCodec::flags_of(const Decision& decision) const {
         })) {
         flags |= kNewParts;
     }
+    if (record.mixture != mixture_) flags |= kNewMixture;
     return flags;
 }
 
@@ -194,6 +195,10 @@ bool EntryCodec::encode(const Decision& decision, ByteWriter& out) {
     if ((flags & kNewLearningRate) != 0) out.write(record.scalars.learning_rate);
     if ((flags & kNewFirstCorrection) != 0) out.write(record.scalars.first_correction);
     if ((flags & kNewSecondCorrection) != 0) out.write(record.scalars.second_correction);
+    if ((flags & kNewMixture) != 0) {
+        out.write(static_cast<std::uint8_t>(record.mixture ? 1 : 0));
+        if (record.mixture) out.write(*record.mixture);
+    }
     if ((flags & kMembersChange) != 0) write_members(record, out);
     for (const CommitLine& line : record.members) {
         write_difference(roster_[place_of(line.peer)].samples, line.samples.value(), out);
@@ -288,6 +293,14 @@ std::optional<std::vector<PeerKey>> EntryCodec::read_members(ByteReader& bytes) 
     return members;
 }
 
+/// False unless it is another one than the last record's: one encoding for each entry.
+bool EntryCodec::read_mixture(ByteReader& bytes, CommitRecord& record) const {
+    const auto has_one = bytes.read<std::uint8_t>();
+    if (!has_one || *has_one > 1) return false;
+    record.mixture = *has_one == 1 ? bytes.read<Digest>() : std::nullopt;
+    return record.mixture != mixture_ && record.mixture.has_value() == (*has_one == 1);
+}
+
 std::optional<Entry> EntryCodec::decode_commit(ByteReader& bytes) {
     const auto flags = bytes.read<std::uint8_t>();
     CommitRecord record;
@@ -297,7 +310,7 @@ std::optional<Entry> EntryCodec::decode_commit(ByteReader& bytes) {
     record.scalars = scalars_;
     const auto previous_state = bytes.read<Digest>();
     const auto average = bytes.read<Digest>();
-    if (!average || *flags > kAllFlags) return std::nullopt;
+    if (!average) return std::nullopt;
     record.previous_state = *previous_state;
     record.average = *average;
     if ((*flags & kNewLearningRate) != 0) {
@@ -309,6 +322,8 @@ std::optional<Entry> EntryCodec::decode_commit(ByteReader& bytes) {
     if ((*flags & kNewSecondCorrection) != 0) {
         record.scalars.second_correction = bytes.read<std::uint32_t>().value_or(0);
     }
+    record.mixture = mixture_;
+    if ((*flags & kNewMixture) != 0 && !read_mixture(bytes, record)) return std::nullopt;
     const auto members =
         (*flags & kMembersChange) != 0 ? read_members(bytes) : std::optional{members_};
     if (!members) return std::nullopt;
@@ -383,6 +398,7 @@ void EntryCodec::append(const Decision& decision) {
         members_.push_back(line.peer);
     }
     scalars_ = decision.record.scalars;
+    mixture_ = decision.record.mixture;
     term_ = decision.certificate.term;
     head_ = membership::head_after(head_, decision.record);
 }

@@ -5,10 +5,11 @@
 // generation's list. Unpredictable fields (two digests, losses, signatures) are stored in full, so
 // decoding returns exactly the decision that was encoded, with the same digest.
 //
-//   1  commit       flags, previous_state (32), average (32), scalars that changed (4 each),
-//                   changes of the member list, samples, losses (8 or 4 each), reduced elements
-//                   if any of them changed, then the certificate: its term if that is a new one,
-//                   the set of its voters, signatures (64 each)
+//   1  commit       flags, previous_state (32), average (32), scalars that changed (4 each), the
+//                   mixture if it changed (1, and 32 unless it is the run file's), changes of the
+//                   member list, samples, losses (8 or 4 each), reduced elements if any of them
+//                   changed, then the certificate: its term if that is a new one, the set of its
+//                   voters, signatures (64 each)
 //   2  generation   the project's appointment of voters; later entries chain to it
 //
 // Numbers are LEB128, differences zigzag, the rest little-endian. A change of the member list gives
@@ -72,6 +73,7 @@ class EntryCodec {
     void write_certificate(const Certificate& certificate, bool is_new_term, ByteWriter& out);
     std::optional<std::vector<PeerKey>> read_members(ByteReader& bytes);
     std::optional<Certificate> read_certificate(ByteReader& bytes, bool is_new_term);
+    bool read_mixture(ByteReader& bytes, CommitRecord& record) const;
     std::optional<Entry> decode_commit(ByteReader& bytes);
     std::optional<Entry> decode_generation(ByteReader& bytes);
     void append(const Decision& decision);
@@ -79,9 +81,10 @@ class EntryCodec {
 
     RunId run_;
     Head head_;
-    std::vector<PeerKey> members_;  ///< members of the last record, ascending
-    UpdateScalars scalars_;         ///< scalars of the last record
-    Term term_;                     ///< term of the last certificate
+    std::vector<PeerKey> members_;   ///< members of the last record, ascending
+    UpdateScalars scalars_;          ///< scalars of the last record
+    std::optional<Digest> mixture_;  ///< mixture of the last record
+    Term term_;                      ///< term of the last certificate
     std::vector<Known> roster_;
     std::map<PeerKey, Place> places_;
 };

@@ -156,6 +156,7 @@ class Coordinator {
     TimePoint next_join_deadline(const CalledRound& round) const;
     void join_overdue(TimePoint now, CalledRound& round, Outbox& out);
     void drop_overflow(TimePoint now, Callees& callees, Outbox& out);
+    void drop_other_mixtures(Callees& callees, Outbox& out) const;
     bool can_voters_judge(const CalledRound& round) const;
     void plan(TimePoint now, CalledRound& round, Outbox& out);
 

@@ -66,6 +66,21 @@ void Coordinator::drop_overflow(TimePoint now, Callees& callees, Outbox& out) {
     }
 }
 
+/// Members that have drawn their samples from another mixture than the one that this peer knows for
+/// the step. One of both has missed a change; heartbeats bring it, and both meet in the next round.
+void Coordinator::drop_other_mixtures(Callees& callees, Outbox& out) const {
+    const std::optional<Digest> mixture = own_.mixtures().at(step_);
+    std::erase_if(callees, [&](const auto& entry) {
+        const auto& join = entry.second.join;
+        const bool is_other = join && join->samples > Samples{0} && join->mixture != mixture;
+        if (is_other) {
+            out.note(entry.first.brief() +
+                     " has drawn its samples from another mixture: left out of this round");
+        }
+        return is_other;
+    });
+}
+
 // --- complaints ------------------------------------------------------------------
 
 void Coordinator::on_complaint(TimePoint now, const PeerKey& from, StepIndex step,

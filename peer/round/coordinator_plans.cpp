@@ -48,20 +48,22 @@ bool Coordinator::can_voters_judge(const CalledRound& round) const {
 
 void Coordinator::plan(TimePoint now, CalledRound& round, Outbox& out) {
     drop_overflow(now, round.callees, out);
+    drop_other_mixtures(round.callees, out);
     if (!round.callees.contains(self_)) return cancel(now, "the coordinator is left out", out);
     if (!can_voters_judge(round)) return cancel(now, "most voters have not joined", out);
     judge_.choose_reducers(round.callees);
     correct_claims(config_.rules, self_, participation_.expected(), participation_.links(), judge_,
                    round.callees);
     const auto probed = participation_.next_probe(round.callees);
-    const auto planned = make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_),
-                                   round.callees, veterans_, probed);
+    auto planned = make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_),
+                             round.callees, veterans_, probed);
     participation_.on_plan(planned && planned->is_probed);
     if (planned && planned->is_probed) {
         out.note("probing the link of " + probed->peer.brief());
         participation_.disturb();
     }
     if (!planned) return cancel(now, "no member has samples, or none can be dialled", out);
+    planned->plan.mixture = own_.mixtures().at(step_);
     Samples joined;
     for (const wire::PlanMember& member : planned->plan.members) {
         joined += member.samples;

@@ -132,6 +132,10 @@ void Member::hold(Outbox& out) {
 }
 
 void Member::on_frozen(const event::ContributionFrozen& event, Outbox& out) {
+    if (stale_freezes_ > 0) {
+        --stale_freezes_;
+        return;
+    }
     const bool is_late = std::exchange(is_handing_over_, false);
     const auto* const freezing = std::get_if<Freezing>(&phase_);
     if ((freezing == nullptr && !is_late) || event.step != step_) return;
@@ -165,7 +169,8 @@ void Member::join(const Term& term, Outbox& out) {
                         .state = config_.receives ? digest_ : Digest{},
                         .upload = upload_,
                         .download = download_,
-                        .exponent = held_.encoder().exponent()});
+                        .exponent = held_.encoder().exponent(),
+                        .mixture = mixtures_.at(step_)});
 }
 
 // --- the end of a round ------------------------------------------------------

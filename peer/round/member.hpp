@@ -37,6 +37,7 @@
 #include "peer/round/dispute.hpp"
 #include "peer/round/held_contribution.hpp"
 #include "peer/round/member_phases.hpp"
+#include "peer/round/mixtures.hpp"
 #include "peer/round/reduction.hpp"
 #include "peer/round/sum.hpp"
 
@@ -64,7 +65,8 @@ class Member {
           voter_(voter),
           workers_(workers),
           held_(config.rules.codec,
-                static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())) {}
+                static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())),
+          mixtures_(config.mixture) {}
 
     /// False for a report that tells nothing: of the state that is held already, or of one before
     /// the update that is under way. A trainer that begins with a state reports it whenever it is
@@ -147,6 +149,20 @@ class Member {
     void give_up(Outbox& out);
     /// Goes back to work if the state is still the head's.
     void resume(Outbox& out);
+
+    /// The project has signed another list of changes of the mixture; `last` is the last decided
+    /// record, null: unknown. Tells trainer and host, and drops samples that the list, or what is
+    /// void of it, draws from another mixture. False unless its version is higher than that of the
+    /// one known.
+    bool take_mixture(SharedMixture mixture, const CommitRecord* last, Outbox& out);
+    /// A round is decided: changes that it should have been drawn by, but was not, are void. True
+    /// if there is one; trainer and host are told.
+    bool compare_mixture(const CommitRecord& record, Outbox& out);
+    /// Tells the trainer the mixture that a former process has kept.
+    void tell_mixture(Outbox& out) const;
+    /// The mixture of each step, as far as it is known here.
+    const Mixtures& mixtures() const { return mixtures_; }
+
     /// The run is paused, or goes on: the trainer stops after its micro-batch and keeps its sum,
     /// and goes on with it. A round that has been called ends as usual.
     void set_paused(bool is_paused, Outbox& out);
@@ -290,6 +306,7 @@ class Member {
     void overlap(Outbox& out);
     void freeze(const Term& term, Outbox& out);
     void drop_sum(Outbox& out);
+    void mixture_changed(const SharedMixture& former, Outbox& out);
     bool is_sum_too_old() const;
     bool keeps_samples() const {
         return turn_.kind == TurnKind::kSomeRounds || turn_.kind == TurnKind::kWhenDone;
@@ -336,8 +353,10 @@ class Member {
     double samples_per_second_ = 0;
     Sum sum_;
     HeldContribution held_;
+    Mixtures mixtures_;
     wire::TurnChange turn_;         ///< the last one, or the default
     bool is_handing_over_ = false;  ///< behind, and Freeze is not answered yet
+    unsigned stale_freezes_ = 0;    ///< answers to come whose samples a change has made void
     std::optional<Bandwidth> upload_;
     std::optional<Bandwidth> download_;
 

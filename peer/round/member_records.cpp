@@ -17,7 +17,8 @@ CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Dige
                         .previous_state = previous_state,
                         .members = {},
                         .average = average,
-                        .scalars = plan.scalars};
+                        .scalars = plan.scalars,
+                        .mixture = plan.mixture};
     record.members.reserve(plan.members.size());
     const std::vector<std::uint64_t> reduced = wire::reduced_elements(plan);
     for (std::size_t k = 0; k < plan.members.size(); ++k) {

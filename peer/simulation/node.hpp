@@ -24,6 +24,7 @@ struct World::Disk {
     std::optional<StepIndex> settled;  ///< step of the last action::Settled of the generation
     std::optional<VoterState> voter;   ///< a voter's memory: promises and votes
     std::optional<SignedPause> pause;  ///< the last action::PauseChanged
+    SharedMixture mixture;             ///< the last action::MixtureChanged
     std::vector<Written> checkpoints;  ///< the newest three, oldest first
 };
 
@@ -56,6 +57,7 @@ struct World::Node {
     TimePoint tick_at = kNever;            ///< time of the only valid Tick in the timeline
     std::uint32_t idle_ticks = 0;          ///< ticks in a row that left the deadline in the past
     std::uint64_t pause_count = 0;         ///< the last action::PauseChanged of this life
+    SharedMixture mixture{};               ///< likewise action::MixtureChanged
     std::vector<PeerKey> wanted_voters{};  ///< for event::VotersWanted at each start
     bool is_awaited = true;                ///< World::are_all_at() waits for it
 };

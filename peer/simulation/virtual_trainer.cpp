@@ -78,9 +78,15 @@ void VirtualTrainer::next_batch() {
 void VirtualTrainer::batch_done() {
     is_working_ = false;
     if (wants_work_) {
-        if (parts_.empty() || parts_.back().step != state_.step()) {
-            parts_.push_back(
-                {.step = state_.step(), .state = digest_, .first_sample = next_sample_});
+        // Which samples they are does not depend on the mixture here; tests look at its name.
+        const auto mixture = mixture_at(mixture_.get(), state_.step());
+        const bool is_same = !parts_.empty() && parts_.back().step == state_.step() &&
+                             parts_.back().mixture == mixture;
+        if (!is_same) {
+            parts_.push_back({.step = state_.step(),
+                              .state = digest_,
+                              .first_sample = next_sample_,
+                              .mixture = mixture});
         }
         for (std::uint64_t s = 0; s < settings_.micro_batch; ++s) {
             loss_sum_ += problem_.add_gradient(state_.parameters(), next_sample_++, sum_);

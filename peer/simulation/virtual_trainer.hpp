@@ -18,10 +18,11 @@ namespace dedloc::simulation {
 
 /// Consecutive samples of a contribution that were computed on one state.
 struct Part {
-    StepIndex step;                  ///< step of that state
-    Digest state;                    ///< digest of that state
-    std::uint64_t first_sample = 0;  ///< number of the first sample
-    std::uint64_t samples = 0;       ///< how many follow, the first one included
+    StepIndex step;                   ///< step of that state
+    Digest state;                     ///< digest of that state
+    std::uint64_t first_sample = 0;   ///< number of the first sample
+    std::uint64_t samples = 0;        ///< how many follow, the first one included
+    std::optional<Digest> mixture{};  ///< the mixture that they were drawn by (mixture_at)
 };
 
 /// A frozen contribution and how to recompute it: add the gradients of the samples of all parts, in
@@ -95,6 +96,7 @@ class VirtualTrainer final : public Trainer {
     void on(const action::TakeSnapshot&);
     void on(const action::Load& load);
     void on(const action::Pause&);
+    void on(const action::Mix& mix) { mixture_ = mix.mixture; }
     void begin(StepIndex step, std::uint64_t max);
     void next_batch();
     void batch_done();
@@ -112,6 +114,7 @@ class VirtualTrainer final : public Trainer {
     const Schedule schedule_;
     const Witness witness_;
     state::ModelState state_;
+    SharedMixture mixture_;
     bool has_state_ = false;
     bool is_working_ = false;          ///< a micro-batch is being computed
     bool wants_work_ = false;          ///< sum_ is being accumulated

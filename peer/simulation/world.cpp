@@ -148,6 +148,17 @@ void World::set_paused(bool is_paused) {
     deliver(0, event::PauseSigned{sign_pause(run_, count + 1, project_)});
 }
 
+void World::change_mixture(StepIndex from, std::vector<std::uint64_t> weights) {
+    note(0, fmt::format("is told to change the mixture from step {}", from.value()));
+    const SharedMixture last = node(0).mixture;
+    std::vector<MixtureChange> changes = last ? last->changes : std::vector<MixtureChange>{};
+    std::erase_if(changes, [&](const MixtureChange& change) { return change.from >= from; });
+    changes.push_back({.from = from, .weights = std::move(weights)});
+    const auto mixture = std::make_shared<const SignedMixture>(
+        sign_mixture(run_, last ? last->version + 1 : 1, std::move(changes), project_));
+    if (node(0).is_alive) deliver(0, event::MixtureSigned{mixture});
+}
+
 World::Id World::add_trainer(const Profile& profile) {
     const Id id = add(Role::kTrainer, profile);
     start(id);
@@ -195,13 +206,16 @@ PeerConfig World::config_for(Id id, Memory memory) const {
         .last_decision = {},
         .last_settled = {},
         .voter = {},
-        .pause = {}};
+        .pause = {},
+        .sources = kSources,
+        .mixture = {}};
     if (memory != Memory::kLost || host.life == 1) {
         config.generation = last_generation(host.disk);
         config.last_decision = last_decision(host.disk);
         config.last_settled = host.disk.settled;
         config.voter = host.disk.voter;
         config.pause = host.disk.pause;
+        config.mixture = host.disk.mixture;
     }
     return config;
 }
@@ -252,6 +266,7 @@ void World::start(Id id, Memory memory) {
     const PeerConfig config = config_for(id, memory);
     if (config.generation) host.generation = config.generation->record.generation;
     host.pause_count = config.pause ? config.pause->count : 0;
+    host.mixture = config.mixture;
     host.peer = std::make_unique<Peer>(config, host.key, workers_);
     host.trainer = trainer_for(id);
     hooks_->starts(id);

@@ -28,6 +28,9 @@
 
 namespace dedloc::simulation {
 
+/// Sources of a simulated run; what its samples are does not depend on them.
+inline constexpr std::size_t kSources = 2;
+
 /// The properties of a host.
 struct Profile {
     Connection connection;                                       ///< its bandwidths and latency
@@ -112,6 +115,9 @@ class World : private NetworkSink {
     /// The project pauses the run or lets it go on: host 0 receives event::PauseSigned, if it
     /// runs.
     void set_paused(bool is_paused);
+    /// The project changes the mixture of sources from this step on: host 0 receives
+    /// event::MixtureSigned, if it runs. Changes from a later step are withdrawn.
+    void change_mixture(StepIndex from, std::vector<std::uint64_t> weights);
     /// Adds and starts a trainer.
     Id add_trainer(const Profile& profile = {});
     /// Adds and starts `count` equal trainers.

@@ -1,7 +1,7 @@
 // World: a host's disk. An action that must be durable before later ones take effect (Voted,
-// Committed, Settled, GenerationBegun, PauseChanged) is written before the next action of the same
-// event, after Profile::disk_latency. A checkpoint is written beside the peer's thread. What a
-// crash interrupts is not written.
+// Committed, Settled, GenerationBegun, PauseChanged, MixtureChanged) is written before the next
+// action of the same event, after Profile::disk_latency. A checkpoint is written beside the peer's
+// thread. What a crash interrupts is not written.
 #include <utility>
 
 #include "peer/simulation/node.hpp"
@@ -53,7 +53,8 @@ bool World::writes(const Node& host, const Action& action) {
            std::holds_alternative<action::Committed>(action) ||
            std::holds_alternative<action::Settled>(action) ||
            std::holds_alternative<action::GenerationBegun>(action) ||
-           std::holds_alternative<action::PauseChanged>(action);
+           std::holds_alternative<action::PauseChanged>(action) ||
+           std::holds_alternative<action::MixtureChanged>(action);
 }
 
 /// Requires writes().
@@ -70,6 +71,8 @@ void World::do_write(Id id, const Action& action) {
         disk.settled = settled->step;
     } else if (const auto* changed = std::get_if<action::PauseChanged>(&action)) {
         disk.pause = changed->pause;
+    } else if (const auto* mixed = std::get_if<action::MixtureChanged>(&action)) {
+        disk.mixture = mixed->as_signed;
     }
 }
 

@@ -44,6 +44,7 @@ void World::perform(Id id, const Action& action) {
                    },
                    [&](const action::GenerationWanted& a) { sign(id, a.record); },
                    [&](const action::PauseChanged& a) { host.pause_count = a.pause.count; },
+                   [&](const action::MixtureChanged& a) { host.mixture = a.as_signed; },
                    [](const action::RevocationsHeard&) {},
                    [](const action::TurnChanged&) {},
                    [&](const action::ReadHistory& a) { read_history(id, a); },

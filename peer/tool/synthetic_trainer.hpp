@@ -75,6 +75,7 @@ class SyntheticTrainer final : public Trainer {
     void on(const action::TakeSnapshot&);
     void on(const action::Load& load);
     void on(const action::Pause&);
+    void on(const action::Mix&) {}  ///< its gradient depends on no data
     void begin(StepIndex step, Samples max);
     void next_micro_batch();
     void count_micro_batch();

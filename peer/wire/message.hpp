@@ -82,6 +82,7 @@ struct Heartbeat {
     /// Mean duration of the last rounds as the sender has seen them; 0: unknown. Of voters it tells
     /// newcomers whether they can follow.
     std::chrono::milliseconds round{0};
+    std::uint64_t mixture_version = 0;  ///< SignedMixture::version, as pause_count; 0: none
     bool operator==(const Heartbeat&) const = default;
 };
 /// Any peer to one that may not know this generation: the project has appointed voters.
@@ -156,6 +157,7 @@ struct Join {
     /// Scale of its chunks: Halves::exponent, or the largest of Int8Blocks::exponents; 0 with other
     /// codecs and without samples.
     std::uint8_t exponent = 0;
+    std::optional<Digest> mixture{};  ///< CommitRecord::mixture of this round, as it knows it
     bool operator==(const Join&) const = default;
 };
 /// One member of a plan, with values from its Join.
@@ -197,6 +199,7 @@ struct Plan {
     /// The planner's estimate of scatter and gather for the links that are known. Members and
     /// coordinator derive their timeouts from it. On the wire in milliseconds.
     std::chrono::milliseconds expected{0};
+    std::optional<Digest> mixture{};  ///< CommitRecord::mixture
     bool operator==(const Plan&) const = default;
 };
 /// Names the sum that a plan describes: a digest of its contributors with their contribution ids
@@ -242,6 +245,11 @@ struct SliceQuery {
     std::uint32_t chunk_elements = 0;  ///< Plan::chunk_elements
     std::vector<ChunkSpan> chunks;     ///< ascending; at most kMaxRanges
     bool operator==(const SliceQuery&) const = default;
+};
+/// Any peer to one that may not know it: the project has changed the mixture of the run's sources.
+struct Mixture {
+    Buffer list;  ///< encode_mixture(): the receiver reads it and verifies the project's signature
+    bool operator==(const Mixture&) const = default;
 };
 
 /// Coordinator to members: this round does not take place; drop the frozen contribution and
@@ -419,7 +427,8 @@ using BodyKinds =
     std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise, Call,
                  Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept, Commit,
                  StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf,
-                 Relay, Pause, RevocationList, TurnChange, PlanChange, PlanQuery, SliceQuery>;
+                 Relay, Pause, RevocationList, TurnChange, PlanChange, PlanQuery, SliceQuery,
+                 Mixture>;
 /// Every message. What copies, moves and destroys the 33 alternatives is compiled once, and not in
 /// each source that includes this: it was a third of the time of each.
 struct Body : BodyKinds {

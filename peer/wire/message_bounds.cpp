@@ -246,6 +246,9 @@ bool obeys_rules(const Pause& m) {
 bool obeys_rules(const RevocationList& m) {
     return !m.list.empty();
 }
+bool obeys_rules(const Mixture& m) {
+    return !m.list.empty();
+}
 bool obeys_rules(const TurnChange& m) {
     return m.every >= 1 && is_speed(m.speed_with) && is_speed(m.speed_now);
 }

@@ -146,7 +146,7 @@ auto fields(Is<CommitRecord> auto& m) {
     return in_order(up_to(m.generation, kMaxGeneration), m.step, m.previous_record,
                     m.previous_state, up_to(m.members, kMaxMembers), m.average,
                     m.scalars.learning_rate, m.scalars.first_correction,
-                    m.scalars.second_correction);
+                    m.scalars.second_correction, m.mixture);
 }
 auto fields(Is<Certificate> auto& m) {
     return in_order(m.term, up_to(m.votes, kMaxVoters));
@@ -179,7 +179,8 @@ auto fields(Is<Refusal> auto& m) {
 auto fields(Is<Heartbeat> auto& m) {
     return in_order(m.has_state, m.state, m.record, m.samples, m.samples_per_second, m.upload,
                     m.download, m.is_frozen, m.may_vote, m.term, m.attempt,
-                    up_to(m.pause_count, kMaxPauseCount), m.listening_port, m.round);
+                    up_to(m.pause_count, kMaxPauseCount), m.listening_port, m.round,
+                    m.mixture_version);
 }
 auto fields(Is<Generation> auto& m) {
     return in_order(m.generation);
@@ -195,19 +196,19 @@ auto fields(Is<Call> auto& m) {
 }
 auto fields(Is<Join> auto& m) {
     return in_order(m.term, m.contribution_id, m.samples, m.loss_sum, m.is_finite, m.receives,
-                    m.state, m.upload, m.download, up_to(m.exponent, kMaxHalfExponent));
+                    m.state, m.upload, m.download, up_to(m.exponent, kMaxHalfExponent), m.mixture);
 }
 auto fields(Is<ReducerEndpoint> auto& m) {
     return in_order(m.member, up_to(m.endpoint.host, kMaxHostBytes), m.endpoint.port);
 }
 auto fields(Is<Plan> auto& m) {
-    return in_order(m.term, m.attempt, up_to(m.elements, kMaxElements),
-                    up_to(m.chunk_elements, kChunkElements), m.scalars.learning_rate,
-                    m.scalars.first_correction, m.scalars.second_correction,
-                    up_to(m.members, kMaxMembers), column(m.members, &PlanMember::contribution_id),
-                    column(m.members, &PlanMember::receives),
-                    column(m.members, &PlanMember::exponent), up_to(m.ranges, kMaxRanges),
-                    up_to(m.reducers, kMaxReducers), up_to(m.relays, kMaxReducers), m.expected);
+    return in_order(
+        m.term, m.attempt, up_to(m.elements, kMaxElements), up_to(m.chunk_elements, kChunkElements),
+        m.scalars.learning_rate, m.scalars.first_correction, m.scalars.second_correction,
+        up_to(m.members, kMaxMembers), column(m.members, &PlanMember::contribution_id),
+        column(m.members, &PlanMember::receives), column(m.members, &PlanMember::exponent),
+        up_to(m.ranges, kMaxRanges), up_to(m.reducers, kMaxReducers), up_to(m.relays, kMaxReducers),
+        m.expected, m.mixture);
 }
 auto fields(Is<Cancel> auto& m) {
     return in_order(m.term);
@@ -281,6 +282,9 @@ auto fields(Is<PlanQuery> auto& m) {
 }
 auto fields(Is<SliceQuery> auto& m) {
     return in_order(m.sum_id, up_to(m.chunk_elements, kChunkElements), up_to(m.chunks, kMaxRanges));
+}
+auto fields(Is<Mixture> auto& m) {
+    return in_order(up_to(m.list, kMaxMixtureBytes));
 }
 /// The body is two fields: the number of its kind, and its table.
 auto fields(Is<Message> auto& m) {

@@ -192,7 +192,7 @@ class TableWriter {
 
     FlatBufferBuilder& out_;
     Bulk& bulk_;
-    std::array<Cell, 20> cells_;
+    std::array<Cell, 24> cells_;
     std::size_t count_ = 0;
 };
 

@@ -84,6 +84,7 @@ Digest digest_of(const CommitRecord& record) {
     out.write(record.scalars.learning_rate);
     out.write(record.scalars.first_correction);
     out.write(record.scalars.second_correction);
+    if (record.mixture) out.append(record.mixture->bytes);
     return finish(std::move(out));
 }
 

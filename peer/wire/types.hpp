@@ -108,6 +108,9 @@ struct CommitRecord {
     std::vector<CommitLine> members;  ///< ascending by key, which is the order of every sum
     Digest average;                   ///< tree root of the averaged gradient (kernels/digest.hpp)
     UpdateScalars scalars;            ///< for the update to state `step + 1`
+    /// The mixture of sources in force at `step` (digest_of(MixtureChange)). Nothing: the run
+    /// file's weights; then neither digest nor bytes of the record have this field.
+    std::optional<Digest> mixture{};
     bool operator==(const CommitRecord&) const = default;
 };
 

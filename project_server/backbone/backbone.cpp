@@ -32,6 +32,7 @@
 #include "project_server/backbone/ledger_history.hpp"
 #include "project_server/backbone/ledger_states.hpp"
 #include "project_server/backbone/live_run.hpp"
+#include "project_server/backbone/mixture_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/remote_suspicions.hpp"
 #include "project_server/backbone/revocation_watch.hpp"
@@ -95,6 +96,7 @@ Start starting_state(const RunFolder& run, const CheckpointStore& store, const H
 PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     PeerConfig config = dedloc::peer_config(run.run);
     config.pause = read_pause(run.pause(), run.id, run.run.project_key);
+    config.mixture = read_mixture(run.mixture(), run.run);
     config.role = Role::kBackbone;
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
@@ -178,7 +180,8 @@ class Backbone::Impl {
           store_(run_.checkpoints(), run_.id, options_.keep_checkpoints,
                  [this](const formats::CheckpointHead& head) { return states_.judge(head); }),
           history_(run_.ledger(), owner()),
-          live_(run_.run, read_pause(run_.pause(), run_.id, run_.run.project_key)),
+          live_(run_.run, read_pause(run_.pause(), run_.id, run_.run.project_key),
+                read_mixture(run_.mixture(), run_.run)),
           ledger_(run_.ledger(), owner(),
                   [this](const LedgerRecord& record, const LedgerReader::Place& after) {
                       states_.take(record);
@@ -277,6 +280,7 @@ class Backbone::Impl {
         return {.snapshot = [this] { return live_.picture(); },
                 .set_paused = [this](bool is_paused,
                                      const auto& order) { return set_paused(is_paused, order); },
+                .mix = [this](const control::Mix& wanted) { return mix(wanted); },
                 .checkpoint = [this]() -> std::optional<std::uint64_t> {
                     const auto step = keeper_.checkpoint(kCheckpointLimit);
                     return step ? std::optional{step->value()} : std::nullopt;
@@ -304,6 +308,22 @@ class Backbone::Impl {
         }
         return live_.await_pause(is_paused, kPauseLimit);
     }
+    std::optional<std::uint64_t> mix(const control::Mix& wanted) {
+        if (!run_.project_key) {
+            throw InputError("only the backbone that has the project's key changes a mixture");
+        }
+        const std::lock_guard lock{pause_mutex_};
+        const auto last = live_.mixture();
+        const control::Snapshot now = live_.picture();
+        const std::uint64_t decided = now.recent.empty() ? 0 : now.recent.back().step;
+        const StepIndex step{std::max(now.progress.step, decided)};
+        const SignedMixture next = next_mixture(last.as_signed, last.in_force,
+                                                {.weights = wanted.weights, .from = wanted.from},
+                                                step, run_.run, *run_.project_key);
+        queue_.post(event::MixtureSigned{std::make_shared<const SignedMixture>(next)});
+        if (!live_.await_mixture(next.version, kPauseLimit)) return std::nullopt;
+        return next.changes.back().from.value();
+    }
     void check_order(const SignedPause& order, bool is_paused) const {
         if (is_paused_at(order.count) != is_paused ||
             !is_signed(run_.id, run_.run.project_key, order)) {
@@ -324,6 +344,7 @@ class Backbone::Impl {
             .last_step = StepIndex{run_.run.steps},
             .voter = run_.voter(),
             .pause = run_.pause(),
+            .mixture = run_.mixture(),
             .live = &live_,
             .project_key = run_.project_key,
             .events = queue_.sink(),
@@ -429,7 +450,7 @@ class Backbone::Impl {
     net::DhtDirectory directory_;
     const std::optional<Endpoint> backbone_;  ///< the run's own backbone, if this is another voter
     std::chrono::steady_clock::time_point name_backbone_{};
-    std::mutex pause_mutex_;  ///< one pause or resumption at a time
+    std::mutex pause_mutex_;  ///< one pause, resumption or change of the mixture at a time
     std::mutex poll_mutex_;   ///< one thread at a time uses voters_
     VotersWatch voters_;
     StateKeeper keeper_;

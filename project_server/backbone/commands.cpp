@@ -25,6 +25,12 @@ Reply checkpoint(const CommandHandlers& handlers) {
     return {.is_done = true, .note = fmt::format("state {} is on the disk", *step), .step = step};
 }
 
+Reply mix(const control::Mix& wanted, const CommandHandlers& handlers) {
+    const auto from = handlers.mix(wanted);
+    if (!from) return {.is_done = false, .note = "the backbone has not done it in time"};
+    return {.is_done = true, .note = fmt::format("from step {} on", *from), .step = from};
+}
+
 Reply reply_to(const control::Request& request, const CommandHandlers& handlers) {
     switch (request.command) {
         case Command::kSnapshot:
@@ -45,6 +51,8 @@ Reply reply_to(const control::Request& request, const CommandHandlers& handlers)
         case Command::kForgive:
             handlers.forgive(request.revocation);
             return {.is_done = true, .note = "forgiven"};
+        case Command::kMix:
+            return mix(request.mix, handlers);
     }
     return {.is_done = false, .note = "unknown command"};
 }

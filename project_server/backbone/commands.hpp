@@ -20,6 +20,8 @@ struct CommandHandlers {
     /// `order` is the project's, if the request has one. Returns the run's state afterwards.
     std::function<control::RunState(bool is_paused, const std::optional<SignedPause>& order)>
         set_paused;
+    /// Changes the mixture of sources; returns the first step of the change. Nothing: not in time.
+    std::function<std::optional<std::uint64_t>(const control::Mix&)> mix;
     /// Returns the step of the state; nothing if this backbone holds none yet.
     std::function<std::optional<std::uint64_t>()> checkpoint;
     /// Reads the run's voters from the database again.

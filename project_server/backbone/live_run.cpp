@@ -28,8 +28,9 @@ control::MemberView view_of(const SeatView& seat) {
 
 }  // namespace
 
-LiveRun::LiveRun(const formats::RunFile& run, const std::optional<SignedPause>& pause)
-    : pause_(pause) {
+LiveRun::LiveRun(const formats::RunFile& run, const std::optional<SignedPause>& pause,
+                 const SharedMixture& mixture)
+    : pause_(pause), mixture_{.as_signed = mixture, .in_force = mixture} {
     picture_.session =
         static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
                                        std::chrono::system_clock::now().time_since_epoch())
@@ -143,6 +144,12 @@ void LiveRun::pause_changed(const action::PauseChanged& changed) {
     if (state() != picture_.state) happen_locked(control::StateChanged{state()});
 }
 
+void LiveRun::mixture_changed(const action::MixtureChanged& changed) {
+    const std::lock_guard lock{mutex_};
+    mixture_ = changed;
+    changed_.notify_all();
+}
+
 void LiveRun::finished() {
     const std::lock_guard lock{mutex_};
     is_finished_ = true;
@@ -161,6 +168,18 @@ control::Snapshot LiveRun::picture() const {
 std::optional<SignedPause> LiveRun::pause() const {
     const std::lock_guard lock{mutex_};
     return pause_;
+}
+
+action::MixtureChanged LiveRun::mixture() const {
+    const std::lock_guard lock{mutex_};
+    return mixture_;
+}
+
+bool LiveRun::await_mixture(std::uint64_t version, std::chrono::milliseconds limit) const {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, limit, [&] {
+        return mixture_.as_signed != nullptr && mixture_.as_signed->version >= version;
+    });
 }
 
 RunState LiveRun::await_pause(bool is_paused, std::chrono::milliseconds limit) const {

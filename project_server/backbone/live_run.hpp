@@ -21,8 +21,10 @@ namespace dedloc::backbone {
 /// The events of one run. Publishing costs microseconds and never waits for a subscriber.
 class LiveRun {
   public:
-    /// A run whose last pause is `pause`, and without a history.
-    LiveRun(const formats::RunFile& run, const std::optional<SignedPause>& pause);
+    /// A run whose last pause is `pause` and whose last mixture is `mixture` (null: none), and
+    /// without a history.
+    LiveRun(const formats::RunFile& run, const std::optional<SignedPause>& pause,
+            const SharedMixture& mixture = nullptr);
     LiveRun(const LiveRun&) = delete;
     LiveRun& operator=(const LiveRun&) = delete;
 
@@ -35,6 +37,7 @@ class LiveRun {
     void settled(const action::Settled& settled);
     void swarm_seen(const action::SwarmSeen& swarm);
     void pause_changed(const action::PauseChanged& changed);
+    void mixture_changed(const action::MixtureChanged& changed);
     void finished();
     void suspected(const control::Suspicion& suspicion);
 
@@ -42,6 +45,11 @@ class LiveRun {
     control::Snapshot picture() const;
     /// The last pause. Thread: any.
     std::optional<SignedPause> pause() const;
+    /// The last change of the mixture; null lists: none. Thread: any.
+    action::MixtureChanged mixture() const;
+    /// Waits until the mixture has this version, or a higher one; false after `limit`. Thread: any
+    /// but the network thread.
+    bool await_mixture(std::uint64_t version, std::chrono::milliseconds limit) const;
     /// Waits until the run is paused, or is not, or is finished; returns its state then, or after
     /// `limit`. Thread: any but the network thread.
     control::RunState await_pause(bool is_paused, std::chrono::milliseconds limit) const;
@@ -57,6 +65,7 @@ class LiveRun {
     control::Snapshot picture_;              ///< guarded by mutex_
     std::optional<control::Socket> socket_;  ///< guarded by mutex_
     std::optional<SignedPause> pause_;       ///< guarded by mutex_
+    action::MixtureChanged mixture_;         ///< guarded by mutex_
     bool is_finished_ = false;               ///< guarded by mutex_
     std::optional<LedgerSettled> settled_;   ///< the last one taken before open()
 };

@@ -12,6 +12,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/backbone/mixture_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/voter_memory.hpp"
 #include "project_server/database/suspicions.hpp"
@@ -102,6 +103,11 @@ void RoundLog::on(const action::PauseChanged& changed) {
     skipped_ = 0;
     if (recorder_ != nullptr) recorder_->pause_changed(is_paused(changed.pause));
     if (options_.live != nullptr) options_.live->pause_changed(changed);
+}
+
+void RoundLog::on(const action::MixtureChanged& changed) {
+    write_mixture(options_.mixture, *changed.as_signed);
+    if (options_.live != nullptr) options_.live->mixture_changed(changed);
 }
 
 void RoundLog::on(const action::RevocationsHeard& heard) {

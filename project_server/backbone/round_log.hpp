@@ -25,6 +25,7 @@ struct RoundLogOptions {
     StepIndex last_step;                 ///< the run ends with this state
     std::filesystem::path voter;         ///< file of the voter's memory
     std::filesystem::path pause;         ///< file of the pause
+    std::filesystem::path mixture;       ///< file of the mixture
     LiveRun* live = nullptr;             ///< gets every event; null: none are published
     std::optional<KeyPair> project_key;  ///< absent: signs no generations, publishes nothing
     EventSink events;                    ///< takes event::GenerationSigned
@@ -70,6 +71,7 @@ class RoundLog final : public net::Host {
     void on(const action::GenerationWanted& wanted);
     /// Writes the pause.
     void on(const action::PauseChanged& changed);
+    void on(const action::MixtureChanged& changed);
     void on(const action::TurnChanged&) {}  ///< a backbone is no trainer
     void on(const action::RevocationsHeard& heard);
     /// Queues the query; the reader answers.

@@ -22,6 +22,7 @@ struct RunFiles {
     /// Statistics of batch norms for measured states; absent in a run without batch norms.
     std::filesystem::path norms() const { return folder / "norms"; }
     std::filesystem::path pause() const { return folder / "pause"; }
+    std::filesystem::path mixture() const { return folder / "mixture"; }
     std::filesystem::path tokenizer() const { return folder / "tokenizer.model"; }
     /// What the tokenizer does besides SentencePiece; absent if nothing. It is not in run.json,
     /// because an app refuses a run file with a field that it does not know.

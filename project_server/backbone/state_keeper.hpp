@@ -72,6 +72,7 @@ class StateKeeper final : public Trainer {
     void run_commands();
     void take(const action::Work&) {}
     void take(const action::Overlap&) {}
+    void take(const action::Mix&) {}
     void take(const action::Pause&) {}
     void take(Command command) { push(std::move(command)); }
     void execute(const action::Freeze& freeze);

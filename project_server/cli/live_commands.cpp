@@ -1,16 +1,18 @@
-// dedloc run status, pause and resume: by the run's files and its backbone. The database adds only
-// the figures on held-out data, if it answers.
+// dedloc run status, pause, resume and mix: by the run's files and its backbone. The database adds
+// only the figures on held-out data, if it answers.
 #include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/text.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/backbone/remote_voters.hpp"
 #include "project_server/cli/commands.hpp"
@@ -175,6 +177,51 @@ void add_pause_command(CLI::App& run, const char* name, const char* what, bool i
     command->callback([chosen, is_paused] { change_pause(*chosen, is_paused); });
 }
 
+/// "NAME=WEIGHT". Errors: InputError.
+runs::SourceWeight parse_weight(const std::string& text) {
+    const auto equals = text.find('=');
+    const auto weight = equals == std::string::npos
+                            ? std::nullopt
+                            : parse_number<double>(std::string_view{text}.substr(equals + 1));
+    if (!weight || !std::isfinite(*weight) || *weight < 0) {
+        throw InputError(fmt::format("{} is not SOURCE=WEIGHT with a number of at least 0", text));
+    }
+    return {.name = text.substr(0, equals), .weight = *weight};
+}
+
+void change_mixture(const LiveChoice& chosen, const std::vector<std::string>& weights,
+                    std::optional<std::uint64_t> from) {
+    std::vector<runs::SourceWeight> parsed;
+    for (const std::string& text : weights) parsed.push_back(parse_weight(text));
+    const std::uint64_t step = runs::mix(chosen.project, chosen.run, parsed, from);
+    if (chosen.prints_json) {
+        json::Value data;
+        data.set("run", chosen.run).set("from_step", step);
+        return print(data, true);
+    }
+    fmt::print("run {} draws its samples from the new mixture from step {} on\n", chosen.run, step);
+}
+
+void add_mix_command(CLI::App& run) {
+    const auto chosen = std::make_shared<LiveChoice>();  // shared by parser and callback
+    const auto weights = std::make_shared<std::vector<std::string>>();
+    const auto from = std::make_shared<std::optional<std::uint64_t>>();
+    auto* const command =
+        run.add_subcommand("mix", "Change how often samples come from each source of the corpus");
+    command->add_option("--project", chosen->project, "The project's folder")->required();
+    command->add_option("--name", chosen->run, "The run's name")->required();
+    command
+        ->add_option("SOURCE=WEIGHT", *weights,
+                     "For each source of the run how often samples come from it, relative to the "
+                     "others; 0: never")
+        ->required();
+    command->add_option("--from-step", *from,
+                        "First step with this mixture (default: as soon as every volunteer has "
+                        "heard of it)");
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
+    command->callback([=] { change_mixture(*chosen, *weights, *from); });
+}
+
 void add_status_command(CLI::App& run) {
     const auto chosen = std::make_shared<LiveChoice>();  // shared by parser and callback
     auto* const command = run.add_subcommand("status", "Print the progress");
@@ -196,6 +243,7 @@ void add_live_commands(CLI::App& run) {
     add_pause_command(run, "pause",
                       "No step begins any more; volunteers keep what they have computed", true);
     add_pause_command(run, "resume", "Go on after a pause", false);
+    add_mix_command(run);
 }
 
 }  // namespace dedloc::cli

@@ -1,11 +1,13 @@
-// dedloc run export, dedloc run contributions, and dedloc run checkpoint with its subcommands.
+// dedloc run export, contributions and sources, and dedloc run checkpoint with its subcommands.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/formats/contribution_list.hpp"
@@ -16,6 +18,7 @@
 #include "project_server/runs/control.hpp"
 #include "project_server/runs/find_run.hpp"
 #include "project_server/runs/model_export.hpp"
+#include "project_server/runs/source_counts.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -109,6 +112,72 @@ void list_contributions(const CheckpointOptions& options) {
         .set("steps", proof.head().step.value())
         .set("contributions", std::move(list));
     print(data, true);
+}
+
+json::Value source_data(const std::string& name, const runs::SourceCount& source,
+                        std::uint64_t samples) {
+    const json::Value none{nullptr};
+    json::Value data;
+    data.set("name", name)
+        .set("share", source.share)
+        .set("samples", source.samples)
+        .set("expected", source.share * static_cast<double>(samples))
+        .set("training_loss", source.loss ? json::Value{source.loss->loss} : none)
+        .set("training_loss_error", source.loss ? json::Value{source.loss->error} : none);
+    return data;
+}
+
+void print_sources_json(const backbone::RunFiles& files, std::uint64_t steps,
+                        const std::vector<runs::MixtureCount>& counts) {
+    json::Value::List mixtures;
+    for (const runs::MixtureCount& count : counts) {
+        json::Value::List sources;
+        for (std::size_t i = 0; i < count.sources.size(); ++i) {
+            sources.push_back(
+                source_data(files.run.sources[i].name, count.sources[i], count.samples));
+        }
+        json::Value mixture;
+        mixture.set("first_step", count.first.value())
+            .set("last_step", count.last.value())
+            .set("samples", count.samples)
+            .set("sources", std::move(sources));
+        mixtures.push_back(std::move(mixture));
+    }
+    json::Value data;
+    data.set("run", files.run.name).set("steps", steps).set("mixtures", std::move(mixtures));
+    print(data, true);
+}
+
+/// "  web        50.00 %      1290 samples, 1280.0 ± 25.3 expected  training loss 5.4321 ± 0.0123".
+std::string source_line(const std::string& name, const runs::SourceCount& source,
+                        std::uint64_t samples) {
+    const double expected = source.share * static_cast<double>(samples);
+    std::string line = fmt::format("  {:<16} {:>6.2f} %  {:>10} samples, {:.1f} ± {:.1f} expected",
+                                   name, 100 * source.share, source.samples, expected,
+                                   std::sqrt(expected * (1 - source.share)));
+    if (source.loss) {
+        line +=
+            fmt::format("; training loss {:.4f} ± {:.4f}", source.loss->loss, source.loss->error);
+    }
+    return line;
+}
+
+void list_sources(const CheckpointOptions& options) {
+    const backbone::RunFiles files = options.read();
+    Progress progress{options.prints_json};
+    const auto proof = proof_of(files, progress);
+    const auto counts = runs::count_sources(files, proof);
+    const std::uint64_t steps = proof.head().step.value();
+    if (options.prints_json) return print_sources_json(files, steps, counts);
+    fmt::print("run {}: {} steps in the verified ledger\n", files.run.name, steps);
+    for (const runs::MixtureCount& count : counts) {
+        fmt::print("steps {} to {}: {} samples\n", count.first.value(), count.last.value(),
+                   count.samples);
+        for (std::size_t i = 0; i < count.sources.size(); ++i) {
+            fmt::print("{}\n",
+                       source_line(files.run.sources[i].name, count.sources[i], count.samples));
+        }
+    }
 }
 
 void list(const CheckpointOptions& options) {
@@ -250,6 +319,11 @@ void add_model_commands(CLI::App& run) {
                            "List the samples of each peer in each step, by the run's ledger",
                            proven)
         ->callback([proven] { list_contributions(*proven); });
+    add_checkpoint_command(run, "sources",
+                           "Count the samples of each source of the corpus by the run's ledger, "
+                           "mixture by mixture, and estimate its training loss",
+                           proven)
+        ->callback([proven] { list_sources(*proven); });
     auto* const group = run.add_subcommand(
         "checkpoint", "List and verify whole states on disk by the run's ledger");
     group->require_subcommand(1);

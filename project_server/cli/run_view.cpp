@@ -51,6 +51,57 @@ std::string curve(const std::vector<server::StepLine>& steps, std::size_t width)
     return text;
 }
 
+/// "wiki 23.0 %, web 77.0 %".
+std::string shares_text(const server::RunStatus& status, const std::vector<double>& shares) {
+    std::string text;
+    for (std::size_t i = 0; i < shares.size() && i < status.sources.size(); ++i) {
+        text += fmt::format("{}{} {:.1f} %", i == 0 ? "" : ", ", status.sources[i].name,
+                            100 * shares[i]);
+    }
+    return text;
+}
+
+/// What the samples of the last step were drawn from, and the changes to come.
+std::vector<std::string> source_lines(const server::RunStatus& status) {
+    if (status.sources.empty()) return {};
+    std::vector<double> now;
+    for (const auto& source : status.sources) now.push_back(source.share);
+    std::vector<std::string> lines{"  samples from " + shares_text(status, now)};
+    const std::uint64_t done = status.lines.empty() ? 0 : status.lines.back().step;
+    for (const auto& change : status.mixtures) {
+        if (!change.is_in_force) {
+            lines.push_back(fmt::format(
+                "  the change of the mixture from step {} came too late and is void", change.from));
+        } else if (change.from >= done) {
+            lines.push_back(fmt::format("  from step {} on: {}", change.from,
+                                        shares_text(status, change.shares)));
+        }
+    }
+    return lines;
+}
+
+json::Value::List mixtures_data(const server::RunStatus& status) {
+    json::Value::List rows;
+    for (const auto& change : status.mixtures) {
+        json::Value row;
+        row.set("from_step", change.from)
+            .set("shares", json::Value::List(change.shares.begin(), change.shares.end()))
+            .set("in_force", change.is_in_force);
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+json::Value::List sources_data(const server::RunStatus& status) {
+    json::Value::List rows;
+    for (const auto& source : status.sources) {
+        json::Value row;
+        row.set("name", source.name).set("share", source.share).set("licence", source.licence);
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
 }  // namespace
 
 std::span<const server::StepLine> reported_steps(const server::RunStatus& status) {
@@ -88,6 +139,7 @@ std::vector<std::string> terminal_view(const server::RunStatus& status,
                     status.peers)};
     if (!status.held_out.empty())
         lines.push_back("  " + held_out_line(status.held_out.back(), status.architecture));
+    for (std::string& line : source_lines(status)) lines.push_back(std::move(line));
     lines.push_back("  " + curve(steps, width));
     return lines;
 }
@@ -95,7 +147,12 @@ std::vector<std::string> terminal_view(const server::RunStatus& status,
 std::string headline_clause(const server::EvaluationRow& row, std::string_view architecture) {
     const std::string figures =
         formats::figures_text(architecture, row.figures, formats::FigurePlace::kHeadline);
-    return figures.empty() ? figures : "; " + figures;
+    std::string sources;
+    for (const auto& source : formats::source_losses(row.figures)) {
+        sources +=
+            fmt::format("{}{} {:.4f}", sources.empty() ? "; " : ", ", source.source, source.loss);
+    }
+    return (figures.empty() ? figures : "; " + figures) + sources;
 }
 
 std::string held_out_line(const server::EvaluationRow& row, std::string_view architecture) {
@@ -137,6 +194,9 @@ std::string status_json(const server::RunStatus& status) {
         .set("final_digest", status.final_digest)
         .set("losses", std::move(losses))
         .set("held_out", held_out_data(status));
+    if (!status.sources.empty()) {
+        data.set("sources", sources_data(status)).set("mixtures", mixtures_data(status));
+    }
     return json::write(data);
 }
 

@@ -158,7 +158,14 @@ enum class Command : std::uint8_t {
     kCheckpoint,  ///< write the present state; answered when it is on the disk
     kReadVoters,  ///< voters.json has changed
     kRevoke,      ///< close the links of these now, and see that the database gets it
-    kForgive      ///< drop what kRevoke has kept for the database, and read its list anew
+    kForgive,     ///< drop what kRevoke has kept for the database, and read its list anew
+    kMix          ///< change the mixture of sources; answered when that is on the disk
+};
+/// What kMix asks for.
+struct Mix {
+    std::vector<std::uint64_t> weights{};  ///< one for each source of the run
+    std::optional<std::uint64_t> from{};   ///< first step; absent: as soon as it can be
+    bool operator==(const Mix&) const = default;
 };
 /// A command with what it needs.
 struct Request {
@@ -167,14 +174,16 @@ struct Request {
     /// What kPause and kResume tell, signed by the project. Nothing: the backbone signs it itself,
     /// if it has the project's key.
     std::optional<SignedPause> pause{};
+    Mix mix{};  ///< what kMix asks for
     bool operator==(const Request&) const = default;
 };
 /// The answer.
 struct Reply {
-    bool is_done = false;                 ///< false: `note` is the reason
-    std::string note;                     ///< one sentence without a full stop
-    std::optional<std::uint64_t> step{};  ///< state that kCheckpoint has written
-    std::optional<Snapshot> snapshot{};   ///< answer to kSnapshot
+    bool is_done = false;  ///< false: `note` is the reason
+    std::string note;      ///< one sentence without a full stop
+    /// State that kCheckpoint has written; first step of the change that kMix has made.
+    std::optional<std::uint64_t> step{};
+    std::optional<Snapshot> snapshot{};  ///< answer to kSnapshot
     bool operator==(const Reply&) const = default;
 };
 

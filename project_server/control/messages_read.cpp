@@ -172,6 +172,18 @@ Revocation revocation(JsonFields& fields) {
             .voters = keys(fields, "voters")};
 }
 
+Mix mix(JsonFields& fields) {
+    Mix mix;
+    for (const auto& value : fields.array("weights", 1, wire::kMaxSources).GetArray()) {
+        if (!value.IsUint64() || value.GetUint64() > wire::kMaxSourceWeight) {
+            fields.refuse("weights", "has an element that is no weight");
+        }
+        mix.weights.push_back(value.GetUint64());
+    }
+    if (fields.has("from")) mix.from = fields.integer("from", 1, wire::kMaxStep);
+    return mix;
+}
+
 SignedPause pause(JsonFields& fields) {
     SignedPause pause;
     pause.count = fields.integer("count", 1, wire::kMaxPauseCount);
@@ -210,6 +222,7 @@ Request read_request(std::string_view text) {
     if (request.command == Command::kRevoke || request.command == Command::kForgive) {
         request.revocation = revocation(fields);
     }
+    if (request.command == Command::kMix) request.mix = mix(fields);
     const bool may_pause =
         request.command == Command::kPause || request.command == Command::kResume;
     if (may_pause && fields.has("pause")) {

@@ -135,6 +135,11 @@ std::string write(const Request& request) {
             .set("keys", hex_of(named.keys))
             .set("voters", hex_of(named.voters));
     }
+    if (request.command == Command::kMix) {
+        const auto& weights = request.mix.weights;
+        out.set("weights", json::Value::List(weights.begin(), weights.end()));
+        if (request.mix.from) out.set("from", *request.mix.from);
+    }
     if (request.pause) {
         json::Value pause;
         pause.set("count", request.pause->count).set("signature", to_hex(request.pause->signature));

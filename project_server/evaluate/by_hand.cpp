@@ -47,6 +47,10 @@ std::string estimate_text(const formats::FigureKind& kind, const Estimate& estim
     return text + (kind.unit == formats::FigureUnit::kNats ? " nats" : "");
 }
 
+std::string source_label(const std::string& source) {
+    return "loss of " + source;
+}
+
 /// "  masked tokens right     25.00 % ± 1.56 %" for each figure that was measured, aligned with the
 /// line of the loss; then the counts.
 std::string figure_lines(const HandReport& report, std::size_t width) {
@@ -57,6 +61,15 @@ std::string figure_lines(const HandReport& report, std::size_t width) {
         if (found == all.end()) continue;
         text +=
             fmt::format("  {:<{}}{}\n", kind.label, width, estimate_text(kind, found->estimate));
+    }
+    for (const auto& source : report.run.sources) {
+        const auto found =
+            std::ranges::find(report.figures.figures, formats::source_loss_name(source.name),
+                              &training::Figure::name);
+        if (found == report.figures.figures.end()) continue;
+        text += fmt::format(
+            "  {:<{}}{}\n", source_label(source.name), width,
+            estimate_text(formats::loss_of(formats::architecture_of(report.run)), found->estimate));
     }
     for (const auto& [name, value] : report.figures.counts) {
         std::string label = name;
@@ -71,6 +84,9 @@ std::size_t label_width(const HandReport& report) {
     std::size_t longest = 0;
     for (const auto& kind : formats::figures_of(formats::architecture_of(report.run))) {
         longest = std::max(longest, std::string_view{kind.label}.size());
+    }
+    for (const auto& source : report.run.sources) {
+        longest = std::max(longest, source_label(source.name).size());
     }
     return std::max<std::size_t>(longest, 11) + 2;  // "held-out loss" without its indent
 }

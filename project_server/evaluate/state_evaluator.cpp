@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,6 +15,9 @@
 #include "boinc_app/swav/swav_evaluator.hpp"
 #include "boinc_app/tasks/open_evaluator.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/formats/figures.hpp"
 #include "peer/platform/memory.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/huggingface/norm_file.hpp"
@@ -24,21 +29,64 @@ namespace {
 /// frequency.
 constexpr std::uint64_t kOpenedForEach = 4;
 
-/// A task that needs no more than held-out samples.
+/// A task that needs no more than held-out samples. In a run with sources the loss of each that has
+/// held-out data is a figure, measured on a part of as many samples of its own.
 class SampleEvaluator final : public StateEvaluator {
   public:
     SampleEvaluator(const formats::RunFile& run, const EvaluatorOptions& options)
-        : evaluator_(tasks::open_evaluator(run, {.held_out = options.folders.held_out,
-                                                 .module = options.module,
-                                                 .samples = options.samples,
-                                                 .micro_batch = micro_batch(run, options)})) {}
+        : evaluator_(open(run, options, options.samples)) {
+        for (std::uint32_t i = 0; i < run.sources.size(); ++i) add_source(run, i, options);
+    }
 
     std::optional<training::Evaluation> evaluate(const LoadedState& state,
                                                  const IsInterrupted& is_interrupted) override {
-        return evaluator_->evaluate(state.parameters, is_interrupted);
+        auto measured = evaluator_->evaluate(state.parameters, is_interrupted);
+        for (const Source& source : sources_) {
+            if (!measured) break;
+            const auto of_source = source.evaluator->evaluate(state.parameters, is_interrupted);
+            if (!of_source) return std::nullopt;
+            measured->figures.push_back({.name = source.name, .estimate = of_source->loss});
+        }
+        return measured;
     }
 
   private:
+    /// A source with held-out data.
+    struct Source {
+        std::string name;                             ///< of its figure
+        std::unique_ptr<const formats::RunFile> run;  ///< outlives the evaluator
+        std::unique_ptr<training::HeldOutEvaluator> evaluator;
+    };
+
+    /// A source without held-out data that the task can use has no figure.
+    void add_source(const formats::RunFile& run, std::uint32_t source,
+                    const EvaluatorOptions& options) {
+        auto alone = std::make_unique<formats::RunFile>(run);
+        alone->sources.clear();
+        std::erase_if(alone->shards, [&](const formats::ShardReference& shard) {
+            return !shard.is_held_out || shard.source != source;
+        });
+        if (alone->shards.empty()) return;
+        for (formats::ShardReference& shard : alone->shards) shard.source = 0;
+        const std::uint64_t count = run.sources.size();
+        try {
+            auto evaluator = open(*alone, options, (options.samples + count - 1) / count);
+            sources_.push_back({.name = formats::source_loss_name(run.sources[source].name),
+                                .run = std::move(alone),
+                                .evaluator = std::move(evaluator)});
+        } catch (const InputError& error) {
+            log_warning("the loss of source {} is not measured: {}", run.sources[source].name,
+                        error.what());
+        }
+    }
+    static std::unique_ptr<training::HeldOutEvaluator> open(const formats::RunFile& run,
+                                                            const EvaluatorOptions& options,
+                                                            std::uint64_t samples) {
+        return tasks::open_evaluator(run, {.held_out = options.folders.held_out,
+                                           .module = options.module,
+                                           .samples = samples,
+                                           .micro_batch = micro_batch(run, options)});
+    }
     static std::uint64_t micro_batch(const formats::RunFile& run, const EvaluatorOptions& options) {
         return training::micro_batch_for(
             run, {.threads = options.threads, .memory_bytes = platform::physical_memory()},
@@ -46,6 +94,7 @@ class SampleEvaluator final : public StateEvaluator {
     }
 
     const std::unique_ptr<training::HeldOutEvaluator> evaluator_;
+    std::vector<Source> sources_;
 };
 
 std::vector<huggingface::ChannelStatistics> channels_of(

@@ -8,15 +8,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <memory>
+#include <numeric>
 #include <thread>
 
 #include "peer/base/error.hpp"
 #include "peer/formats/task.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "peer/platform/key_file.hpp"
+#include "project_server/backbone/mixture_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/pending_revocations.hpp"
 #include "project_server/backbone/remote_voters.hpp"
@@ -66,6 +70,78 @@ std::optional<SignedPause> write_order(const fs::path& project, RunHistory& hist
     if (!next) return last;
     backbone::write_pause(files.pause(), *next);
     return next;
+}
+
+/// The weights in the order of the run's sources. Errors: InputError, as mix().
+std::vector<std::uint64_t> ordered(const formats::RunFile& run,
+                                   const std::vector<SourceWeight>& weights) {
+    if (run.sources.empty()) {
+        throw InputError(
+            fmt::format("the run {} has no sources to mix: dedloc corpus build "
+                        "--source makes a corpus of several",
+                        run.name));
+    }
+    std::string names;
+    std::vector<double> shares;
+    double sum = 0;
+    for (const formats::SourceSpec& source : run.sources) {
+        names += (names.empty() ? "" : ", ") + source.name;
+        const auto given = std::ranges::count(weights, source.name, &SourceWeight::name);
+        const auto one = std::ranges::find(weights, source.name, &SourceWeight::name);
+        if (given != 1) {
+            throw InputError(
+                fmt::format("give source {} one weight, 0 for no samples", source.name));
+        }
+        shares.push_back(one->weight);
+        sum += one->weight;
+    }
+    for (const SourceWeight& weight : weights) {
+        if (std::ranges::find(run.sources, weight.name, &formats::SourceSpec::name) !=
+            run.sources.end()) {
+            continue;
+        }
+        throw InputError(
+            fmt::format("the run {} has no source {}, only {}", run.name, weight.name, names));
+    }
+    if (!(sum > 0 && std::isfinite(sum))) throw InputError("one source has a weight above 0");
+    return formats::whole_weights(shares);
+}
+
+std::vector<double> shares_of(const std::vector<std::uint64_t>& weights) {
+    const double sum =
+        static_cast<double>(std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}));
+    std::vector<double> shares;
+    for (const std::uint64_t weight : weights) {
+        shares.push_back(static_cast<double>(weight) / sum);
+    }
+    return shares;
+}
+
+/// Sources, the mixture of the last step, and the changes: by the ledger and the signed list. Steps
+/// of the ledger have proof that a change that came too late has not.
+void add_mixtures(server::RunStatus& status, const RunHistory& history) {
+    const formats::RunFile& run = history.files().run;
+    if (run.sources.empty()) return;
+    const auto mixture = backbone::read_mixture(history.files().mixture(), run);
+    std::vector<std::uint64_t> weights;
+    for (const auto& source : run.sources) weights.push_back(source.weight);
+    const std::uint64_t decided = history.lines().empty() ? 0 : history.lines().back().step;
+    const auto& changes = mixture ? mixture->changes : std::vector<MixtureChange>{};
+    bool is_before_last = history.mixture().has_value();
+    for (const MixtureChange& change : changes) {
+        const bool is_to_come = change.from.value() >= decided;
+        status.mixtures.push_back({.from = change.from.value(),
+                                   .shares = shares_of(change.weights),
+                                   .is_in_force = is_to_come || is_before_last});
+        if (!history.mixture() || digest_of(change) != *history.mixture()) continue;
+        weights = change.weights;
+        is_before_last = false;
+    }
+    const auto shares = shares_of(weights);
+    for (std::size_t i = 0; i < run.sources.size(); ++i) {
+        status.sources.push_back(
+            {.name = run.sources[i].name, .share = shares[i], .licence = run.sources[i].licence});
+    }
 }
 
 /// Asks all voters on other machines at the same time. Returns how many have carried it out; those
@@ -151,6 +227,27 @@ PauseOutcome set_paused(const fs::path& project, const std::string& run, bool is
     }
 }
 
+std::uint64_t mix(const fs::path& project, const std::string& run,
+                  const std::vector<SourceWeight>& weights, std::optional<std::uint64_t> from) {
+    const backbone::RunFiles files = find_run(project, run);
+    const control::Request request{.command = Command::kMix,
+                                   .mix = {.weights = ordered(files.run, weights), .from = from}};
+    const auto answer = control::ask(files.folder, request);
+    if (answer.outcome == Outcome::kAbsent) {
+        throw IoError(fmt::format(
+            "the backbone of the run {}, which signs a change, does not work: start the project",
+            run));
+    }
+    if (answer.outcome == Outcome::kUnknown) {
+        throw IoError(fmt::format(
+            "the backbone of the run {} does not answer: dedloc run status says whether the "
+            "mixture has changed",
+            run));
+    }
+    if (!answer.reply.is_done || !answer.reply.step) throw InputError(answer.reply.note);
+    return *answer.reply.step;
+}
+
 std::optional<std::uint64_t> checkpoint_now(const fs::path& project, const std::string& run) {
     const auto answer = control::ask(find_run(project, run).folder,
                                      {.command = Command::kCheckpoint}, kCheckpointLimit);
@@ -215,6 +312,7 @@ server::RunStatus status_of(const RunHistory& history, const control::Snapshot* 
     } else if (backbone::is_paused(last_pause(files))) {
         status.state = "paused";
     }
+    add_mixtures(status, history);
     if (picture == nullptr) return status;
     add_steps(status, *picture);
     status.is_live = true;

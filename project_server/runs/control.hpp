@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "project_server/control/client.hpp"
 #include "project_server/runs/history.hpp"
@@ -24,6 +25,20 @@ struct PauseOutcome {
 /// Errors  InputError (no such run, it is finished), IoError (the backbone does not answer, disk)
 PauseOutcome set_paused(const std::filesystem::path& project, const std::string& run,
                         bool is_paused);
+
+/// A weight for a source of a run.
+struct SourceWeight {
+    std::string name;   ///< the source's name
+    double weight = 0;  ///< how often samples come from it, relative to the others
+};
+/// Changes the mixture of a run's sources from a step on (nothing: as soon as it can be); the run's
+/// backbone signs the change. Returns that step.
+///
+/// Errors  InputError: no such run, it has no sources or is finished; a source that it has not, one
+///         that is not named, or named twice; no weight above 0; a step that cannot be
+///         IoError: the backbone does not work or does not answer
+std::uint64_t mix(const std::filesystem::path& project, const std::string& run,
+                  const std::vector<SourceWeight>& weights, std::optional<std::uint64_t> from);
 
 /// Has the run's backbone write its present state, and returns the state's step. Nothing if the
 /// backbone does not work, or holds no state yet. Errors: InputError (no such run), IoError.

@@ -27,6 +27,7 @@ void RunHistory::take(const backbone::LedgerCommit& commit) {
     }
     if (line.samples > 0) line.loss = loss_sum / static_cast<double>(line.samples);
     lines_.push_back(line);
+    mixture_ = record.mixture;
 }
 
 void RunHistory::take(const backbone::LedgerSettled& settled) {

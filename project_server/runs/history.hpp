@@ -25,6 +25,8 @@ class RunHistory {
     const backbone::RunFiles& files() const { return files_; }
     /// All steps, ascending.
     const std::vector<server::StepLine>& lines() const { return lines_; }
+    /// The mixture of sources that the last step was drawn by (CommitRecord::mixture).
+    const std::optional<Digest>& mixture() const { return mixture_; }
     /// Digest of the run's last state, hex; empty until the run is finished.
     const std::string& final_digest() const { return final_digest_; }
 
@@ -37,6 +39,7 @@ class RunHistory {
     const backbone::RunFiles files_;
     std::optional<backbone::LedgerReader> reader_;  ///< nothing before there is a ledger
     std::vector<server::StepLine> lines_;
+    std::optional<Digest> mixture_;
     std::string final_digest_;
 };
 

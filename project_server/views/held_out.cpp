@@ -22,6 +22,9 @@ json::Value held_out_data(const EvaluationRow& row, std::string_view architectur
     for (const auto& kind : formats::figures_of(architecture)) {
         data.set(kind.name, figure_value(row.figures, kind.name));
     }
+    for (const auto& source : formats::source_losses(row.figures)) {
+        data.set(formats::source_loss_name(source.source), source.loss);
+    }
     data.set("samples", row.samples).set("seconds", row.seconds).set("digest", row.digest);
     if (!row.answers.empty()) data.set("answers", answer_list(row.answers));
     return data;
@@ -43,14 +46,38 @@ json::Value::List figure_list(std::string_view architecture,
     return list;
 }
 
+json::Value::List source_list(std::string_view architecture,
+                              std::span<const formats::SourceLoss> sources,
+                              std::span<const formats::MeasuredFigure> figures) {
+    json::Value::List list;
+    for (const formats::SourceLoss& source : sources) {
+        const std::string name = formats::source_loss_name(source.source);
+        const auto* const figure = formats::find_figure(figures, name);
+        json::Value item;
+        item.set("name", name)
+            .set("label", "Held-out loss of " + source.source)
+            .set("text", figure == nullptr
+                             ? ""
+                             : formats::figure_text(formats::loss_of(architecture), figure->value));
+        list.push_back(std::move(item));
+    }
+    return list;
+}
+
 void add_figure_words(json::Value& data, std::string_view architecture, const EvaluationRow* last) {
     const std::span<const formats::MeasuredFigure> figures =
         last == nullptr ? std::span<const formats::MeasuredFigure>{} : last->figures;
     auto columns = figure_list(architecture, {}, formats::FigurePlace::kTable);
+    auto headlines = figure_list(architecture, figures, formats::FigurePlace::kHeadline);
+    const auto sources = formats::source_losses(figures);
+    for (json::Value& item : source_list(architecture, sources, figures)) {
+        columns.push_back(item);
+        headlines.push_back(std::move(item));
+    }
     const std::size_t count = columns.size() + kPlainColumns;
     data.set("measured_on", formats::data_of(architecture))
         .set("masks_words", architecture == formats::kAlbert)
-        .set("headlines", figure_list(architecture, figures, formats::FigurePlace::kHeadline))
+        .set("headlines", std::move(headlines))
         .set("columns", std::move(columns))
         .set("column_count", count);
 }

@@ -24,10 +24,16 @@ json::Value::List figure_list(std::string_view architecture,
                               std::span<const formats::MeasuredFigure> figures,
                               formats::FigurePlace place);
 
+/// [{name, label, text}]: the held-out losses of these sources, for people. One that is not among
+/// the figures has no text.
+json::Value::List source_list(std::string_view architecture,
+                              std::span<const formats::SourceLoss> sources,
+                              std::span<const formats::MeasuredFigure> figures);
+
 /// Adds what a run's page says of the figures of its task: measured_on, a word for the held-out
 /// data; masks_words, whether the model can be asked for masked words; headlines and columns, the
-/// figures of the summary and of the table of evaluations (figure_list); column_count, of the whole
-/// table. `last`: the newest evaluation, null: none.
+/// figures of the summary and of the table of evaluations (figure_list, and the sources that `last`
+/// has); column_count, of the whole table. `last`: the newest evaluation, null: none.
 void add_figure_words(json::Value& data, std::string_view architecture, const EvaluationRow* last);
 
 }  // namespace dedloc::server

@@ -20,6 +20,21 @@ struct StepLine {
     int equal_digests = 0;      ///< members that reported the same digest; 0: none has reported yet
 };
 
+/// A source of a run's samples.
+struct SourceShare {
+    std::string name;     ///< the source's name
+    double share = 0;     ///< part of the samples of the last step
+    std::string licence;  ///< a note; may be empty
+    bool operator==(const SourceShare&) const = default;
+};
+/// A change of the mixture of a run's sources.
+struct MixtureLine {
+    std::uint64_t from = 0;      ///< first step
+    std::vector<double> shares;  ///< parts of the samples, in the order of the sources
+    /// False: decided without it, because it came too late.
+    bool is_in_force = true;
+};
+
 /// Progress of a run.
 struct RunStatus {
     std::string name;                     ///< the run's name
@@ -34,6 +49,8 @@ struct RunStatus {
     bool is_live = false;                 ///< its backbone answers: the next two are of the present
     std::uint64_t samples = 0;            ///< computed for the next step
     std::uint64_t target_batch = 0;       ///< samples of a step
+    std::vector<SourceShare> sources{};   ///< empty: the run has no sources
+    std::vector<MixtureLine> mixtures{};  ///< changes of the mixture, ascending by step
 };
 
 /// The run and its steps. Errors: InputError when there is no such run, DatabaseError.

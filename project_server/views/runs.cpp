@@ -96,9 +96,23 @@ json::Value held_out_point(const EvaluationRow& row, std::string_view architectu
 }
 
 /// A row of the table.
-json::Value measurement(const EvaluationRow& row, std::string_view architecture) {
+json::Value measurement(const EvaluationRow& row, std::string_view architecture,
+                        std::span<const formats::SourceLoss> sources) {
     json::Value data = held_out_data(row, architecture);
-    return data.set("cells", figure_list(architecture, row.figures, FigurePlace::kTable));
+    auto cells = figure_list(architecture, row.figures, FigurePlace::kTable);
+    for (json::Value& cell : source_list(architecture, sources, row.figures)) {
+        cells.push_back(std::move(cell));
+    }
+    return data.set("cells", std::move(cells));
+}
+
+/// [step, held-out loss of each of the sources].
+json::Value source_point(const EvaluationRow& row, std::span<const formats::SourceLoss> sources) {
+    json::Value::List point{row.step};
+    for (const formats::SourceLoss& source : sources) {
+        point.push_back(figure_value(row.figures, formats::source_loss_name(source.source)));
+    }
+    return point;
 }
 
 /// The last evaluation, and as many of the others as the curve and the table can show.
@@ -110,16 +124,27 @@ void add_held_out(json::Value& data, Database& database, const RunView& run) {
     add_answers(data, database, run.id, rows);
     data.set("held_out", held_out_data(rows.back(), architecture));
     json::Value::List points;
+    json::Value::List source_points;
     json::Value::List table;
+    const auto sources = formats::source_losses(rows.back().figures);
     const std::size_t stride = std::max<std::size_t>(1, rows.size() / kHeldOutPoints);
     const std::size_t table_stride = (rows.size() + kMeasurements - 1) / kMeasurements;
     for (std::size_t at = 0; at < rows.size(); ++at) {
         const EvaluationRow& row = rows[at];
         const bool is_last = at + 1 == rows.size();
-        if (at % stride == 0 || is_last) points.push_back(held_out_point(row, architecture));
-        if (at % table_stride == 0 || is_last) table.push_back(measurement(row, architecture));
+        if (at % stride == 0 || is_last) {
+            points.push_back(held_out_point(row, architecture));
+            source_points.push_back(source_point(row, sources));
+        }
+        if (at % table_stride == 0 || is_last) {
+            table.push_back(measurement(row, architecture, sources));
+        }
     }
     data.set("held_out_curve", std::move(points)).set("measurements", std::move(table));
+    if (sources.empty()) return;
+    json::Value::List names;
+    for (const formats::SourceLoss& source : sources) names.emplace_back(source.source);
+    data.set("sources", std::move(names)).set("source_curve", std::move(source_points));
 }
 
 /// Adds the figures of the last evaluations, all in one message.

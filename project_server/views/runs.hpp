@@ -78,10 +78,12 @@ json::Value run_list(Database& database);
 /// computed_round_bytes()], peers of the last hour; and, unless it has not been evaluated,
 /// held_out, the last figures on held-out data, held_out_curve, at most about 600 points [step,
 /// loss, each headline figure], and measurements, at most 20 of them as objects with the cells of
-/// their row. add_figure_words() adds the words for these, and add_answers() what the model
-/// answers to masked sentences. The user and the computer of a peer are
-/// those of the result for which its ticket was issued, and are left out unless the user shows
-/// their computers. `now`: UTC seconds. Nothing if there is no such run. Errors: DatabaseError.
+/// their row. If the last evaluation has losses of sources, their names are in `sources`, and
+/// source_curve has points [step, held-out loss of each]. add_figure_words() adds the words for
+/// these, and add_answers() what the model answers to masked sentences. The user and the computer
+/// of a peer are those of the result for which its ticket was issued, and are left out unless the
+/// user shows their computers. `now`: UTC seconds. Nothing if there is no such run. Errors:
+/// DatabaseError.
 std::optional<json::Value> run_data(Database& database, RunHistories& histories,
                                     const std::string& name, double now);
 

@@ -78,6 +78,10 @@ std::string run_metrics(Database& database) {
             if (figure == nullptr) continue;
             figures.add(name + ',' + label("figure", kind.name), figure->value);
         }
+        for (const auto& source : formats::source_losses(run.held_out->figures)) {
+            const std::string figure = formats::source_loss_name(source.source);
+            figures.add(name + ',' + label("figure", figure), source.loss);
+        }
     }
     return step.text() + loss.text() + rate.text() + peers.text() + held_out.text() +
            figures.text();

@@ -24,6 +24,7 @@
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
 #include "peer/wire/message_codec.hpp"
+#include "peer/wire/mixture.hpp"
 #include "tests/fuzz/fixed_randomness.hpp"
 #include "tests/fuzz/histories.hpp"
 #include "tests/fuzz/seeds.hpp"
@@ -294,6 +295,21 @@ void write_receipts(const std::filesystem::path& root) {
     add("two_lines");
 }
 
+void write_mixtures(const std::filesystem::path& root) {
+    const Corpus corpus(root, "mixture");
+    const auto add = [&](const std::string& name, std::size_t changes, std::size_t sources) {
+        SignedMixture mixture{.version = 1, .changes = {}, .signature = {}};
+        for (std::size_t i = 0; i < changes; ++i) {
+            mixture.changes.push_back({.from = StepIndex{10 * (i + 1)},
+                                       .weights = std::vector<std::uint64_t>(sources, i + 1)});
+        }
+        corpus.add(name, encode_mixture(mixture));
+    };
+    add("empty", 0, 0);
+    add("two_changes", 2, 2);
+    add("largest", wire::kMaxMixtureChanges, wire::kMaxSources);
+}
+
 void write_shards(const std::filesystem::path& root) {
     const Corpus corpus(root, "shard");
     const std::vector<std::uint16_t> tokens{0, 1, 2, 3, 5, 8, 13, 21};
@@ -361,6 +377,7 @@ int main(int count, char** arguments) {
     dedloc::fuzz::write_ledgers(root);
     dedloc::fuzz::write_peers(root);
     dedloc::fuzz::write_receipts(root);
+    dedloc::fuzz::write_mixtures(root);
     dedloc::fuzz::write_shards(root);
     dedloc::fuzz::write_tensor_shards(root);
     dedloc::fuzz::write_picture_shards(root);

@@ -40,7 +40,7 @@ fi
 [ -z "$(ls -A /tmp)" ] || end 1 "left in /tmp: $(ls -A /tmp)"
 for process in /proc/[0-9]*; do
     case $(tr '\0' ' ' <"$process/cmdline" 2>/dev/null) in
-        *boinc* | *dedloc* | *join.sh*) end 1 "left running: $(tr '\0' ' ' <"$process/cmdline")" ;;
+        *boinc* | *dedloc-join* | *dedloc_* | *join.sh*) end 1 "left running: $(tr '\0' ' ' <"$process/cmdline")" ;;
     esac
 done
 end 0

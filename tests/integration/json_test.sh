@@ -32,6 +32,11 @@ keep run create --project "$project" --name r --corpus "$folder/corpus" --model 
     --target-batch 4 --steps 100000 --evaluate-every 0
 "$dedloc" run create --project "$project" --name short --corpus "$folder/corpus" --model tiny \
     --target-batch 4 --steps 2 --evaluate-every 0 >/dev/null
+sed 's/town/city/' "$folder/text" >"$folder/more"
+"$dedloc" corpus build --source "a=$folder/text:1" --source "b=$folder/more:2" \
+    --out "$folder/sources" --vocabulary 100 >/dev/null 2>&1
+"$dedloc" run create --project "$project" --name mixed --corpus "$folder/sources" --model tiny \
+    --target-batch 4 --steps 100 --evaluate-every 0 >/dev/null
 keep app key "$folder/signing"
 keep app sign --key "$project/keys/code_sign_private" --out "$folder/signatures" --binary /bin/true
 keep app package --out "$folder/package" --binary /bin/true
@@ -82,6 +87,21 @@ has_step() {
     [[ $("$dedloc" run list --project "$project" --json | jq '.runs[0].step') -ge 3 ]]
 }
 await 60 "steps" has_step
+is_live() {
+    "$dedloc" run status --project "$project" --name mixed --json | jq -e .live >/dev/null
+}
+await 60 "the backbone of the run with sources" is_live
+keep run mix --project "$project" --name mixed a=1 b=1
+"$peer" ticket "$project/runs/mixed/run.json" --project-key "$project/keys/project.key" \
+    --key "$folder/key" --ticket "$folder/mixed" --user 1 --host 1 >/dev/null
+"$peer" join "$project/runs/mixed/run.json" --key "$folder/key" --ticket "$folder/mixed" \
+    --samples-per-second 20 --quiet >/dev/null 2>"$folder/mixed.log" &
+mixer=$!
+has_mixed() {
+    [[ $("$dedloc" run list --project "$project" --json | jq '.runs[2].step') -ge 3 ]]
+}
+await 60 "steps of the run with sources" has_mixed
+keep run sources --project "$project" --name mixed
 
 sql "insert into team (userid, name, name_lc) values (1, 'Team', 'team'), (1, 'Old', 'old');
     insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
@@ -178,8 +198,8 @@ check_commands
 "$dedloc" user show --project "$project" v >"$output"
 grep -q '^is banned *yes' "$output" || fail_test "no text for people"
 
-kill "$member"
-wait "$member" || true
+kill "$member" "$mixer" 2>/dev/null || true # the second one's run may be over
+wait "$member" "$mixer" || true
 "$dedloc" project stop "$project" >/dev/null
 none_left "the project"
 echo "passed: $rows rows, $commands commands"

@@ -354,6 +354,9 @@ void Checkers::count_samples(const CommitRecord& record, const Frozen& frozen,
         require(part.step >= oldest && state != nullptr && *state == part.state,
                 "step {} counts samples of {} that were computed on state {}", record.step.value(),
                 line.peer.brief(), part.step.value());
+        require(part.step != record.step || part.mixture == record.mixture,
+                "step {} counts samples of {} that were drawn from another mixture",
+                record.step.value(), line.peer.brief());
         auto& counted = counted_[line.peer];
         const std::uint64_t end = part.first_sample + part.samples;
         for (auto other = counted.begin(); other != counted.end() && other->first < end; ++other) {

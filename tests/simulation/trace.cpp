@@ -34,7 +34,8 @@ constexpr std::array kEventNames{"Tick",
                                  "HistoryRead",
                                  "LeaveRequested",
                                  "ReturnRequested",
-                                 "ListeningPortChanged"};
+                                 "ListeningPortChanged",
+                                 "MixtureSigned"};
 static_assert(kEventNames.size() == std::variant_size_v<EventKinds>);
 
 constexpr std::array kActionNames{"Dial",
@@ -60,7 +61,9 @@ constexpr std::array kActionNames{"Dial",
                                   "Left",
                                   "Note",
                                   "Overlap",
-                                  "TurnChanged"};
+                                  "TurnChanged",
+                                  "Mix",
+                                  "MixtureChanged"};
 static_assert(kActionNames.size() == std::variant_size_v<ActionKinds>);
 
 constexpr std::array kBodyNames{
@@ -69,7 +72,7 @@ constexpr std::array kBodyNames{
     "Chunk",       "Reduced",    "Stalled",     "Ready",      "Propose",        "Accept",
     "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer",     "RoundOffer",
     "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList", "TurnChange",
-    "PlanChange",  "PlanQuery",  "SliceQuery"};
+    "PlanChange",  "PlanQuery",  "SliceQuery",  "Mixture"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::BodyKinds>);
 
 /// One line about a frame; empty for a heartbeat.

@@ -20,6 +20,7 @@ function axis(text, options = {}) {
 function draw(id, datasets, scales) {
   const known = Chart.getChart(id);
   if (known) {
+    if (known.data.datasets.length !== datasets.length) known.data.datasets = datasets;
     datasets.forEach(({data}, at) => { known.data.datasets[at].data = data; });
     known.update('none');
     return;
@@ -51,6 +52,9 @@ function drawCurves(run) {
     dataset('training loss, as volunteers report it', column(run.curve, 1), style('--accent')),
     dataset('held-out loss, as the project measured it', column(run.held_out_curve, 1),
         style('--measured'), {borderDash: [6, 3], pointRadius: 3, tension: 0}),
+    ...(run.sources || []).map((name, at) => dataset(`held-out loss of ${name}`,
+        column(run.source_curve, at + 1), `hsl(${(200 + at * 137) % 360} 55% 50%)`,
+        {borderDash: [2, 3], borderWidth: 1.5, pointRadius: 2, tension: 0})),
   ], {y: axis('loss')});
   draw('rate-chart', [
     dataset('samples a second', column(run.curve, 2), style('--accent')),

@@ -210,6 +210,56 @@ TEST_CASE("starts are drawn in proportion to the weight of their shard", "[train
     CHECK(draws[30] / all == Approx(0.3).margin(0.02));
 }
 
+TEST_CASE("over many steps samples come from sources as the mixture of each step says",
+          "[training][property]") {
+    formats::RunFile run = tiny_run();
+    run.sources = {{"encyclopaedia", 230'000, ""}, {"web", 770'000, ""}};
+    // Token ids tell the sources apart; the first has ten times as much text.
+    std::vector<formats::Shard> shards;
+    for (std::uint32_t source = 0; source < 2; ++source) {
+        formats::ShardBuilder builder{60};
+        for (int document = 0; document < (source == 0 ? 200 : 20); ++document) {
+            const auto token = static_cast<std::uint16_t>(source == 0 ? 10 : 20);
+            for (int i = 0; i < 4; ++i) builder.add_sentence(std::vector<std::uint16_t>(8, token));
+            builder.end_document();
+        }
+        shards.push_back(std::move(builder).finish());
+        shards.back().source = source;
+    }
+    const Sampler sampler{run, shards};
+    const std::vector<std::uint64_t> changed{2, 3};
+    constexpr std::uint64_t kSteps = 120, kPerStep = 24, kChange = 50;
+    std::map<bool, std::map<bool, double>> counts;  // by: after the change, of the first source
+    for (std::uint64_t step = 0; step < kSteps; ++step) {
+        const bool is_after = step >= kChange;
+        for (const PeerKey& key : {peer(1), peer(2)}) {
+            const Random random = step_random(run.seed, key, StepIndex{step});
+            const MicroBatch batch =
+                sampler.draw(random, 0, kPerStep,
+                             is_after ? std::span{changed} : std::span<const std::uint64_t>{});
+            for (std::size_t row = 0; row < kPerStep; ++row) {
+                // A masked token may be any: the original ones tell the source.
+                const auto at = std::ranges::find_if(batch.masked_at, [&](std::int64_t place) {
+                    return static_cast<std::size_t>(place) / batch.length == row;
+                });
+                const auto token =
+                    batch.masked_tokens[static_cast<std::size_t>(at - batch.masked_at.begin())];
+                ++counts[is_after][token == 10];
+                // The source is the first thing that a sample draws.
+                Random again = random.split(row);
+                const std::uint64_t drawn = again.below(is_after ? 5 : 1'000'000);
+                CHECK((token == 10) == (drawn < (is_after ? 2U : 230'000U)));
+            }
+        }
+    }
+    for (const bool is_after : {false, true}) {
+        const double all = counts[is_after][false] + counts[is_after][true];
+        const double share = is_after ? 0.4 : 0.23;
+        const double bound = 5 * std::sqrt(share * (1 - share) / all);
+        CHECK(counts[is_after][true] / all == Approx(share).margin(bound));
+    }
+}
+
 TEST_CASE("a shard with another vocabulary or without documents of two sentences is refused",
           "[training]") {
     const formats::RunFile run = tiny_run();

@@ -67,8 +67,18 @@ class Inbox {
 
 constexpr std::uint64_t kSwarmMicroBatch = 4;
 
+std::vector<formats::Shard> shards_of(const formats::RunFile& run) {
+    std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
+    // Each source has other documents.
+    for (std::uint32_t source = 1; source < run.sources.size(); ++source) {
+        shards.push_back(test::skewed_shard(run, 1 + source));
+        shards.back().source = source;
+    }
+    return shards;
+}
+
 struct SwarmFixture {
-    SwarmFixture() {
+    explicit SwarmFixture(formats::RunFile given = test::tiny_run()) : run(std::move(given)) {
         state.initialise(state::initial_parameters(run));
         const auto bytes = state.bytes();
         snapshot = std::make_shared<const Buffer>(bytes.begin(), bytes.end());
@@ -90,8 +100,8 @@ struct SwarmFixture {
         return inbox.next<event::ContributionFrozen>().contribution;
     }
 
-    formats::RunFile run = test::tiny_run();
-    std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
+    formats::RunFile run;
+    std::vector<formats::Shard> shards = shards_of(run);
     state::ModelState state{state::tensor_ranges(run), state::optimizer_settings(run)};
     SharedBytes snapshot;
     Inbox inbox;
@@ -127,6 +137,44 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
         CHECK(*frozen.sum == sum);
         CHECK(frozen.loss_sum == loss);
     }
+}
+
+TEST_CASE("samples are drawn by the mixture of the state that they are computed on", "[training]") {
+    formats::RunFile run = test::tiny_run();
+    run.sources = {{"first", 1, ""}, {"second", 1, ""}};
+    SwarmFixture world{run};
+    world.load();
+    const auto mixture = std::make_shared<const SignedMixture>(SignedMixture{
+        .version = 1, .changes = {{.from = StepIndex{1}, .weights = {0, 1}}}, .signature = {}});
+    world.trainer.perform(action::Mix{mixture});
+    // The sum of the same samples, with these weights.
+    const auto sum_of = [&](const Contribution& contribution, StepIndex step,
+                            const formats::SharedWeights& weights) {
+        set_compute_threads(1);
+        const auto model = world.task.make_model(world.state.parameters(), {});
+        FloatVector sum(world.state.element_count());
+        for (std::uint64_t i = 0; i < contribution.samples.value(); i += kSwarmMicroBatch) {
+            const SampleRange samples{.peer = {},
+                                      .step = step,
+                                      .first = i,
+                                      .count = kSwarmMicroBatch,
+                                      .weights = weights};
+            REQUIRE(model->add_gradient(samples, sum, {}));
+        }
+        return sum;
+    };
+    const Contribution before = world.contribute(StepIndex{0});
+    CHECK(*before.sum == sum_of(before, StepIndex{0}, nullptr));
+    FloatVector average(world.state.element_count(), 0.01f);
+    world.trainer.perform(
+        action::Apply{StepIndex{0}, std::make_shared<const FloatVector>(average), world.scalars()});
+    world.inbox.next<event::StateReached>();
+    world.state.apply(average, world.scalars());
+    const Contribution after = world.contribute(StepIndex{1});
+    const auto weights =
+        std::make_shared<const std::vector<std::uint64_t>>(std::vector<std::uint64_t>{0, 1});
+    CHECK(*after.sum == sum_of(after, StepIndex{1}, weights));
+    CHECK_FALSE(*after.sum == sum_of(after, StepIndex{1}, nullptr));
 }
 
 TEST_CASE("with overlap a contribution begins with samples of the state before", "[training]") {

@@ -44,6 +44,16 @@ TEST_CASE("each task has its figures, and one that is not listed only a loss", "
     CHECK(std::string{data_of("swav")} == "pictures");
 }
 
+TEST_CASE("the loss of a source is a figure with the source's name", "[wire]") {
+    CHECK(source_loss_name("web-2") == "loss_of_web-2");
+    const std::vector<MeasuredFigure> figures{
+        {"loss_of_web-2", 6.5, 0.25}, {"loss_of_wiki", 7, {}}, {"masked_loss", 1, {}}};
+    CHECK(source_losses(figures) == std::vector<SourceLoss>{{"web-2", 6.5, 0.25}, {"wiki", 7, {}}});
+    CHECK(source_losses({}).empty());
+    // Source names have at most 40 bytes, names of figures 64.
+    CHECK(source_loss_name(std::string(40, 'x')).size() <= 64);
+}
+
 TEST_CASE("names fit the database and are no other keys of an evaluation", "[wire]") {
     for (const char* const architecture : {"albert", "swav"}) {
         std::set<std::string> names{"step", "loss", "loss_error", "samples", "seconds", "digest"};

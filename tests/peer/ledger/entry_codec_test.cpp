@@ -46,6 +46,30 @@ TEST_CASE("decoding restores every entry while members come and go", "[ledger][p
     }
 }
 
+TEST_CASE("the mixture of a step costs bytes only when it changes", "[ledger]") {
+    History history(5, {.members = 3, .churn = 0.0, .short_losses = true});
+    EntryCodec encoder = codec_of(history);
+    EntryCodec decoder = codec_of(history);
+    std::vector<std::size_t> sizes;
+    const Digest first = blake2b(bytes_of(std::string_view{"first"}));
+    for (const auto& mixture : {std::optional<Digest>{}, std::optional{first}, std::optional{first},
+                                std::optional<Digest>{}, std::optional<Digest>{}}) {
+        const Decision decision = history.decide(mixture);
+        ByteWriter out;
+        REQUIRE(encoder.encode(decision, out));
+        const Buffer bytes = std::move(out).finish();
+        sizes.push_back(bytes.size());
+        ByteReader reader(bytes);
+        const auto decoded = decoder.decode(reader);
+        REQUIRE(decoded);
+        CHECK(std::get<Decision>(*decoded) == decision);
+        CHECK(reader.remaining() == 0);
+    }
+    // Numbers of reduced elements take some bytes more or less.
+    CHECK(sizes[1] > sizes[2] + 20);
+    CHECK(sizes[3] < sizes[2] + 15);
+}
+
 TEST_CASE("a damaged entry is refused or decodes to a different valid entry",
           "[ledger][property]") {
     History history(7, {.members = 5, .churn = 0.8, .short_losses = false});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "peer/base/random.hpp"
@@ -35,9 +36,10 @@ class History {
 
     Trust trust() const { return {run, project.public_key(), keys[backbone_].public_key()}; }
 
-    /// The next record after `head`; moves the head.
-    CommitRecord next() {
+    /// The next record after `head`, drawn by this mixture; moves the head.
+    CommitRecord next(const std::optional<Digest>& mixture = {}) {
         CommitRecord record;
+        record.mixture = mixture;
         record.generation = head.generation;
         record.step = head.step;
         record.previous_record = head.record;
@@ -77,8 +79,8 @@ class History {
     }
     std::size_t majority() const { return before.voters.size() / 2 + 1; }
 
-    Decision decide() {
-        const CommitRecord record = next();
+    Decision decide(const std::optional<Digest>& mixture = {}) {
+        const CommitRecord record = next(mixture);
         return {.record = record, .certificate = certify(record)};
     }
 

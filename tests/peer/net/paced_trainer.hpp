@@ -80,6 +80,7 @@ class PacedTrainer final : public Trainer {
         sink_(event::StateRefused{load.step});
     }
     void on(const action::Pause&) { sum_.reset(); }
+    void on(const action::Mix&) {}  // its gradient depends on no data
     void post(std::function<void()> task) {
         {
             const std::lock_guard lock(mutex_);

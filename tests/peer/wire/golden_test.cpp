@@ -65,17 +65,17 @@ constexpr std::array<const char*, kBodyKinds> kBytes{
     "b13ad178b0c4a89c", "b90cd628fd072b4f", "72df9e33381d7f67", "7b60285e6b046b9b",
     "eba8d7526ad1a176", "6820e5f53416a1b8", "b791c90769189662", "097166a82d1b5400",
     "b14a0d8aea770beb", "6d9bc2807970805b", "dd74c50c306e3d0d", "41115906739ed3bd",
-    "6744f4d37c56335c"};
+    "6744f4d37c56335c", "4e3274df8f2b1d7f"};
 constexpr std::array<const char*, kBodyKinds> kDamaged{
     "66ca5aa051b0d278", "ee05aad632e03e48", "8f7b48f4c6191548", "56f713a61f0b11a7",
-    "be73d62e82c9d1a6", "6ee7c76f47f5b734", "87caf13c16a5b8b8", "92b289b8a7ca2a73",
-    "df7a50789065b9e6", "33c31eea13710d0b", "f6ada16fbcb8d488", "385f2d8bacb1d0e0",
+    "7e6be1b7c203ae9f", "6ee7c76f47f5b734", "87caf13c16a5b8b8", "e326b599642c0e6b",
+    "df7a50789065b9e6", "4021734685a3da34", "15688979be3e2408", "385f2d8bacb1d0e0",
     "c9e89016677c4ea8", "316e3d4772ce73fb", "cb9a2ae45d5a6604", "53ed83247654420e",
-    "0a0d8c0db09b7b84", "5ae205b61f5ab4c5", "a6c0bc0a05b9620d", "eeb77724835e2bff",
+    "8e4d670dca110cd6", "5ae205b61f5ab4c5", "a6c0bc0a05b9620d", "eeb77724835e2bff",
     "3ac68c41931fecb2", "4751521e94f73abd", "77e93b41d62b5d73", "2f54d7c2a4cd6196",
     "a5bd9ef4f1bca577", "e460b41e615ac7d3", "01ee6f14dae2c916", "51d7491a5ee466ec",
     "2ba0aa7ab9d05467", "af1b506e0d19f20a", "0e4db42483a7841f", "c8d6c9da78bbb77a",
-    "86cf4f6aa5d1f27d"};
+    "86cf4f6aa5d1f27d", "ada2c614f3e4880d"};
 
 }  // namespace
 

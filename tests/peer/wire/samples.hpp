@@ -255,6 +255,11 @@ class WireSamples {
         for (std::byte& byte : m.list) byte = static_cast<std::byte>(random_.below(256));
     }
 
+    void make(wire::Mixture& m) {
+        m.list = Buffer(some());
+        for (std::byte& byte : m.list) byte = static_cast<std::byte>(random_.below(256));
+    }
+
     void make(wire::TurnChange& m) {
         m = {.term = term(),
              .kind = static_cast<TurnKind>(random_.below(5)),

@@ -37,6 +37,16 @@ TEST_CASE("every message is read as it was written", "[server]") {
         request.pause->signature.fill(std::byte{0xA5});
         CHECK(read_request(write(request)) == request);
     }
+    for (const auto from : {std::optional<std::uint64_t>{}, std::optional<std::uint64_t>{900}}) {
+        const Request request{.command = Command::kMix,
+                              .mix = {.weights = {230'000, 770'000}, .from = from}};
+        CHECK(read_request(write(request)) == request);
+    }
+    for (const char* wrong : {"[]", "[-1]", "[1.5]", "[1000001]", "7"}) {
+        const std::string text =
+            std::string{R"({"version": 1, "command": "mix", "weights": )"} + wrong + "}";
+        CHECK_THROWS_AS(read_request(text), InputError);
+    }
     Reply reply{.is_done = true, .note = "done", .step = 7, .snapshot = sample_snapshot()};
     CHECK(read_reply(write(reply)) == reply);
     reply = {.is_done = false, .note = "no"};

@@ -46,8 +46,9 @@ class StoredRun {
                                         .positions = 16},
                     keep, initial_state) {}
     explicit StoredRun(const formats::ModelSpec& model, std::size_t keep = 3,
-                       std::optional<Digest> initial_state = {})
-        : run_(make_run(model, initial_state)),
+                       std::optional<Digest> initial_state = {},
+                       const std::vector<formats::SourceSpec>& sources = {})
+        : run_(make_run(model, initial_state, sources)),
           id_(formats::run_id(run_)),
           state_(state::tensor_ranges(run_), state::optimizer_settings(run_)),
           head_(genesis(id_, backbone_.public_key())),
@@ -63,8 +64,9 @@ class StoredRun {
     const state::ModelState& state() const { return state_; }
 
     /// One step of two members, of which one differs each time; `voter` signs it.
-    void step(const KeyPair& voter) {
+    void step(const KeyPair& voter, const std::optional<Digest>& mixture = {}) {
         CommitRecord record;
+        record.mixture = mixture;
         record.step = head_.step;
         record.previous_record = head_.record;
         record.previous_state = state_.digest();
@@ -99,6 +101,7 @@ class StoredRun {
         ledger_.append(certificate);
     }
     const KeyPair& voter() const { return backbone_; }
+    const KeyPair& project_key() const { return project_key_; }
 
     /// The project goes back to this state. Call step() no more.
     void go_back(StepIndex step, const Digest& state) {
@@ -117,9 +120,15 @@ class StoredRun {
     }
 
   private:
-    formats::RunFile make_run(const formats::ModelSpec& model,
-                              std::optional<Digest> initial_state) const {
+    formats::RunFile make_run(const formats::ModelSpec& model, std::optional<Digest> initial_state,
+                              const std::vector<formats::SourceSpec>& sources) const {
         formats::RunFile run;
+        run.sources = sources;
+        for (std::uint32_t i = 0; i < sources.size(); ++i) {
+            const std::string name = "shard" + std::to_string(i);
+            run.shards.push_back(
+                {.name = name, .digest = blake2b(bytes_of(name)), .bytes = 1'000, .source = i});
+        }
         run.initial_state = initial_state;
         run.name = "small";
         run.seed = 42;

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# The mixture of a run's sources is changed twice while three stock BOINC clients train; one of them
+# joins after the first change, another one is suspended during the second. Samples of each source,
+# counted from the verified ledger, are as the weights of their step; digests are equal, credit is
+# exact, and held-out and training loss are told for each source.
+# Usage: mix_run_test.sh PROGRAMS
+set -Eeuo pipefail
+is_large=yes
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
+programs=$(realpath "$1")
+dedloc=$programs/dedloc
+project=$folder/project
+volunteers_dir=$folder/volunteers
+output=$folder/output
+steps=160
+fail() { fail_test "$@"; }
+# of_run COMMAND...: a command on the run.
+of_run() { "$dedloc" run "$1" --project "$project" --name mixed "${@:2}"; }
+# value EXPRESSION COMMAND...: what jq finds in the command's JSON.
+value() { of_run "${@:2}" --json 2>>"$folder/log" | jq -r "$1"; }
+
+echo "a corpus of three sources: few words, more words, and syllables by chance"
+perl -e 'srand 1; for my $i (1 .. 400) {
+    print "The sea is wide. The sky is blue. The sea is blue. The sky is wide.\n\n" }' \
+    >"$folder/chant"
+perl -e 'srand 2; for my $i (1 .. 400) { my $town = $i % 7; print "It was day $i. " .
+    "The people of town $town went home. They came back to town $town. So day $i was over.\n\n" }' \
+    >"$folder/story"
+perl -e 'srand 3; my @c = split //, "bcdfghjklmnprstvwxyz"; my @v = split //, "aeiou";
+    for my $i (1 .. 400) { for (1 .. 4) {
+        my @words = map { join "", map { $c[rand @c] . $v[rand @v] } 1, 2 } 1 .. 6;
+        print ucfirst "@words. " } print "\n\n" }' \
+    >"$folder/noise"
+"$dedloc" corpus build --out "$folder/corpus" --vocabulary 250 --held-out 0.1 \
+    --source "chant=$folder/chant:3" --source "story=$folder/story:1" \
+    --source "noise=$folder/noise:0" --licence "noise=by chance" >"$output" 2>&1 \
+    || fail_test "corpus build"
+"$dedloc" project create "$project" --name Mixture --contact-seconds 5 >/dev/null
+"$dedloc" run create --project "$project" --name mixed --corpus "$folder/corpus" --model tiny \
+    --target-batch 96 --steps $steps --evaluate-every 40 --evaluate-samples 384 >"$output" 2>&1 \
+    || fail_test "run create"
+says 1 'does not work: start the project' of_run mix chant=1 story=1 noise=1
+url=$(config master_url)
+"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
+"$dedloc" project start "$project" >/dev/null
+at_end "'$dedloc' project stop '$project' >/dev/null"
+at_end end_clients
+volunteer_arguments="--micro-batch 8"
+
+has_step() { [[ $(value .step status) -ge $1 ]]; }
+add_volunteer 1 "$url"
+add_volunteer 2 "$url"
+await 300 "ten steps" has_step 10
+
+echo "a change that cannot be is refused in one sentence"
+says 2 'give source noise one weight' of_run mix chant=1 story=1
+says 2 'has no source poem, only chant, story, noise' of_run mix chant=1 story=1 noise=1 poem=1
+says 2 'give source story one weight' of_run mix chant=1 story=1 story=2 noise=1
+says 2 'one source has a weight above 0' of_run mix chant=0 story=0 noise=0
+says 2 'is not SOURCE=WEIGHT' of_run mix chant=-1 story=1 noise=1
+says 2 'a change can begin with step' of_run mix chant=1 story=1 noise=1 --from-step 2
+says 2 'ends with step' of_run mix chant=1 story=1 noise=1 --from-step $steps
+
+echo "the first change, and a volunteer that joins after it"
+first=$(value .from_step mix chant=1 story=1 noise=2)
+[[ $(value ".mixtures[0] | .from_step == $first and .in_force and .shares == [0.25, 0.25, 0.5]" \
+    status) == true ]] || fail_test "no change from step $first: $(value .mixtures status)"
+add_volunteer 3 "$url"
+have_joined() { [[ $(value .peers status) -ge 3 ]]; }
+await 300 "three volunteers" have_joined
+await 300 "steps of the first change" has_step $((first + 20))
+
+echo "the second one, announced ahead, while a volunteer is suspended"
+gui_rpc "$volunteers_dir/2" --set_run_mode never
+have_left() { [[ $(value .peers status) -le 2 ]]; }
+await 60 "a suspended volunteer" have_left
+second=$(($(value .step status) + 8))
+[[ $(value .from_step mix noise=1 story=3 chant=0 --from-step $second) == "$second" ]] \
+    || fail_test "not from step $second"
+of_run status >"$output"
+grep -q "from step $second on: chant 0.0 %, story 75.0 %, noise 25.0 %" "$output" \
+    || fail_test "no change to come"
+await 300 "steps of the second change" has_step $((second + 2))
+gui_rpc "$volunteers_dir/2" --set_run_mode auto
+of_run status >"$output"
+grep -q 'samples from chant 0.0 %, story 75.0 %, noise 25.0 %' "$output" || fail_test "the mixture"
+of_run wait --timeout 6000 >"$output" 2>&1 || fail_test "the run does not end"
+
+echo "samples of each source, by the verified ledger, are as the weights"
+of_run sources | tee "$output"
+of_run sources --json >"$folder/sources.json"
+jq -e "[.mixtures[] | .first_step, .last_step] ==
+    [0, $first - 1, $first, $second - 1, $second, $steps - 1]" "$folder/sources.json" >/dev/null \
+    || fail_test "other steps than 0, $first, $second: $(<"$folder/sources.json")"
+jq -e '[.mixtures[].sources[].share] == [0.75, 0.25, 0, 0.25, 0.25, 0.5, 0, 0.75, 0.25]' \
+    "$folder/sources.json" >/dev/null || fail_test "shares: $(<"$folder/sources.json")"
+jq -e '[.mixtures[].sources[] | (.samples - .expected) * (.samples - .expected)
+    <= 25 * .expected * (1 - .share)] | all' "$folder/sources.json" >/dev/null \
+    || fail_test "more than five standard deviations: $(<"$folder/sources.json")"
+jq -e '[.mixtures[] | .samples == ([.sources[].samples] | add)] | all' "$folder/sources.json" \
+    >/dev/null || fail_test "samples without a source"
+[[ $(jq '[.mixtures[].samples] | add' "$folder/sources.json") == \
+    "$(value '[.contributions[].samples] | add' contributions)" ]] || fail_test "other samples"
+says 2 'name a run: --project with --name' "$dedloc" run sources
+# Members that had drawn from other sources than the ledger says would not fit: the losses of
+# contributions with much noise are the highest.
+jq -e '.mixtures[2].sources | .[2].training_loss - .[1].training_loss >
+    3 * (.[2].training_loss_error + .[1].training_loss_error)' "$folder/sources.json" >/dev/null \
+    || fail_test "training losses: $(jq -c '.mixtures[2]' "$folder/sources.json")"
+
+echo "digests are equal, credit is exact, all three have trained"
+measured() { [[ $(value '.held_out[-1].step' status) == "$steps" ]]; }
+await 120 "the figures of the last state" measured
+of_run report --json >"$output" || fail_test "the report"
+jq -e '.equal_steps == .steps and .credit_agrees' "$output" >/dev/null || fail_test "the report"
+[[ $(sql "select count(distinct t.userid) from dedloc_contribution c
+    join result t on t.id = c.resultid where c.samples > 0") == 3 ]] || fail_test "not three"
+
+echo "held-out loss of each source"
+value '.held_out[-1]' status >"$output"
+jq -e '.loss_of_noise - .loss_of_chant > 1 and .loss_of_story > 0' "$output" >/dev/null \
+    || fail_test "held-out losses"
+curl -sf "${url}run/mixed" >"$folder/page" || fail_test "no page of the run"
+for source in chant story noise; do
+    loss=$(jq -r ".loss_of_$source" "$output")
+    grep -q "Held-out loss of $source" "$folder/page" || fail_test "no $source on the page"
+    grep -q "$(printf %.4f "$loss")" "$folder/page" || fail_test "not $loss on the page"
+done
+curl -sf "${url}run/mixed.json" >"$output" || fail_test "no JSON of the run"
+jq -e '.sources == ["chant", "story", "noise"] and (.source_curve | length) >= 3 and
+    ([.source_curve[] | length] | unique) == [4]' "$output" >/dev/null || fail_test "no curves"
+of_run status | tee "$output"
+"$dedloc" project check "$project" >"$output" 2>&1 || fail_test "the project has faults"
+"$dedloc" project stop "$project" >/dev/null
+echo passed

@@ -1,0 +1,147 @@
+// Runs whose mixture of sources changes while they go on. The checkers require of every round that
+// the samples that it counts were drawn by the mixture in its record.
+#include <catch2/catch.hpp>
+
+#include "peer/wire/mixture.hpp"
+#include "tests/sim/scenario.hpp"
+
+using namespace dedloc;
+using namespace dedloc::sim;
+using namespace dedloc::simulation;
+using namespace std::chrono_literals;
+
+namespace {
+
+TestWorldOptions options(std::uint64_t seed, std::size_t voters, std::uint64_t steps) {
+    RoundRules rules = quick_rules(steps);
+    rules.overlaps = seed % 2 == 0;
+    TestWorldOptions made = options_for(seed, rules);
+    made.voters = voters;
+    return made;
+}
+
+Digest name_of(std::uint64_t from, const std::vector<std::uint64_t>& weights) {
+    return digest_of(MixtureChange{.from = StepIndex{from}, .weights = weights});
+}
+
+/// The mixture in the record of each step, ascending.
+std::vector<std::optional<Digest>> mixtures_of(const TestWorld& world) {
+    std::map<std::uint64_t, std::optional<Digest>> all;
+    visit_contributions(world, [&](const Round& round, const PeerKey&, const Frozen&) {
+        all[round.record.step.value()] = round.record.mixture;
+    });
+    std::vector<std::optional<Digest>> list;
+    for (const auto& [step, mixture] : all) list.push_back(mixture);
+    return list;
+}
+
+/// Requires one mixture before step `from` and another one from it on.
+void require_change(const TestWorld& world, std::uint64_t steps, std::uint64_t from,
+                    const std::optional<Digest>& before, const std::optional<Digest>& after) {
+    const auto mixtures = mixtures_of(world);
+    REQUIRE(mixtures.size() == steps);
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        INFO("step " << step);
+        CHECK(mixtures[step] == (step < from ? before : after));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every peer changes the mixture at the same step, newcomers too", "[averaging][sim]") {
+    for (const auto seed : seeds(8)) {
+        INFO("replay: " << replay_command(seed));
+        const std::size_t voters = seed % 3 == 0 ? 3 : 1;
+        TestWorld world{seed, options(seed, voters, 24)};
+        const Watch watch{world};
+        world.add_voters();
+        world.add_trainers(3);
+        require_all_at(world, StepIndex{4}, 120s);
+        world.change_mixture(StepIndex{9}, {1, 3});
+        require_all_at(world, StepIndex{12}, 120s);
+        // A newcomer, a trainer that starts again without memory, and one that was suspended.
+        world.add_trainer();
+        const auto crashed = static_cast<TestWorld::Id>(voters);
+        world.crash(crashed, Exit::kCutOff);
+        const auto suspended = static_cast<TestWorld::Id>(voters + 1);
+        world.suspend(suspended);
+        world.run_for(20s);
+        world.restart(crashed, Memory::kLost);
+        world.resume(suspended);
+        require_all_at(world, StepIndex{24}, 300s);
+        require_clean_history(world, 24);
+        require_every_state_equal(world, 24);
+        require_change(world, 24, 9, {}, name_of(9, {1, 3}));
+    }
+}
+
+TEST_CASE("a peer that was away during a change draws nothing from the former mixture that counts",
+          "[averaging][sim]") {
+    for (const auto seed : seeds(8)) {
+        INFO("replay: " << replay_command(seed));
+        TestWorld world{seed, options(seed, 3, 30)};
+        const Watch watch{world};
+        world.add_voters();
+        world.add_trainers(4);
+        require_all_at(world, StepIndex{3}, 120s);
+        // A trainer, or one of the voters, is cut off while the change is told and begins.
+        const auto away = static_cast<TestWorld::Id>(seed % 2 == 0 ? 1 : 4);
+        world.partition({away});
+        world.change_mixture(StepIndex{8}, {2, 5});
+        world.run_for(60s);
+        world.heal();
+        require_all_at(world, StepIndex{30}, 400s);
+        require_clean_history(world, 30);
+        require_every_state_equal(world, 30);
+        require_change(world, 30, 8, {}, name_of(8, {2, 5}));
+    }
+}
+
+TEST_CASE("a change outlives crashes of backbones, and a second one follows it",
+          "[averaging][sim]") {
+    for (const auto seed : seeds(6)) {
+        INFO("replay: " << replay_command(seed));
+        const std::size_t voters = seed % 2 == 0 ? 3 : 1;
+        TestWorld world{seed, options(seed, voters, 24)};
+        const Watch watch{world};
+        world.add_voters();
+        world.add_trainers(3);
+        require_all_at(world, StepIndex{2}, 120s);
+        world.change_mixture(StepIndex{8}, {1, 3});
+        world.crash(0, Exit::kCutOff);
+        world.run_for(std::chrono::seconds{1 + seed % 3});
+        world.restart(0);
+        require_all_at(world, StepIndex{10}, 200s);
+        world.change_mixture(StepIndex{16}, {3, 1});
+        require_all_at(world, StepIndex{24}, 300s);
+        require_clean_history(world, 24);
+        require_every_state_equal(world, 24);
+        const auto mixtures = mixtures_of(world);
+        REQUIRE(mixtures.size() == 24);
+        CHECK(mixtures[23] == name_of(16, {3, 1}));
+        // The first one is in force unless its backbone came back after its step.
+        CHECK((mixtures[15] == name_of(8, {1, 3}) || !mixtures[15]));
+    }
+}
+
+TEST_CASE("a change for a step that is past is void at every peer, and another one can follow",
+          "[averaging][sim]") {
+    for (const auto seed : seeds(6)) {
+        INFO("replay: " << replay_command(seed));
+        TestWorld world{seed, options(seed, 3, 24)};
+        const Watch watch{world};
+        world.add_voters();
+        world.add_trainers(3);
+        require_all_at(world, StepIndex{6}, 120s);
+        // The project's own command refuses this; a backbone that was cut off may still sign it.
+        world.change_mixture(StepIndex{2}, {1, 3});
+        require_all_at(world, StepIndex{9}, 120s);
+        world.add_trainer();
+        require_all_at(world, StepIndex{12}, 120s);
+        world.change_mixture(StepIndex{17}, {3, 1});
+        require_all_at(world, StepIndex{24}, 300s);
+        require_clean_history(world, 24);
+        require_every_state_equal(world, 24);
+        require_change(world, 24, 17, {}, name_of(17, {3, 1}));
+    }
+}
