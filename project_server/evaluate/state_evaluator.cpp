@@ -53,7 +53,7 @@ class SampleEvaluator final : public StateEvaluator {
   private:
     /// A source with held-out data.
     struct Source {
-        std::string name;                             ///< of its figure
+        std::string name;                             ///< its figure's
         std::unique_ptr<const formats::RunFile> run;  ///< outlives the evaluator
         std::unique_ptr<training::HeldOutEvaluator> evaluator;
     };

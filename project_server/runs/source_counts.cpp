@@ -99,7 +99,7 @@ class Counter {
 
     const backbone::RunFiles& files_;
     const SharedMixture changes_;
-    SourceLosses losses_;  // of the last of counts_
+    SourceLosses losses_;  // contributions to the last of counts_
     std::optional<Digest> mixture_;
     std::vector<std::uint64_t> weights_;
     std::vector<MixtureCount> counts_;

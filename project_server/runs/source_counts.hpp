@@ -25,7 +25,7 @@ struct SourceCount {
 struct MixtureCount {
     StepIndex first;                     ///< state of the first round
     StepIndex last;                      ///< state of the last one
-    std::uint64_t samples = 0;           ///< of all sources
+    std::uint64_t samples = 0;           ///< those of all sources
     std::vector<SourceCount> sources{};  ///< in the order of the run's sources
 };
 

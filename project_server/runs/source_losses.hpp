@@ -18,7 +18,7 @@ namespace dedloc::runs {
 
 /// A mean loss in nats and its standard error.
 struct LossEstimate {
-    double loss = 0;   ///< of a sample
+    double loss = 0;   ///< mean over samples
     double error = 0;  ///< standard error
     bool operator==(const LossEstimate&) const = default;
 };
@@ -50,7 +50,7 @@ class SourceLosses {
   private:
     struct Line {
         std::uint64_t step = 0;
-        std::vector<double> samples;  ///< of each source
+        std::vector<double> samples;  ///< those of each source
         double total = 0;             ///< their sum
         double loss_sum = 0;
     };

@@ -53,7 +53,6 @@ UNIT
     ln -sf ../case.service "$unit/multi-user.target.wants/"
     ln -sf /dev/null "$unit/console-getty.service"
 fi
-touch "$work/case/begin"
 mkdir "$root/run/outside"
 cd "$root"
 pivot_root . run/outside

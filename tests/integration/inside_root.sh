@@ -1,6 +1,7 @@
 #!/bin/sh
 # For join_roots.sh, inside the bare system: joins until a sample is counted, interrupts that, and
-# looks for what is left. Files of /case: said (what was shown), counted and left (seconds), status.
+# looks for what is left. Files of /case: begin, said (what was shown), counted and left (seconds),
+# status.
 set -u
 # shellcheck source=/dev/null
 . /case/settings
@@ -11,6 +12,7 @@ end() {
 }
 [ "$(cat /proc/1/comm)" != systemd ] \
     || echo "systemd $(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" >/case/systemd
+touch /case/begin # files that are newer are traces
 begin=$(date +%s)
 if [ "$way" = notebook ]; then
     DEDLOC_KEY=$key python3 /case/run_notebook.py /case/join.ipynb /case/executed.ipynb 1 \
@@ -37,7 +39,9 @@ else
     echo $(($(date +%s) - begin)) >/case/left
     grep -q '"left; [1-9][0-9]* samples' /case/said || end 1 'no last word'
 fi
-[ -z "$(ls -A /tmp)" ] || end 1 "left in /tmp: $(ls -A /tmp)"
+# systemd has folders there for its services and for sockets.
+left=$(find /tmp -mindepth 1 -maxdepth 1 ! -name 'systemd-private-*' ! -name '.*-unix')
+[ -z "$left" ] || end 1 "left in /tmp: $left"
 for process in /proc/[0-9]*; do
     case $(tr '\0' ' ' <"$process/cmdline" 2>/dev/null) in
         *boinc* | *dedloc-join* | *dedloc_* | *join.sh*) end 1 "left running: $(tr '\0' ' ' <"$process/cmdline")" ;;

@@ -56,7 +56,7 @@ struct LogWorld {
                    .last_step = StepIndex{100},
                    .voter = folder.path() / "voter",
                    .pause = folder.path() / "pause",
-                  .mixture = folder.path() / "mixture",
+                   .mixture = folder.path() / "mixture",
                    .project_key = history.project,
                    .events = [this](Event event) { events.push_back(std::move(event)); },
                    .begun = [this](const GenerationRecord& r) { begun.push_back(r); },

@@ -11,7 +11,7 @@ using namespace dedloc::server;
 
 namespace {
 
-constexpr std::int64_t kNow = 1'800'000'000;
+constexpr std::int64_t kActivityTime = 1'800'000'000;
 constexpr std::int64_t kHourLong = 3600;
 
 std::int64_t number(const json::Value& data, const char* field) {
@@ -29,7 +29,7 @@ const json::Value::List& list(const json::Value& data, const char* field) {
 
 /// Ann has two computers, one of which left an hour ago; Bob's has just come and has not
 /// contributed yet. Versions 1.02 and 1.03 are in use; 1.03 is the newest.
-void add_run(Database& database) {
+void add_busy_run(Database& database) {
     for (const char* const sql : {
              "insert into user (id, name, email_addr, authenticator) values "
              "(1, 'Ann', 'a@x', 'a'), (2, '<b>Bob', 'b@x', 'b')",
@@ -56,7 +56,7 @@ void add_run(Database& database) {
         "195), (3, 'c', 1, 1, 5, 4, 0, 2, 20, 2, 0, {1}, 0), (4, 'd', 1, 1, 4, 0, 0, 2, 20, 2, 0, "
         "0, 0), (5, 'e', 1, 1, 5, 3, 0, 2, 20, 2, {2}, 0, 1), (6, 'f', 2, 1, 5, 3, 0, 2, 20, 2, "
         "{0}, 0, 1), (7, 'g', 1, 2, 4, 0, 0, 2, 20, 5, 0, 0, 0)",
-        kNow - 30 * 60, kNow - 90 * 60, kNow - 10 * kHourLong));
+        kActivityTime - 30 * 60, kActivityTime - 90 * 60, kActivityTime - 10 * kHourLong));
     add(fmt::format(
         "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issued, expires) "
         "values (3, 'k1', 1, 1, 10, 0, 0), (3, 'k2', 2, 1, 11, 0, 0), (3, 'k3', 4, 2, 20, 0, 0)"));
@@ -64,18 +64,20 @@ void add_run(Database& database) {
         "insert into dedloc_seat (runid, peer_key, state, first_seen, last_seen) values "
         "(3, 'k1', 'working', 1, {0}), (3, 'k2', 'left', 1, {1}), (3, 'k3', 'joining', {0}, {0}), "
         "(3, 'k0', 'working', 1, {0})",
-        kNow - 5, kNow - kHourLong));
+        kActivityTime - 5, kActivityTime - kHourLong));
     add(
         fmt::format("insert into dedloc_presence values "
                     "(3, 'k1', {0}, {1}, 9, 90, 5, 1, 10, 102, '', 'Tesla T4'), "
                     "(3, 'k2', {2}, {3}, 2, 20, 0, 1, 11, 103, '', 'a processor'), "
                     "(3, 'k9', 1000, 2000, 2, 20, 0, 1, 11, 103, '', 'long ago')",
-                    kNow - 5 * kHourLong, kNow - 5, kNow - 2 * kHourLong, kNow - kHourLong));
-    for (const auto& [step, at, key, samples] : {std::tuple{1, kNow - 4 * kHourLong, "k1", 40},
-                                                 {2, kNow - 90 * 60, "k1", 30},
-                                                 {2, kNow - 90 * 60, "k2", 20},
-                                                 {3, kNow - 5, "k1", 10},
-                                                 {3, kNow - 5, "k0", 1000}}) {
+                    kActivityTime - 5 * kHourLong, kActivityTime - 5, kActivityTime - 2 * kHourLong,
+                    kActivityTime - kHourLong));
+    for (const auto& [step, at, key, samples] :
+         {std::tuple{1, kActivityTime - 4 * kHourLong, "k1", 40},
+          {2, kActivityTime - 90 * 60, "k1", 30},
+          {2, kActivityTime - 90 * 60, "k2", 20},
+          {3, kActivityTime - 5, "k1", 10},
+          {3, kActivityTime - 5, "k0", 1000}}) {
         database.execute(
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
             "committed_at) values (3, ?, ?, ?, 0, ?)",
@@ -86,7 +88,7 @@ void add_run(Database& database) {
 }
 
 json::Value activity(Database& database, int hours) {
-    return run_activity(database, {.run = "demo", .hours = hours, .now = kNow});
+    return run_activity(database, {.run = "demo", .hours = hours, .now = kActivityTime});
 }
 
 }  // namespace
@@ -95,7 +97,7 @@ TEST_CASE("the activity of a run is counted by hour, user, peer, version and dev
           "[server][integration]") {
     TestProject project;
     auto& database = project.database();
-    add_run(database);
+    add_busy_run(database);
     const json::Value data = activity(database, 3);
     CHECK(number(data, "samples") == 60);  // not those of the backbone, nor of four hours ago
     CHECK(real(data, "samples_per_second") == 60.0 / (3 * kHourLong));
@@ -111,7 +113,7 @@ TEST_CASE("the activity of a run is counted by hour, user, peer, version and dev
 
     const auto& hours = list(data, "timeline");
     REQUIRE(hours.size() == 3);
-    CHECK(number(hours[0], "at") == kNow - 3 * kHourLong);
+    CHECK(number(hours[0], "at") == kActivityTime - 3 * kHourLong);
     CHECK(number(hours[1], "samples") == 50);
     CHECK(number(hours[1], "joined") == 1);
     CHECK(number(hours[1], "failed_jobs") == 1);
@@ -135,8 +137,8 @@ TEST_CASE("the activity of a run is counted by hour, user, peer, version and dev
     CHECK(text(peers[0], "host") == "attic");
     CHECK(text(peers[0], "job") == "in progress");
     CHECK(number(peers[0], "left_at") == 0);
-    CHECK(number(peers[0], "joined_at") == kNow - 5 * kHourLong);
-    CHECK(number(peers[1], "left_at") == kNow - kHourLong);
+    CHECK(number(peers[0], "joined_at") == kActivityTime - 5 * kHourLong);
+    CHECK(number(peers[1], "left_at") == kActivityTime - kHourLong);
     CHECK(text(peers[1], "job") == "failed on the computer");
     CHECK(text(peers[2], "key") == "k3");
     CHECK(number(peers[2], "samples") == 0);
@@ -155,14 +157,14 @@ TEST_CASE("the activity of a run is counted by hour, user, peer, version and dev
 
     CHECK(number(activity(database, 24), "samples") == 100);
     CHECK(number(activity(database, 24), "failed_jobs") == 3);
-    CHECK_THROWS_AS(run_activity(database, {.run = "none", .now = kNow}), InputError);
+    CHECK_THROWS_AS(run_activity(database, {.run = "none", .now = kActivityTime}), InputError);
 }
 
 TEST_CASE("a version is old if it is not the newest that is offered for its plan class",
           "[server][integration]") {
     TestProject project;
     auto& database = project.database();
-    add_run(database);
+    add_busy_run(database);
     const auto old = read_old_versions(database);
     REQUIRE(old.size() == 1);
     CHECK(old[0].host == 10);
@@ -184,13 +186,13 @@ TEST_CASE("a version is old if it is not the newest that is offered for its plan
 TEST_CASE("a dead backbone's seats are not here, and lists are bounded", "[server][integration]") {
     TestProject project;
     auto& database = project.database();
-    add_run(database);
-    database.execute("update dedloc_seat set last_seen = ?", {kNow - kPresenceGap - 60});
+    add_busy_run(database);
+    database.execute("update dedloc_seat set last_seen = ?", {kActivityTime - kPresenceGap - 60});
     CHECK(number(activity(database, 3), "peers_here") == 0);
     for (int peer = 0; peer < 150; ++peer) {
         database.execute("insert into dedloc_presence values (3, ?, ?, ?, 1, 1, 0, 2, ?, 1, '', ?)",
-                         {fmt::format("p{}", peer), kNow - 60, kNow - 30, 100 + peer,
-                          fmt::format("<script>{}", peer)});
+                         {fmt::format("p{}", peer), kActivityTime - 60, kActivityTime - 30,
+                          100 + peer, fmt::format("<script>{}", peer)});
     }
     const json::Value data = activity(database, 3);
     CHECK(number(data, "peers") == 153);

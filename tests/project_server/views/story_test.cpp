@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kHour = 3600;
 
 /// A run in which Ann (two computers), Bob and a backbone took part.
-void add_run(Database& database) {
+void add_told_run(Database& database) {
     for (const char* const sql : {
              "insert into user (id, name, email_addr, authenticator, country) values "
              "(1, 'Ann', 'a@x', 'a', 'Bangladesh'), (2, 'Bob', 'b@x', 'b', 'None'), "
@@ -42,7 +42,7 @@ TEST_CASE("the story of a run counts volunteers, sessions of computers, and time
           "[server][integration]") {
     TestProject project;
     auto& database = project.database();
-    add_run(database);
+    add_told_run(database);
     const RunStory story = read_story(database, 3);
     CHECK(story.volunteers == 2);
     CHECK(story.computers == 3);
@@ -97,7 +97,7 @@ TEST_CASE("a liar with many names of devices gets one line, and a run without pe
           "[server][integration]") {
     TestProject project;
     auto& database = project.database();
-    add_run(database);
+    add_told_run(database);
     for (int number = 0; number < 60; ++number) {
         database.execute("insert into dedloc_presence values (3, ?, 1, 2, 1, 1, 0, 2, ?, 1, '', ?)",
                          {fmt::format("liar{}", number), 100 + number,
@@ -120,7 +120,7 @@ TEST_CASE("a deleted account stays in the counts without its device and country"
           "[server][integration]") {
     TestProject project;
     auto& database = project.database();
-    add_run(database);
+    add_told_run(database);
     CHECK(export_account(database, 1).find("Tesla T4") != std::string::npos);
     delete_account(database, 1, 1'800'000'000);
     const RunStory story = read_story(database, 3);

@@ -12,7 +12,7 @@ namespace {
 using Catch::Contains;
 
 constexpr const char* kText = "Version 1.01 is out: finish <this> task & get it, \"Ada\".";
-const std::string kAccountKey(32, 'a');
+const std::string kReaderKey(32, 'a');
 
 /// Publishes small_app; each version has another program.
 void publish(ServedProject& project, int version) {
@@ -37,11 +37,11 @@ TEST_CASE("a stock client shows a notice to computers with an old version",
     publish(project, 100);
     create_job(project.config(), "first", "text", nullptr, kTrainerApp);
     database.execute("insert into user (name, email_addr, authenticator) values ('Ada', 'a@b', ?)",
-                     {kAccountKey});
+                     {kReaderKey});
     project.serve();
     const StockClient client{project.root() / "client.log", fs::path{}};
     client.tell("--set_run_mode never");  // a job in progress stays that
-    client.tell("--project_attach " + project.url() + " " + kAccountKey);
+    client.tell("--project_attach " + project.url() + " " + kReaderKey);
     const bool has_job = project.updated_within(60s, client, [&] {
         return project.number("select count(*) from result where server_state = 4") == 1;
     });
