@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Joining on bare systems: in a minimal root of each Debian release, which has curl and no BOINC
-# client, /join.sh is piped into sh, and the notebook is executed, as root and as a user, with systemd
-# as process 1 and without it. For each it prints the seconds until a sample is counted, and checks
-# that nothing is left after the interruption. As root without systemd it is as in containers of
-# Colab and Kaggle, apart from their distribution, their GPUs and the packages that they add.
+# client, /join.sh is piped into sh, and the notebook is executed, as root and as a user, with
+# systemd as process 1 and without it. For each it prints the seconds until a sample is counted,
+# and checks that nothing is left after the interruption. As root without systemd it is as in
+# containers of Colab and Kaggle, apart from their distribution, GPUs and further packages.
 set -Eeuo pipefail
 
 usage() {
