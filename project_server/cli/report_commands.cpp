@@ -167,19 +167,24 @@ std::string duration_text(double seconds) {
     return fmt::format("{:.1f} days", seconds / 86'400);
 }
 
+/// "1 computer", "2 computers".
+std::string counted(std::int64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void print_shares(const char* title, const std::vector<server::StoryShare>& shares) {
     for (const auto& share : shares) {
-        fmt::print("{:<9} {}: {} computers of {} volunteers, {}, {} samples\n", title,
-                   printable_text(share.name), share.computers, share.volunteers,
+        fmt::print("{:<9} {}: {} of {}, {}, {} samples\n", title, printable_text(share.name),
+                   counted(share.computers, "computer"), counted(share.volunteers, "volunteer"),
                    duration_text(share.seconds), share.samples);
     }
 }
 
 void print_story(const server::RunStory& story) {
     if (story.sessions == 0) return fmt::print("people    no volunteer has taken part yet\n");
-    fmt::print("people    {} volunteers with {} computers and {} jobs from {} to {} UTC\n",
-               story.volunteers, story.computers, story.peers, utc_text(story.began),
-               utc_text(story.ended));
+    fmt::print("people    {} with {} and {} from {} to {} UTC\n",
+               counted(story.volunteers, "volunteer"), counted(story.computers, "computer"),
+               counted(story.peers, "job"), utc_text(story.began), utc_text(story.ended));
     fmt::print("sessions  {}, mean {}, longest {}; cumulative device time {}\n", story.sessions,
                duration_text(story.mean_session), duration_text(story.longest_session),
                duration_text(story.device_seconds));
