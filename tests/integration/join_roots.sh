@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Joining on bare systems: in a minimal root of each Debian release, and of Ubuntu 22.04, which has
-# curl and no BOINC client, /join.sh is piped into sh, and the notebook is executed, as root and as
-# a user, with systemd as process 1 and without it. For each it prints the seconds until a sample is
-# counted, and checks that nothing is left after the interruption. jammy as root without systemd is
-# what containers of Colab and Kaggle are, apart from their GPUs and the packages that they add.
+# Joining on bare systems: in a minimal root of each Debian release, which has curl and no BOINC
+# client, /join.sh is piped into sh, and the notebook is executed, as root and as a user, with
+# systemd as process 1 and without it. For each it prints the seconds until a sample is counted,
+# and checks that nothing is left after the interruption. As root without systemd it is as in
+# containers of Colab and Kaggle, apart from their distribution, GPUs and further packages.
 set -Eeuo pipefail
 
 usage() {
@@ -14,14 +14,14 @@ Runs /join.sh and /join.ipynb of a project of the folder PROGRAMS (build/release
 systems, and prints a line for each of 8 cases of a release: seconds to the first counted sample,
 and to leave.
 
-  SUITE           name of a release; bullseye, bookworm, trixie and jammy without one
+  SUITE           name of a release; bullseye, bookworm and trixie without one; those of Ubuntu,
+                  such as jammy, where ubuntu-archive-keyring is
   --roots FOLDER  where the roots are made, once each: 1.5 GB for a release (build/roots)
   --only WORDS    cases whose name has these words, such as "systemd user" or "none root script"
   --pages FOLDER  copies what the executed notebooks show to this folder
   --help          this text
 
-Needs root, debootstrap, a mirror, ubuntu-archive-keyring for jammy, overlayfs and, for systemd,
-cgroup2.
+Needs root, debootstrap, a mirror, overlayfs and, for systemd, cgroup2.
 USAGE
 }
 
@@ -40,7 +40,7 @@ done
 programs=$(realpath "$1")
 shift
 suites=("$@")
-[[ $# -ge 1 ]] || suites=(bullseye bookworm trixie jammy)
+[[ $# -ge 1 ]] || suites=(bullseye bookworm trixie)
 if [[ $EUID != 0 ]] || ! command -v debootstrap >/dev/null; then
     echo "skipped: root and debootstrap are needed to make bare systems"
     exit 77
