@@ -22,8 +22,8 @@ struct QueryScores {
 
 /// Where the softmax of QueryScores goes.
 struct QueryWeights {
-    kernels::Bfloat16* weights =
-        nullptr;                 ///< [queries, stride], each row times its sum; 0 beyond the keys
+    /// [queries, stride], each row times its sum; 0 beyond the keys.
+    kernels::Bfloat16* weights = nullptr;
     float* inverse = nullptr;    ///< [queries]: 1 ÷ that sum
     float* logarithm = nullptr;  ///< [queries]: log Σ exp(scale × score)
 };

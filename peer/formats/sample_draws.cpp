@@ -1,6 +1,6 @@
-// A generator is split by the four words of the peer's key and then by the step, so no two peers or
-// steps share numbers. A source is drawn with one number below the sum of the weights: it falls into
-// the range of one of them.
+// A generator is split by the four words of the peer's key and then by the step, so no two peers
+// or steps share numbers. A source is drawn with one number below the sum of the weights: it falls
+// into the range of one of them.
 #include "peer/formats/sample_draws.hpp"
 
 #include <cstring>

@@ -344,7 +344,7 @@ json::Value::List Activity::timeline() const {
     json::Value::List list;
     for (std::size_t at = 0; at < hours_; ++at) {
         json::Value data;
-        data.set("at", since_ + static_cast<std::int64_t>(at) * kSecondsOfHour)
+        data.set("began_at", since_ + static_cast<std::int64_t>(at) * kSecondsOfHour)
             .set("samples", static_cast<std::int64_t>(hours[at].samples))
             .set("joined", hours[at].joined)
             .set("left", hours[at].left)
@@ -442,7 +442,7 @@ json::Value::List Activity::failures() const {
     for (const FailedJob& job : failed_) {
         if (list.size() == kMaxListed) break;
         json::Value data;
-        data.set("at", job.at)
+        data.set("ended_at", job.at)
             .set("user_id", job.user)
             .set("user", name_in(users_, job.user))
             .set("host_id", job.host)

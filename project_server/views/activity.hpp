@@ -30,14 +30,14 @@ inline constexpr std::size_t kMaxListed = 100;  ///< rows of each list
 ///
 ///     {run, state, step, steps, hours, began_at, ended_at, samples, samples_per_second, users,
 ///     computers, peers, peers_here, joined, left, sessions, mean_session_seconds, failed_jobs,
-///     curve, timeline: [{at, samples, joined, left, failed_jobs}],
+///     curve, timeline: [{began_at, samples, joined, left, failed_jobs}],
 ///     by_user: [{user_id, user, computers, peers, samples, samples_per_second, device_seconds,
 ///     failed_jobs, curve, timeline}],
 ///     by_peer: [{key, short_key, user_id, user, host_id, host, device, version, is_here,
 ///     joined_at, left_at, samples, samples_per_second, job, curve, timeline}],
 ///     by_version: [{version, computers, peers, samples, failed_jobs}], by_device: the same with
-///     `device`, old: old_version_list(), failures: [{at, user_id, user, host_id, host, version,
-///     what, exit_status}]}
+///     `device`, old: old_version_list(), failures: [{ended_at, user_id, user, host_id, host,
+///     version, what, exit_status}]}
 ///
 /// `timeline` of a user or peer: samples of each hour; `curve`: the same in characters. joined,
 /// left: computers whose session (run_story.hpp) began or ended; one that is here has not left. A

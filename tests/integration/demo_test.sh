@@ -30,8 +30,8 @@ computes() {
     ! kill -0 "$started" 2>/dev/null \
         || grep -qsE -- "$2" "$folder/demo/volunteers/$1"/slots/*/stderr.txt
 }
-await 120 "a volunteer that computes in fp32" computes 1 ' on the processor, 1 thread, port'
-await 120 "a volunteer that computes in bf16" computes 2 ' on the processor, 1 thread, bf16 \('
+await 600 "a volunteer that computes in fp32" computes 1 ' on the processor, 1 thread, port'
+await 600 "a volunteer that computes in bf16" computes 2 ' on the processor, 1 thread, bf16 \('
 kill -0 "$started" 2>/dev/null || { show_logs; fail_test "the demo ended too early"; }
 wait "$started" || { show_logs; fail_test "the demo failed"; }
 none_left "the demo"

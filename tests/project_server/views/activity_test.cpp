@@ -113,7 +113,7 @@ TEST_CASE("the activity of a run is counted by hour, user, peer, version and dev
 
     const auto& hours = list(data, "timeline");
     REQUIRE(hours.size() == 3);
-    CHECK(number(hours[0], "at") == kActivityTime - 3 * kHourLong);
+    CHECK(number(hours[0], "began_at") == kActivityTime - 3 * kHourLong);
     CHECK(number(hours[1], "samples") == 50);
     CHECK(number(hours[1], "joined") == 1);
     CHECK(number(hours[1], "failed_jobs") == 1);
