@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "boinc_app/albert/weight_gradient.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::training::albert {
@@ -34,6 +35,8 @@ c10::OperatorHandle operation(const char* name, const char* overload) {
 
 bool packs_weights() {
     static const bool packs = [] {
+        // With fewer instructions oneDNN multiplies bf16 by its reference code, which is slow.
+        if (!has_exact_sums()) return false;
         try {
             constexpr std::int64_t kWidth = 64;
             const auto type = at::dtype(at::kBFloat16);

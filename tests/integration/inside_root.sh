@@ -43,9 +43,9 @@ fi
 left=$(find /tmp -mindepth 1 -maxdepth 1 ! -name 'systemd-private-*' ! -name '.*-unix')
 [ -z "$left" ] || end 1 "left in /tmp: $left"
 for process in /proc/[0-9]*; do
-    case $(tr '\0' ' ' <"$process/cmdline" 2>/dev/null) in
-        *boinc* | *dedloc-join* | *dedloc_* | *join.sh*)
-            end 1 "left running: $(tr '\0' ' ' <"$process/cmdline")" ;;
+    line=$(tr '\0' ' ' <"$process/cmdline" 2>/dev/null)
+    case $line in
+        *boinc* | *dedloc-join* | *dedloc_* | *join.sh*) end 1 "left running: $line" ;;
     esac
 done
 end 0
