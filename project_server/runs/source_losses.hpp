@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -23,18 +24,19 @@ struct LossEstimate {
     bool operator==(const LossEstimate&) const = default;
 };
 
-/// Fits, for the last contributions added,
+/// Fits, for the newer half of the last contributions added,
 ///
 ///     loss_sum = Σ_s samples_s · loss_s + samples · slope · (step − last step)
 ///
 /// by least squares, each contribution weighted by 1 ÷ samples, which is the inverse of its
 /// variance. The slope, common to all sources, takes up the progress of the training, so the
-/// estimates are those of the last step. With K contributions of a mixture, the difference of two
-/// sources with equal weights has an error of about 2 σ ÷ √K, σ the deviation of a sample's loss,
-/// however many samples a contribution has.
+/// estimates are those of the last step. The older half is left out, as a loss falls fast at first
+/// and sources do not fall alike, which no common slope explains. With K contributions of a
+/// mixture, the difference of two sources with equal weights has an error of about 2 σ ÷ √(K ÷ 2),
+/// σ the deviation of a sample's loss, however many samples a contribution has.
 class SourceLosses {
   public:
-    /// Contributions that a fit uses at most.
+    /// Contributions of which a fit uses the newer half.
     static constexpr std::size_t kWindow = 4'000;
 
     /// A run with this number of sources.
@@ -54,6 +56,10 @@ class SourceLosses {
         double total = 0;             ///< their sum
         double loss_sum = 0;
     };
+    /// The contributions of a fit.
+    auto newer() const {
+        return lines_ | std::views::drop(static_cast<std::ptrdiff_t>(lines_.size() / 2));
+    }
     std::vector<std::size_t> sources_seen() const;
 
     std::size_t sources_;

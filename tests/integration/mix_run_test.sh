@@ -13,7 +13,7 @@ dedloc=$programs/dedloc
 project=$folder/project
 volunteers_dir=$folder/volunteers
 output=$folder/output
-steps=160
+steps=250
 fail() { fail_test "$@"; }
 # of_run COMMAND...: a command on the run.
 of_run() { "$dedloc" run "$1" --project "$project" --name mixed "${@:2}"; }
@@ -66,15 +66,24 @@ echo "the first change, and a volunteer that joins after it"
 first=$(value .from_step mix chant=1 story=1 noise=2)
 [[ $(value ".mixtures[0] | .from_step == $first and .in_force and .shares == [0.25, 0.25, 0.5]" \
     status) == true ]] || fail_test "no change from step $first: $(value .mixtures status)"
+# run_mode MODE NUMBER...: of these volunteers' clients.
+run_mode() {
+    local each
+    for each in "${@:2}"; do gui_rpc "$volunteers_dir/$each" --set_run_mode "$1"; done
+}
+has_peers() { [[ $(value .peers status) -eq $1 ]]; }
+# The first two wait for the third, else the run could end before it comes.
+run_mode never 1 2
+await 60 "two suspended volunteers" has_peers 0
 add_volunteer 3 "$url"
-have_joined() { [[ $(value .peers status) -ge 3 ]]; }
-await 300 "three volunteers" have_joined
+await 300 "the third volunteer" has_peers 1
+run_mode auto 1 2
+await 300 "three volunteers" has_peers 3
 await 300 "steps of the first change" has_step $((first + 20))
 
 echo "the second one, announced ahead, while a volunteer is suspended"
-gui_rpc "$volunteers_dir/2" --set_run_mode never
-have_left() { [[ $(value .peers status) -le 2 ]]; }
-await 60 "a suspended volunteer" have_left
+run_mode never 2
+await 60 "a suspended volunteer" has_peers 2
 second=$(($(value .step status) + 8))
 [[ $(value .from_step mix noise=1 story=3 chant=0 --from-step $second) == "$second" ]] \
     || fail_test "not from step $second"
@@ -82,7 +91,7 @@ of_run status >"$output"
 grep -q "from step $second on: chant 0.0 %, story 75.0 %, noise 25.0 %" "$output" \
     || fail_test "no change to come"
 await 300 "steps of the second change" has_step $((second + 2))
-gui_rpc "$volunteers_dir/2" --set_run_mode auto
+run_mode auto 2
 of_run status >"$output"
 grep -q 'samples from chant 0.0 %, story 75.0 %, noise 25.0 %' "$output" || fail_test "the mixture"
 of_run wait --timeout 6000 >"$output" 2>&1 || fail_test "the run does not end"
@@ -119,7 +128,7 @@ jq -e '.equal_steps == .steps and .credit_agrees' "$output" >/dev/null || fail_t
 
 echo "held-out loss of each source"
 value '.held_out[-1]' status >"$output"
-jq -e '.loss_of_noise - .loss_of_chant > 1 and .loss_of_story > 0' "$output" >/dev/null \
+jq -e '.loss_of_noise - .loss_of_story > 0.5 and .loss_of_chant > 0' "$output" >/dev/null \
     || fail_test "held-out losses"
 curl -sf "${url}run/mixed" >"$folder/page" || fail_test "no page of the run"
 for source in chant story noise; do
@@ -128,7 +137,7 @@ for source in chant story noise; do
     grep -q "$(printf %.4f "$loss")" "$folder/page" || fail_test "not $loss on the page"
 done
 curl -sf "${url}run/mixed.json" >"$output" || fail_test "no JSON of the run"
-jq -e '.sources == ["chant", "story", "noise"] and (.source_curve | length) >= 3 and
+jq -e '.sources == ["chant", "noise", "story"] and (.source_curve | length) >= 3 and
     ([.source_curve[] | length] | unique) == [4]' "$output" >/dev/null || fail_test "no curves"
 of_run status | tee "$output"
 "$dedloc" project check "$project" >"$output" 2>&1 || fail_test "the project has faults"

@@ -33,10 +33,10 @@ TEST_CASE("losses of two sources are found within their errors", "[server]") {
     REQUIRE(found.size() == 3);
     REQUIRE((found[0] && found[1]));
     CHECK_FALSE(found[2]);  // it has no samples
-    // The error of their difference is 2 × 0.5 ÷ √1000, half of it each.
+    // The error of their difference is 2 × 0.5 ÷ √500, half of it each.
     for (const auto& one : {*found[0], *found[1]}) {
-        CHECK(one.error > 0.010);
-        CHECK(one.error < 0.025);
+        CHECK(one.error > 0.014);
+        CHECK(one.error < 0.035);
     }
     CHECK(std::abs(found[0]->loss - 2.0) < 5 * found[0]->error);
     CHECK(std::abs(found[1]->loss - 5.0) < 5 * found[1]->error);
