@@ -101,7 +101,8 @@ void SourceLosses::add(std::uint64_t step, std::span<const std::uint64_t> sample
 std::vector<std::size_t> SourceLosses::sources_seen() const {
     std::vector<std::size_t> seen;
     for (std::size_t i = 0; i < sources_; ++i) {
-        if (std::ranges::any_of(newer(), [&](const Line& line) { return line.samples[i] > 0; })) {
+        if (std::any_of(newer(), lines_.end(),
+                        [&](const Line& line) { return line.samples[i] > 0; })) {
             seen.push_back(i);
         }
     }
@@ -113,9 +114,10 @@ std::vector<std::optional<LossEstimate>> SourceLosses::estimate() const {
     if (lines_.empty()) return losses;
     const std::vector<std::size_t> seen = sources_seen();
     const std::uint64_t last = lines_.back().step;
-    const auto span = static_cast<double>(last - newer().front().step);
+    const auto span = static_cast<double>(last - newer()->step);
     std::vector<Row> rows;
-    for (const Line& line : newer()) {
+    for (auto at = newer(); at != lines_.end(); ++at) {
+        const Line& line = *at;
         Row row{.known = {}, .loss_sum = line.loss_sum, .samples = line.total};
         for (const std::size_t source : seen) row.known.push_back(line.samples[source]);
         if (span > 0) {

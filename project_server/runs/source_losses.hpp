@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -56,9 +55,9 @@ class SourceLosses {
         double total = 0;             ///< their sum
         double loss_sum = 0;
     };
-    /// The contributions of a fit.
-    auto newer() const {
-        return lines_ | std::views::drop(static_cast<std::ptrdiff_t>(lines_.size() / 2));
+    /// The first contribution of a fit.
+    std::deque<Line>::const_iterator newer() const {
+        return lines_.begin() + static_cast<std::ptrdiff_t>(lines_.size() / 2);
     }
     std::vector<std::size_t> sources_seen() const;
 
