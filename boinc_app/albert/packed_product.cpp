@@ -35,7 +35,7 @@ c10::OperatorHandle operation(const char* name, const char* overload) {
 
 bool packs_weights() {
     static const bool packs = [] {
-        // With fewer instructions oneDNN multiplies bf16 by its reference code, which is slow.
+        // Without bf16 instructions oneDNN computes bf16 products by its slow reference kernels.
         if (!has_exact_sums()) return false;
         try {
             constexpr std::int64_t kWidth = 64;

@@ -20,7 +20,7 @@ struct QueryScores {
     float scale = 1;
 };
 
-/// Where the softmax of QueryScores goes.
+/// Output buffers of the softmax of QueryScores.
 struct QueryWeights {
     /// [queries, stride], each row times its sum; 0 beyond the keys.
     kernels::Bfloat16* weights = nullptr;
@@ -43,7 +43,7 @@ struct KeyScores {
     float scale = 1;
 };
 
-/// Where the weights of KeyScores and the gradient by their scores go.
+/// Output buffers of the weights of KeyScores and of the gradient by their scores.
 struct KeyWeights {
     kernels::Bfloat16* weights = nullptr;    ///< [keys, queries]; 0 for padding
     kernels::Bfloat16* by_scores = nullptr;  ///< [keys, queries]

@@ -139,7 +139,7 @@ TEST_CASE("loss and gradients are those of Hugging Face's model", "[training]") 
                           });
 }
 
-// For tests/boinc_app/gradient_errors.py, which reads what it prints.
+// tests/boinc_app/gradient_errors.py parses the output.
 TEST_CASE("the error of a gradient against binary64 is printed", "[.gradient_error]") {
     const char* const folder = std::getenv("DEDLOC_GRADIENT");
     if (folder == nullptr) FAIL("DEDLOC_GRADIENT names the folder of a model and its gradient");

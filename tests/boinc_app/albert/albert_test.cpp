@@ -182,7 +182,7 @@ TEST_CASE("an interrupted micro-batch leaves the sum as it was, wherever it is i
     REQUIRE(tiny.model.add_gradient(batch, sum, count));
     CHECK(sum == gradient);
     const int all = questions;
-    // In the forward pass and again in the backward pass: the embeddings, and in each of two layers
+    // The forward and the backward pass each ask at the embeddings, and in each of two layers at
     // query, key, value, context, attention, the wide part and the output.
     CHECK(all == 2 * (1 + 2 * 7));
     for (int last = 1; last <= all; ++last) {

@@ -138,7 +138,7 @@ TEST_CASE("in bf16 a micro-batch is interrupted between products, and leaves the
     const IsInterrupted count = [&] { return ++questions < 0; };
     REQUIRE(model.add_gradient(batch, gradient, count));
     const int all = questions;
-    // In the forward pass and again in the backward pass: the embeddings, the last layer's output,
+    // The forward and the backward pass each ask at the embeddings, the last layer's output,
     // and in each of two layers query, key, value, context, and three products.
     CHECK(all == 2 * (2 + 2 * 7));
     for (int last = 1; last <= all; ++last) {
