@@ -7,9 +7,9 @@
 
 namespace dedloc::wire {
 
-inline constexpr std::uint16_t kOldestProtocol = 9;  ///< oldest protocol version spoken
-inline constexpr std::uint16_t kNewestProtocol = 9;  ///< newest protocol version spoken
-inline constexpr std::size_t kSignatureBytes = 64;   ///< an Ed25519 signature
+inline constexpr std::uint16_t kOldestProtocol = 10;  ///< oldest protocol version spoken
+inline constexpr std::uint16_t kNewestProtocol = 10;  ///< newest protocol version spoken
+inline constexpr std::size_t kSignatureBytes = 64;    ///< an Ed25519 signature
 /// The form field that every frame begins with: signed or unsigned.
 inline constexpr std::size_t kFormBytes = 8;
 /// A message begins at a multiple of this in its frame, so that its numbers can be read in place.
