@@ -66,8 +66,8 @@ XML
     done
 }
 
-# start_client NUMBER: starts a client with a free GUI RPC port, and waits until it answers, on a busy
-# machine for minutes. A client whose port gets taken meanwhile ends; the next one gets another.
+# start_client NUMBER: starts a client with a free GUI RPC port, and waits until it answers, on a
+# busy machine for minutes. A client whose port gets taken ends, and the next one tries another.
 start_client() {
     local home=$volunteers_dir/$1 tries found_at=()
     if [[ -n ${volunteer_libraries:-} ]]; then

@@ -2,6 +2,35 @@
 # Bare systems for tests written in bash; to be sourced after checks.sh. Each lies in a folder of
 # $roots, is made once, and needs root and debootstrap.
 
+# begin_in_roots ARGUMENT...: reads what the script's usage() says: options, PROGRAMS and suites.
+# Options with a value are --roots and those named in `options`; each sets the variable of its
+# name. Ends the script where it cannot make bare systems.
+begin_in_roots() {
+    local me option
+    me=$(basename "$0" .sh)
+    while [[ ${1:-} == -* ]]; do
+        option=${1#--}
+        case $1 in --help | -h) usage; exit 0 ;; esac
+        [[ " roots ${options:-} " == *" $option "* ]] \
+            || { echo "$me: unknown option $1; see --help" >&2; exit 2; }
+        [[ -n ${2:-} ]] || { echo "$me: $1 wants a value; see --help" >&2; exit 2; }
+        declare -g "$option=$2"
+        shift 2
+    done
+    [[ $# -ge 1 ]] || { usage >&2; exit 2; }
+    use_volunteers "$1"
+    shift
+    suites=("$@")
+    [[ $# -ge 1 ]] || suites=(bullseye bookworm trixie)
+    if [[ $EUID != 0 ]] || ! command -v debootstrap >/dev/null; then
+        echo "skipped: root and debootstrap are needed to make bare systems"
+        exit 77
+    fi
+    output=$folder/log
+    roots=$(realpath -m -- "${roots:-$(dirname "${BASH_SOURCE[0]}")/../../build/roots}")
+    mkdir -p "$roots"
+}
+
 # install_in ROOT PACKAGE...: packages of the system's archive, without what they recommend.
 install_in() {
     local root=$1
