@@ -15,8 +15,8 @@ Runs /join.sh and /join.ipynb of a project of the folder PROGRAMS (build/release
 systems, and prints for each of 12 cases of a release: seconds to the first counted sample and to
 leave, or what is said where joining cannot work.
 
-  SUITE           name of a release; bullseye, bookworm and trixie without one; those of Ubuntu,
-                  such as jammy, where ubuntu-archive-keyring is
+  SUITE           name of a release: bullseye, bookworm and trixie without one; also of Ubuntu's,
+                  such as jammy
   --roots FOLDER  where the roots are made, once each: 1.5 GB for a release (build/roots)
   --only WORDS    cases whose name has these words, such as "systemd user" or "none root script";
                   the last word of a name is script, notebook, moments or errors
