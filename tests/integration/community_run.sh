@@ -25,7 +25,8 @@ answers to masked sentences, digests, credit, and the report and the activity of
   --batch N           samples of a step (48)
   --every N           steps between two measurements (20)
   --learning-rate R   (0.02)
-  --keep FOLDER       a new folder where the project, logs and pictures of its pages stay
+  --keep FOLDER       a new folder where the project, logs and pictures of its pages stay; others
+                      than root can enter the folders above it
 USAGE
 }
 
@@ -76,10 +77,25 @@ source "$here/../../project_server/volunteers.sh"
 python=${DEDLOC_PYTHON:-/usr/bin/python3}
 "$python" -c 'import nbclient, ipykernel' \
     || fail_test "nbclient and ipykernel are missing; ./setup installs them"
-dedloc=$programs/dedloc
+account=daemon # an account of every Debian: daemons of a public project do not run as root
 work=${keep:-$folder}
-mkdir -p "$work/tmp" "$work/pages"
-project=$work/project
+mkdir -p "$work"/{home,pages,tmp} "$folder"/{libraries,programs}
+chmod 755 "$folder" "$work"
+chown "$account" "$work/home"
+setpriv --reuid "$account" --regid "$account" --clear-groups test -w "$work/home" \
+    || fail_test "the account $account, which the daemons run as, cannot enter $work"
+# The account may not look into the folder that the programs are in, but here it may.
+show() { # FOLDER AT: read-only, so nothing that cleans up can reach it
+    mount --bind "$1" "$2"
+    mount -o remount,ro,bind "$2"
+}
+at_end 'umount -l "$folder/programs" "$folder/libraries" 2>/dev/null'
+libraries=$(ldd "$programs/dedloc_train" | sed -n 's|.*=> \(/.*\)/libtorch_cpu.so.*|\1|p')
+show "$programs" "$folder/programs"
+[[ -z $libraries ]] || show "$libraries" "$folder/libraries"
+export LD_LIBRARY_PATH=$folder/libraries
+dedloc=$folder/programs/dedloc
+project=$work/home/project
 volunteers_dir=$work/volunteers
 output=$work/output
 run=community
@@ -119,19 +135,25 @@ if [[ -z $model ]]; then
         classifier_dropout_prob: 0, pad_token_id: 0, bos_token_id: 2, eos_token_id: 3}' >"$model"
 fi
 
+# The account reads what a run is made of.
+cp "$model" "$work/home/config.json"
+[[ -z $sentences ]] || cp "$sentences" "$work/home/sentences"
+
 chapter "the project, its run and its hosts"
 make_street
 ip addr add 10.78.0.1/24 dev street
 add_host notebook 10
 add_house nat 11 50 100
 add_host killed 12
-"$dedloc" project create "$project" --name "A community" --listen 10.78.0.1:8080 \
-    --contact-seconds 5 >/dev/null
-"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
-"$dedloc" run create --project "$project" --name "$run" --corpus "$work/corpus" --model "$model" \
-    --steps "$steps" --target-batch "$batch" --warmup $((steps / 8)) --learning-rate "$rate" \
-    --codec fp16 --evaluate-every "$every" --evaluate-samples 512 \
-    ${sentences:+--masked-sentences "$sentences"}
+"$dedloc" project create "$project" --name "A community" --user "$account" \
+    --listen 10.78.0.1:8080 --contact-seconds 5 >/dev/null
+"$dedloc" app add --project "$project" --binary "$folder/programs/dedloc_train" \
+    --no-gzip >/dev/null
+"$dedloc" run create --project "$project" --name "$run" --corpus "$work/corpus" \
+    --model "$work/home/config.json" --steps "$steps" --target-batch "$batch" \
+    --warmup $((steps / 8)) --learning-rate "$rate" --codec fp16 \
+    --evaluate-every "$every" --evaluate-samples 512 \
+    ${sentences:+--masked-sentences "$work/home/sentences"}
 url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null
 at_end "'$dedloc' project stop '$project' >/dev/null"
