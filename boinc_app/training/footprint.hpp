@@ -32,7 +32,8 @@ std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& 
 std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device);
 
 /// The number of samples that a device computes at once: one unit if samples depend on each other
-/// (formats::samples_together), else `wanted`, or if that is 0 the one of a trial or a suitable one.
+/// (formats::samples_together), else `wanted`, or if that is 0 the number that a trial has chosen,
+/// else a suitable one.
 std::uint64_t micro_batch_for(const formats::RunFile& run, const Device& device,
                               std::uint64_t wanted);
 

@@ -91,8 +91,8 @@ class DrawingModel final : public Model {
 struct ProcessorOffer {
     std::optional<Precision> precision{};  ///< the one that is wanted; nothing: the faster one
     unsigned threads = 1;                  ///< that the network may keep busy
-    unsigned cores = 1;              ///< of the processor that these threads have, at most as many
-    std::uint64_t memory_bytes = 0;  ///< physical memory of the machine
+    unsigned cores = 1;                    ///< cores that these threads have, at most as many
+    std::uint64_t memory_bytes = 0;        ///< physical memory of the machine
 };
 
 /// The way in which a network computes on the processor.

@@ -1,3 +1,5 @@
+// Linux names the package and the core of each CPU in files of their own. The CPUs that count are
+// those on which the scheduler may run this process. A file that cannot be read lowers no number.
 #include "peer/platform/cores.hpp"
 
 #include <fmt/format.h>
