@@ -2,7 +2,8 @@
 # folder, an account and a port of its own. To be sourced by a script that sets `volunteers_dir` and
 # defines `fail`. It may set `volunteer_cores` (1), `volunteer_arguments`, which trainers get,
 # `volunteer_libraries`, folders where they find more shared libraries, and `volunteer_preferences`,
-# more computing preferences in BOINC's XML, one a line, which replace those here.
+# more computing preferences in BOINC's XML, one a line, which replace those here. A client may be on
+# a host of its own: `volunteer_hosts` has the network namespace of a volunteer.
 
 # failure_in LOG: why a program failed, by its log since the last line that begins with "== ": the
 # first line that reports an error, because advice and consequences follow it; else the last line.
@@ -14,6 +15,7 @@ failure_in() {
 }
 
 declare -gA clients=()  # number of a volunteer → process id of its client
+declare -gA volunteer_hosts=()  # number of a volunteer → its network namespace, if it has one
 
 # kill_all SIGNAL PID...: sends a signal; ignores processes that have ended.
 kill_all() {
@@ -31,7 +33,12 @@ gone() {
         sleep 0.1
     done
 }
-gui_rpc() { boinccmd --host "127.0.0.1:$(<"$1/port")" --passwd "$(<"$1/gui_rpc_auth.cfg")" "${@:2}"; }
+# gui_rpc FOLDER ARGUMENT...
+gui_rpc() {
+    local host=${volunteer_hosts[${1##*/}]:-}
+    ${host:+ip netns exec "$host"} boinccmd --host "127.0.0.1:$(<"$1/port")" \
+        --passwd "$(<"$1/gui_rpc_auth.cfg")" "${@:2}"
+}
 
 prepare_volunteer() {
     local home=$1
@@ -69,14 +76,14 @@ XML
 # start_client NUMBER: starts a client with a free GUI RPC port, and waits until it answers, on a
 # busy machine for minutes. A client whose port gets taken ends, and the next one tries another.
 start_client() {
-    local home=$volunteers_dir/$1 tries found_at=()
+    local home=$volunteers_dir/$1 host=${volunteer_hosts[$1]:-} tries found_at=()
     if [[ -n ${volunteer_libraries:-} ]]; then
         found_at=(env "LD_LIBRARY_PATH=$volunteer_libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
     fi
     for tries in 1 2 3 4 5; do
         echo $((20000 + RANDOM % 12000)) >"$home/port"
         if (exec 3<>"/dev/tcp/127.0.0.1/$(<"$home/port")") 2>/dev/null; then continue; fi
-        "${found_at[@]}" setpriv --pdeathsig TERM -- boinc --dir "$home" \
+        ${host:+ip netns exec "$host"} "${found_at[@]}" setpriv --pdeathsig TERM -- boinc --dir "$home" \
             --gui_rpc_port "$(<"$home/port")" </dev/null >>"$home/client.log" 2>&1 &
         clients[$1]=$!
         disown "$!"  # so that bash prints nothing when it is killed

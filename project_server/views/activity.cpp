@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,7 @@
 #include "project_server/database/job_states.hpp"
 #include "project_server/database/presence.hpp"
 #include "project_server/database/states.hpp"
+#include "project_server/views/held_out.hpp"
 #include "project_server/views/old_versions.hpp"
 #include "project_server/views/run_story.hpp"
 #include "project_server/views/runs.hpp"
@@ -135,7 +137,8 @@ class Activity {
                           "dedloc_presence)");
         json::Value data;
         add_totals(data);
-        data.set("timeline", timeline())
+        data.set("held_out", held_out())
+            .set("timeline", timeline())
             .set("by_user", by_user())
             .set("by_peer", by_peer())
             .set("by_version", by_text("version", &PeerHours::version))
@@ -174,6 +177,7 @@ class Activity {
     void read_jobs();
     void read_failures();
     void add_totals(json::Value& data) const;
+    json::Value::List held_out() const;
     json::Value::List timeline() const;
     json::Value::List by_user() const;
     json::Value::List by_peer() const;
@@ -322,6 +326,16 @@ void Activity::add_totals(json::Value& data) const {
         .set("mean_session_seconds", length / count)
         .set("failed_jobs", std::ssize(failed_))
         .set("curve", block_curve(all.samples));
+}
+
+json::Value::List Activity::held_out() const {
+    const auto first = database_.query_one(
+        "select min(step) as step from dedloc_evaluation where runid = ? and evaluated_at >= ?",
+        {run_.id, since_});
+    const bool is_measured = first && !first->is_null("step");
+    return loss_changes(read_evaluations(database_, run_.id),
+                        is_measured ? static_cast<std::uint64_t>(first->integer("step"))
+                                    : std::numeric_limits<std::uint64_t>::max());
 }
 
 json::Value::List Activity::timeline() const {

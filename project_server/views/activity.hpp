@@ -1,5 +1,6 @@
 // What happens in a run, for its administrator: throughput, failures, versions and devices, by peer
-// and by user, hour by hour; who came and who left; who computes with an old version.
+// and by user, hour by hour; who came and who left; who computes with an old version; and how the
+// held-out loss of each source has changed meanwhile.
 //
 // Samples are those of the ledger. The project's ticket says who owns a key, and the version of a
 // job is the one that the project has sent. Names of devices, computers and accounts are what their
@@ -30,7 +31,8 @@ inline constexpr std::size_t kMaxListed = 100;  ///< rows of each list
 ///
 ///     {run, state, step, steps, hours, began_at, ended_at, samples, samples_per_second, users,
 ///     computers, peers, peers_here, joined, left, sessions, mean_session_seconds, failed_jobs,
-///     curve, timeline: [{began_at, samples, joined, left, failed_jobs}],
+///     curve, held_out: loss_changes() in these hours, timeline: [{began_at, samples, joined, left,
+///     failed_jobs}],
 ///     by_user: [{user_id, user, computers, peers, samples, samples_per_second, device_seconds,
 ///     failed_jobs, curve, timeline}],
 ///     by_peer: [{key, short_key, user_id, user, host_id, host, device, version, is_here,
@@ -46,7 +48,8 @@ inline constexpr std::size_t kMaxListed = 100;  ///< rows of each list
 /// newest first.
 ///
 /// Errors  InputError (no such run), DatabaseError
-/// Cost    the contributions of these hours; all presences, seats and results of the run
+/// Cost    the contributions of these hours; all presences, seats, results and evaluations of the
+///         run
 json::Value run_activity(Database& database, const ActivityChoice& choice);
 
 /// A character for each number: blocks of eight heights, a blank for 0.

@@ -35,12 +35,17 @@ std::string shown_word(const std::string& word) {
     return is_blank ? "␣" : word;
 }
 
+/// An untrained model gives each of its words a share that would be rounded to nothing.
+std::string share_text(double probability) {
+    return probability < 0.0005 ? "< 0.1 %" : fmt::format("{:.1f} %", 100 * probability);
+}
+
 json::Value::List word_list(const MaskedAnswer& answer) {
     json::Value::List words;
     for (const AnsweredWord& word : answer.words) {
         json::Value item;
         item.set("word", shown_word(word.word))
-            .set("share", fmt::format("{:.1f} %", 100 * word.probability))
+            .set("share", share_text(word.probability))
             .set("is_wanted", !answer.wanted.empty() && word.word == answer.wanted);
         words.push_back(std::move(item));
     }

@@ -1,5 +1,9 @@
 #include "project_server/views/held_out.hpp"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "peer/formats/task.hpp"
 #include "project_server/views/answers.hpp"
 
@@ -8,6 +12,16 @@ namespace {
 
 /// Columns of the table of evaluations that every task has: update, loss, its error, samples.
 constexpr std::size_t kPlainColumns = 4;
+
+/// The losses of a row: of all samples, with an empty name, and of each source.
+std::vector<formats::SourceLoss> losses_of(const EvaluationRow& row) {
+    std::vector<formats::SourceLoss> losses{
+        {.source = "", .loss = row.loss, .error = row.loss_error}};
+    for (formats::SourceLoss& source : formats::source_losses(row.figures)) {
+        losses.push_back(std::move(source));
+    }
+    return losses;
+}
 
 }  // namespace
 
@@ -59,6 +73,29 @@ json::Value::List source_list(std::string_view architecture,
             .set("text", figure == nullptr
                              ? ""
                              : formats::figure_text(formats::loss_of(architecture), figure->value));
+        list.push_back(std::move(item));
+    }
+    return list;
+}
+
+json::Value::List loss_changes(std::span<const EvaluationRow> rows, std::uint64_t first) {
+    json::Value::List list;
+    if (rows.empty()) return list;
+    const EvaluationRow& newest = rows.back();
+    const auto since =
+        std::ranges::find_if(rows, [first](const EvaluationRow& row) { return row.step >= first; });
+    std::vector<formats::SourceLoss> former;
+    if (since != rows.end() && since->step != newest.step) former = losses_of(*since);
+    for (const formats::SourceLoss& now : losses_of(newest)) {
+        const auto then = std::ranges::find(former, now.source, &formats::SourceLoss::source);
+        const bool is_known = then != former.end();
+        json::Value item;
+        item.set("source", now.source)
+            .set("step", newest.step)
+            .set("loss", now.loss)
+            .set("loss_error", now.error ? json::Value{*now.error} : json::Value{nullptr})
+            .set("since_step", is_known ? json::Value{since->step} : json::Value{nullptr})
+            .set("change", is_known ? json::Value{now.loss - then->loss} : json::Value{nullptr});
         list.push_back(std::move(item));
     }
     return list;

@@ -30,6 +30,12 @@ json::Value::List source_list(std::string_view architecture,
                               std::span<const formats::SourceLoss> sources,
                               std::span<const formats::MeasuredFigure> figures);
 
+/// [{source, step, loss, loss_error, since_step, change}]: held-out losses of the newest of the
+/// rows, which ascend by step: first that of all samples, with an empty `source`, then that of each
+/// source; and by how much each has changed since the first row that is not before step `first`.
+/// An error that is not known is null; so are since_step and change without such an earlier row.
+json::Value::List loss_changes(std::span<const EvaluationRow> rows, std::uint64_t first);
+
 /// Adds what a run's page says of the figures of its task: measured_on, a word for the held-out
 /// data; masks_words, whether the model can be asked for masked words; headlines and columns, the
 /// figures of the summary and of the table of evaluations (figure_list, and the sources that `last`

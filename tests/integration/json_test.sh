@@ -106,6 +106,7 @@ keep run sources --project "$project" --name mixed
 sql "insert into team (userid, name, name_lc) values (1, 'Team', 'team'), (1, 'Old', 'old');
     insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
     values ('ticket', 1, 1, 1, 'many keys', 1, 2);
+    insert into dedloc_evaluation values (1, 0, 8, 0.1, 32, 1, repeat('0', 64), unix_timestamp());
     insert into dedloc_presence values (1, 'key', unix_timestamp() - 60, unix_timestamp(), 1, 1, 1,
         1, 1, 100, '', 'a processor');
     update user set country = 'Bangladesh' where id = 1;

@@ -1,12 +1,13 @@
 """Executes join.ipynb as Jupyter does, and interrupts its cell as the stop button does.
 
-run_notebook.py NOTEBOOK OUT COUNTED: runs it until its output says that COUNTED samples of ours are
-counted, or the cell ends; then it interrupts the kernel, waits for the cell to end, and writes the
-executed notebook to OUT and its output, as a page, to OUT.html. It prints the seconds from its start
-until then, and from the interruption to the end of the cell.
+run_notebook.py NOTEBOOK OUT COUNTED [FILE]: runs it until its output says that COUNTED samples of ours
+are counted, and FILE exists, or the cell ends; then it interrupts the kernel, waits for the cell to
+end, and writes the executed notebook to OUT and its output, as a page, to OUT.html. It prints the
+seconds from its start until they were counted, and from the interruption to the end of the cell.
 """
 import asyncio
 import html
+import os
 import re
 import sys
 import time
@@ -21,19 +22,21 @@ def shown(cell):
                    if part["output_type"] in ("display_data", "execute_result"))
 
 
-async def run(client, notebook, wanted):
+async def run(client, notebook, wanted, file):
     cell = notebook.cells[-1]
     begin = time.monotonic()
-    interrupted = None
+    interrupted = counted = None
 
     async def interrupt():
-        nonlocal interrupted
+        nonlocal interrupted, counted
         while True:
             await asyncio.sleep(1)
             found = re.search(r"(\d+) samples of yours counted", html.unescape(shown(cell)))
-            if found and int(found.group(1)) >= wanted:
+            if not counted and found and int(found.group(1)) >= wanted:
+                counted = time.monotonic()
+                print(f"counted after {counted - begin:.0f} s", flush=True)
+            if counted and (not file or os.path.exists(file)):
                 interrupted = time.monotonic()
-                print(f"counted after {interrupted - begin:.0f} s", flush=True)
                 await client.km.interrupt_kernel()
                 return
 
@@ -49,11 +52,11 @@ async def run(client, notebook, wanted):
 
 
 def main():
-    source, out, wanted = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    source, out, wanted, file = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
     notebook = nbformat.read(source, as_version=4)
     nbformat.validate(notebook)
     client = NotebookClient(notebook, timeout=None, allow_errors=True)
-    asyncio.run(run(client, notebook, wanted))
+    asyncio.run(run(client, notebook, wanted, file[0] if file else None))
     nbformat.write(notebook, out)
     cell = notebook.cells[-1]
     with open(out + ".html", "w", encoding="utf-8") as page:

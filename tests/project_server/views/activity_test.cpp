@@ -160,6 +160,47 @@ TEST_CASE("the activity of a run is counted by hour, user, peer, version and dev
     CHECK_THROWS_AS(run_activity(database, {.run = "none", .now = kActivityTime}), InputError);
 }
 
+TEST_CASE("activity has the newest held-out loss of each source, and its change in these hours",
+          "[server][integration]") {
+    TestProject project;
+    auto& database = project.database();
+    add_busy_run(database);
+    CHECK(list(activity(database, 3), "held_out").empty());
+    const auto measure = [&](int step, double loss, std::int64_t at) {
+        database.execute("insert into dedloc_evaluation values (3, ?, ?, 0.25, 8, 1, '', ?)",
+                         {step, loss, at});
+    };
+    measure(0, 9, kActivityTime - 5 * kHourLong);
+    measure(2, 8, kActivityTime - 90 * 60);
+    measure(3, 7, kActivityTime - 5);
+    database.execute(
+        "insert into dedloc_figure values (3, 2, 'loss_of_wiki', 7.5, 0.5), (3, 3, 'loss_of_wiki', "
+        "6, 0.5), (3, 3, 'loss_of_news', 6.5, null)");
+    const auto is_null = [](const json::Value& data, const char* field) {
+        return std::holds_alternative<std::nullptr_t>(data.field(field).value());
+    };
+    const json::Value data = activity(database, 3);
+    const auto& losses = list(data, "held_out");
+    REQUIRE(losses.size() == 3);
+    CHECK(text(losses[0], "source").empty());
+    CHECK(number(losses[0], "step") == 3);
+    CHECK(real(losses[0], "loss") == 7);
+    CHECK(real(losses[0], "loss_error") == 0.25);
+    CHECK(number(losses[0], "since_step") == 2);
+    CHECK(real(losses[0], "change") == -1);
+    CHECK(text(losses[1], "source") == "news");
+    CHECK(is_null(losses[1], "loss_error"));
+    CHECK(is_null(losses[1], "change"));  // a source that was added
+    CHECK(text(losses[2], "source") == "wiki");
+    CHECK(real(losses[2], "change") == -1.5);
+
+    const json::Value day = activity(database, 24);
+    CHECK(number(list(day, "held_out")[0], "since_step") == 0);
+    CHECK(real(list(day, "held_out")[0], "change") == -2);
+    CHECK(is_null(list(day, "held_out")[2], "since_step"));  // not measured at step 0
+    CHECK(is_null(list(activity(database, 1), "held_out")[0], "change"));
+}
+
 TEST_CASE("a version is old if it is not the newest that is offered for its plan class",
           "[server][integration]") {
     TestProject project;

@@ -42,6 +42,10 @@ void fill_run(Database& database) {
         "insert into dedloc_presence values (?, 'abcdefgh12', unix_timestamp() - 7200, "
         "unix_timestamp() - 10, 4, 44, 0, ?, ?, 102, '', ?)",
         {run, user, host, kHostileText});
+    database.execute(
+        "insert into dedloc_evaluation values (?, 0, 8.125, 0.25, 8, 1, '', unix_timestamp())",
+        {run});
+    database.execute("insert into dedloc_figure values (?, 0, 'loss_of_wiki', 7.5, null)", {run});
     send_notice(database, {host}, "</td><script>alert(3)</script>", unix_now());
 }
 
@@ -98,6 +102,8 @@ TEST_CASE("the administrator's pages show a run's peers, and names as text",
         CHECK_THAT(page, Contains("1.02") && Contains("1.03"));
     }
     CHECK_THAT(run, Contains("abcdefgh") && Contains("failed on the computer"));
+    CHECK_THAT(run, Contains("all samples") && Contains("8.1250") && Contains("0.2500"));
+    CHECK_THAT(run, Contains("wiki") && Contains("7.5000"));
     CHECK_THAT(overview, Contains("not yet"));
     const std::string data = site.get("/admin/run/demo.json?hours=3", headers).body;
     CHECK_THAT(data,

@@ -457,7 +457,7 @@ TEST_CASE("the page of a run shows what its model says, and no markup of a token
              .answers = {{.before = "আমি <script>alert(1)</script>",
                           .after = " & গান গাই।",
                           .wanted = "বাংলায়",
-                          .words = {{word, share}, {"<b>&\"'", 0.25}, {" ", 0.001}}}}}));
+                          .words = {{word, share}, {"<b>&\"'", 0.25}, {" ", 0.0001}}}}}));
     };
     measure(3, "গান", 0.5);
     measure(6, "বাংলায়", 0.625);
@@ -468,7 +468,8 @@ TEST_CASE("the page of a run shows what its model says, and no markup of a token
                                   "<mark>বাংলায়</mark> &amp; গান গাই।") &&
                          Contains("<bdi>&lt;b&gt;&amp;&quot;&#39;</bdi>") &&
                          Contains("<span class=\"right\"><bdi>বাংলায়</bdi>") &&
-                         Contains("<small>62.5 %</small>") && Contains("<bdi>␣</bdi>"));
+                         Contains("<small>62.5 %</small>") && Contains("<bdi>␣</bdi>") &&
+                         Contains("<small>&lt; 0.1 %</small>"));
     CHECK(page.find("<dt>Update 6</dt>") < page.find("<dt>Update 3</dt>"));
     const std::string json = site.page("/run/first.json");
     CHECK_THAT(json, Contains(R"("has_sentences":true)") &&
