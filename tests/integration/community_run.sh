@@ -124,6 +124,7 @@ hears() { sleep 1; grep -qs "$1" "$work/notebook.log"; }
 chapter "a corpus of ${names[*]}"
 "$dedloc" corpus build --documents line --language "$language" --tokenizer "$tokenizer" \
     --held-out 0.02 "${sources[@]}" --out "$work/corpus" 2>"$output" || fail "corpus build"
+rm "$output"
 vocabulary=$("$dedloc" corpus show "$work/corpus" --json | jq .vocabulary)
 if [[ -z $model ]]; then
     model=$work/config.json
@@ -148,12 +149,13 @@ add_host killed 12
 "$dedloc" project create "$project" --name "A community" --user "$account" \
     --listen 10.78.0.1:8080 --contact-seconds 5 >/dev/null
 "$dedloc" app add --project "$project" --binary "$folder/programs/dedloc_train" \
-    --no-gzip >/dev/null
+    --no-gzip >/dev/null 2>"$output" || fail "app add"
 "$dedloc" run create --project "$project" --name "$run" --corpus "$work/corpus" \
     --model "$work/home/config.json" --steps "$steps" --target-batch "$batch" \
     --warmup $((steps / 8)) --learning-rate "$rate" --codec fp16 \
     --evaluate-every "$every" --evaluate-samples 512 \
-    ${sentences:+--masked-sentences "$work/home/sentences"}
+    ${sentences:+--masked-sentences "$work/home/sentences"} 2>"$output" || fail "run create"
+rm "$output"
 url=$(config master_url)
 "$dedloc" project start "$project" >/dev/null
 at_end "'$dedloc' project stop '$project' >/dev/null"
@@ -171,23 +173,25 @@ add_volunteer 1 "$url"
 add_volunteer 2 "$url"
 await 600 "the three volunteers" has_peers 3
 await 600 "a sample of the notebook's" hears 'counted after'
-echo "joined by the notebook: first sample $(<"$work/notebook.log")"
+echo "joined by the notebook: first sample $(grep 'counted after' "$work/notebook.log")"
 until_step 5
 
 chapter "who can be dialled"
+# said NUMBER PATTERN: lines of a volunteer's app.
+said() { cat "$volunteers_dir/$1"/slots/*/stderr.txt | grep -E "$2" || true; }
 for number in 1 2; do
-    echo "${volunteer_hosts[$number]}:" "$(grep -hoE 'outbound-only.*|cannot be dialled.*' \
-        "$volunteers_dir/$number"/slots/*/stderr.txt | head -n 1)"
+    echo "${volunteer_hosts[$number]}: averages of $(said $number 'MB averaged here' | wc -l) steps;" \
+        "$(said $number 'is outbound-only' | head -n 1 | sed 's/.*info: //')"
 done
-[[ -n $(grep -lE 'outbound-only|cannot be dialled' "$volunteers_dir"/1/slots/*/stderr.txt) ]] \
-    || fail "the volunteer behind the NAT says nothing of it"
+[[ -n $(said 1 'cannot be dialled .* is outbound-only') ]] || fail "'nat' can be dialled"
+[[ -z $(said 1 'MB averaged here') ]] || fail "one that others cannot dial has averaged"
 
 # killed_and_back: an end as by a loss of power; then the client begins with what is on its disk.
 killed_and_back() {
     local all at
     chapter "the client of 'killed' and its app end with -9"
     all=$(process_tree "${clients[2]}")
-    [[ $(wc -w <<<"$all") -ge 3 ]] || fail "there is no app to kill"
+    [[ $(wc -w <<<"$all") -ge 2 ]] || fail "there is no app to kill"
     at=$(value .step status)
     kill_all KILL $all
     gone 20 $all || fail "it does not end"
@@ -216,7 +220,7 @@ cat "$work/status-in-mid-run"
 until_step "$steps"
 touch "$work/tmp/leave" # the reader of the notebook presses stop
 wait "$notebook" || { output=$work/notebook.log; fail "the notebook"; }
-cat "$work/notebook.log"
+grep '^left in' "$work/notebook.log"
 of_run wait --timeout 3000 >"$output" 2>&1 || fail "the run does not end"
 measured() { sleep 1; [[ $(value '.held_out[-1].step' status) == "$steps" ]]; }
 await 300 "the figures of the last state" measured
