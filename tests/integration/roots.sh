@@ -35,7 +35,7 @@ begin_in_roots() {
 install_in() {
     local root=$1
     shift
-    cp -L /etc/resolv.conf "$root/etc/"
+    cp --remove-destination -L /etc/resolv.conf "$root/etc/"
     DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y --no-install-recommends "$@" \
         >"$output" 2>&1 || fail_test "apt-get install $* in $root"
 }
