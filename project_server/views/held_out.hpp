@@ -30,8 +30,8 @@ json::Value::List source_list(std::string_view architecture,
                               std::span<const formats::SourceLoss> sources,
                               std::span<const formats::MeasuredFigure> figures);
 
-/// [{source, step, loss, loss_error, since_step, change}]: held-out losses of the newest of the rows,
-/// which ascend by step: first that of all samples, with an empty `source`, then that of each
+/// [{source, step, loss, loss_error, since_step, change}]: held-out losses of the newest of the
+/// rows, which ascend by step: first that of all samples, with an empty `source`, then that of each
 /// source; and by how much each has changed since the first row that is not before step `first`.
 /// An error that is not known is null; so are since_step and change without such an earlier row.
 json::Value::List loss_changes(std::span<const EvaluationRow> rows, std::uint64_t first);
