@@ -161,7 +161,8 @@ class LocalRun {
           shares_(run, options),
           threads_(static_cast<unsigned>(kernels::threads_within_reach(options.threads))),
           workers_(threads_),
-          compute_(device::make_compute(options.device, run, task, workers_, threads_)),
+          compute_(
+              device::make_compute(options.device, run, task, workers_, {.threads = threads_})),
           micro_batch_(training::micro_batch_for(run, compute_.device, options.micro_batch)),
           trainer_(run, workers_, *compute_.replica, micro_batch_) {
         if (open_evaluator) evaluator_ = open_evaluator(micro_batch_);

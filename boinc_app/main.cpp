@@ -83,15 +83,17 @@ void add_device_option(CLI::App& app, Options& options) {
                    "can be used); a GPU that the BOINC client gives the job comes first")
         ->capture_default_str();
     app.add_option("--precision", options.precision,
-                   "of a processor's matrix products: fp32, bf16, or auto (by a trial of a second, "
-                   "the faster one; a network other than ALBERT has fp32)")
+                   "of a processor's matrix products: fp32, bf16, or auto (by a trial of seconds, "
+                   "which also chooses threads and micro-batches; a network other than ALBERT "
+                   "has fp32)")
         ->check(CLI::IsMember({"auto", "fp32", "bf16"}))
         ->capture_default_str();
 }
 
 void add_micro_batch_option(CLI::App& app, std::uint64_t& micro_batch) {
     app.add_option("--micro-batch", micro_batch,
-                   "samples computed at once; 0: as suits model, memory and CPUs")
+                   "samples computed at once; 0: by the trial of --precision auto, else as suits "
+                   "model, memory and CPUs")
         ->check(CLI::Range(0, 65'536));
 }
 

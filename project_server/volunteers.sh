@@ -14,8 +14,8 @@ failure_in() {
         END { print error ? error : last }' "$1"
 }
 
-declare -A clients=()  # number of a volunteer → process id of its client
-declare -A volunteer_hosts=()  # number of a volunteer → its network namespace, if it has one
+declare -gA clients=()  # number of a volunteer → process id of its client
+declare -gA volunteer_hosts=()  # number of a volunteer → its network namespace, if it has one
 
 # kill_all SIGNAL PID...: sends a signal; ignores processes that have ended.
 kill_all() {
@@ -73,7 +73,8 @@ XML
     done
 }
 
-# start_client NUMBER: starts a client with a free GUI RPC port; tries another if that gets taken.
+# start_client NUMBER: starts a client with a free GUI RPC port, and waits until it answers, on a
+# busy machine for minutes. A client whose port gets taken ends, and the next one tries another.
 start_client() {
     local home=$volunteers_dir/$1 host=${volunteer_hosts[$1]:-} tries found_at=()
     if [[ -n ${volunteer_libraries:-} ]]; then
@@ -86,7 +87,7 @@ start_client() {
             --gui_rpc_port "$(<"$home/port")" </dev/null >>"$home/client.log" 2>&1 &
         clients[$1]=$!
         disown "$!"  # so that bash prints nothing when it is killed
-        local deadline=$((SECONDS + 20))
+        local deadline=$((SECONDS + 300))
         while kill -0 "${clients[$1]}" 2>/dev/null && [[ $SECONDS -lt $deadline ]]; do
             if gui_rpc "$home" --get_host_info >/dev/null 2>&1; then return 0; fi
             sleep 0.2
@@ -113,7 +114,7 @@ add_volunteer() {
 
 # pass_arguments FOLDER: writes app_config.xml, as a volunteer would, once the project has a folder.
 pass_arguments() {
-    local deadline=$((SECONDS + 20)) folders project
+    local deadline=$((SECONDS + 300)) folders project
     until folders=("$1"/projects/*) project=${folders[0]} && [[ -d $project ]]; do
         [[ $SECONDS -lt $deadline ]] || fail "the client in $1 made no folder for the project"
         sleep 0.1

@@ -20,8 +20,8 @@ std::unique_ptr<Model> AlbertTask::make_model(std::span<const float> parameters,
     return std::make_unique<DrawingModel<Sampler, Albert>>(run_.seed, sampler_, std::move(model));
 }
 
-ProcessorWay AlbertTask::on_processor(std::optional<Precision> wanted, FusedLayers& layers) const {
-    return processor_way(run_, sampler_, wanted, layers);
+ProcessorWay AlbertTask::on_processor(const ProcessorOffer& offer, FusedLayers& layers) const {
+    return processor_way(run_, sampler_, offer, layers);
 }
 
 }  // namespace dedloc::training::albert

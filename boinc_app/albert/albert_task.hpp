@@ -40,7 +40,7 @@ class AlbertTask final : public Task {
     std::unique_ptr<Model> make_model(std::span<const float> parameters,
                                       const Computation& computation) const override;
     /// As Task says, by trial.hpp.
-    ProcessorWay on_processor(std::optional<Precision> wanted, FusedLayers& layers) const override;
+    ProcessorWay on_processor(const ProcessorOffer& offer, FusedLayers& layers) const override;
 
   private:
     const formats::RunFile& run_;

@@ -1,9 +1,8 @@
-// The precisions are measured in turn, and of each the fastest gradient counts, because other
-// programs only ever make one slower. Nothing but the precision depends on times, so the same
-// processor computes the same bits again. ALBERT's layers share their weights, so a model with two
-// layers has the parameters of the whole one; the last layer alone would not do, as it is computed
-// for few tokens. A precision that fails, because libtorch has no such product for this processor,
-// is not chosen.
+// Ways are measured in turn, and of each the fastest gradient counts, because other programs only
+// ever make one slower. ALBERT's layers share their weights, so a model with two layers has the
+// parameters of the whole one; the last layer alone would not do, as it is computed for few tokens.
+// The time of the whole model is that of the small one by their numbers of operations. A way that
+// fails, because libtorch has no such product for this processor, is not chosen.
 #include "boinc_app/albert/trial.hpp"
 
 #include <fmt/format.h>
@@ -12,10 +11,13 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "boinc_app/albert/albert.hpp"
 #include "boinc_app/albert/host_attention.hpp"
+#include "boinc_app/training/footprint.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
@@ -27,12 +29,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kTime{100};  ///< that each precision is measured for, at least
+constexpr std::chrono::milliseconds kTime{100};  ///< that each way is measured for, at least
 constexpr int kMinRounds = 1;
 constexpr std::uint64_t kLayers = 2;
 /// bf16 must need at most this part of the time of fp32.
 constexpr double kClearlyLess = 0.85;
+/// More threads or samples at once must need at most this part of the time for a sample.
+constexpr double kLess = 0.95;
+/// Seconds of a micro-batch that is larger than the assumed one: a freeze lets one go on as long
+/// (swarm_trainer.cpp), so none of its samples is dropped.
+constexpr double kMaxSeconds = 0.5;
+constexpr std::uint64_t kMaxMicroBatch = 64;
+/// Several peers share a step's target batch.
+constexpr std::uint64_t kTargetShare = 4;
+/// Activations may take this part of the machine's memory: a quarter.
+constexpr std::uint64_t kMemoryShare = 4;
 constexpr double kFailed = std::numeric_limits<double>::infinity();
+
+/// One way to compute gradients.
+struct Way {
+    Computation computation{};
+    unsigned threads = 1;
+    std::uint64_t samples = 1;
+};
 
 formats::RunFile with_few_layers(formats::RunFile run) {
     auto& layers = formats::albert_of(run).layers;
@@ -59,23 +78,24 @@ AlignedFloats some_parameters(const formats::RunFile& run) {
     return parameters;
 }
 
-/// Measures one precision.
+/// Measures one way.
 class Candidate {
   public:
-    Candidate(const formats::RunFile& run, std::span<const float> parameters,
-              const Computation& computation)
-        : computation_(computation), model_(run, parameters, computation) {}
+    Candidate(const formats::RunFile& run, std::span<const float> parameters, const Way& way,
+              MicroBatch batch)
+        : way_(way), batch_(std::move(batch)), model_(run, parameters, way.computation) {}
 
     /// Computes a gradient; the first one does not count.
-    void measure(const MicroBatch& batch, std::span<float> sum) {
+    void measure(std::span<float> sum) {
+        set_compute_threads(way_.threads);
         try {
             const auto begin = Clock::now();
-            model_.add_gradient(batch, sum);
+            model_.add_gradient(batch_, sum);
             const double took = seconds_of(Clock::now() - begin);
             if (rounds_++ > 0) seconds_ = std::min(seconds_, took);
             all_ += took;
         } catch (const std::exception& error) {
-            log_info("this processor cannot compute in {}: {}", name_of(computation_.precision),
+            log_info("this processor cannot compute in {}: {}", name_of(way_.computation.precision),
                      error.what());
             has_failed_ = true;
             seconds_ = kFailed;
@@ -88,7 +108,8 @@ class Candidate {
     double seconds() const { return seconds_; }
 
   private:
-    const Computation computation_;
+    const Way way_;
+    const MicroBatch batch_;
     Albert model_;
     bool has_failed_ = false;
     int rounds_ = 0;
@@ -96,49 +117,133 @@ class Candidate {
     double seconds_ = kFailed;
 };
 
+/// Measures ways to compute gradients of a model with few of the run's layers.
+class Trial {
+  public:
+    /// The arguments must outlive it.
+    Trial(const formats::RunFile& run, const Sampler& sampler)
+        : run_(run),
+          few_(with_few_layers(run)),
+          sampler_(sampler),
+          parameters_(some_parameters(few_)),
+          sum_(parameters_.size()) {}
+
+    /// Seconds of a gradient by each way, measured in turn; kFailed if it cannot be computed.
+    std::vector<double> race(const std::vector<Way>& ways) {
+        std::vector<std::unique_ptr<Candidate>> candidates;
+        for (const Way& way : ways) {
+            candidates.push_back(std::make_unique<Candidate>(
+                few_, parameters_, way,
+                sampler_.draw(Random{run_.seed}, 0, static_cast<std::size_t>(way.samples))));
+        }
+        const auto is_measured = [](const auto& candidate) { return candidate->is_measured(); };
+        while (!std::ranges::all_of(candidates, is_measured)) {
+            for (const auto& candidate : candidates) {
+                if (!candidate->is_measured()) candidate->measure(sum_);
+            }
+        }
+        std::vector<double> seconds;
+        for (const auto& candidate : candidates) seconds.push_back(candidate->seconds());
+        return seconds;
+    }
+
+    /// Seconds of the whole model where the small one takes `seconds`.
+    double whole(double seconds) const {
+        const auto operations = [](const formats::RunFile& run) {
+            return formats::albert_flops_per_sample(formats::albert_of(run), run.sequence_length);
+        };
+        return seconds * operations(run_) / operations(few_);
+    }
+
+    std::uint64_t layers() const { return formats::albert_of(few_).layers; }
+
+  private:
+    const formats::RunFile& run_;
+    const formats::RunFile few_;
+    const Sampler& sampler_;
+    const AlignedFloats parameters_;
+    AlignedFloats sum_;
+};
+
 std::string milliseconds(double seconds) {
     return seconds == kFailed ? "fails" : fmt::format("{:.3g} ms", 1e3 * seconds);
+}
+
+/// Takes all threads instead of those of `way` if that is faster. Returns what was measured.
+std::string choose_threads(Trial& trial, Way& way, unsigned threads) {
+    Way all = way;
+    all.threads = threads;
+    const std::vector<double> seconds = trial.race({way, all});
+    const std::string times =
+        fmt::format(", {} with {} threads and {} with {}", milliseconds(seconds[0]), way.threads,
+                    milliseconds(seconds[1]), all.threads);
+    if (seconds[1] < kLess * seconds[0]) way = all;
+    return times;
+}
+
+/// Chooses the way's micro-batch, from the present one up to `max`. Returns the seconds of a
+/// gradient with it.
+double choose_micro_batch(Trial& trial, Way& way, std::uint64_t max) {
+    double seconds = trial.race({way}).front();
+    while (2 * way.samples <= max && 2 * trial.whole(seconds) <= kMaxSeconds) {
+        Way more = way;
+        more.samples *= 2;
+        const std::vector<double> both = trial.race({way, more});
+        const bool is_less = both[1] < kLess * 2 * both[0];
+        seconds = both[is_less ? 1 : 0];
+        if (!is_less) break;
+        way = more;
+    }
+    return seconds;
+}
+
+/// Threads and micro-batch for a precision that was chosen, and what to expect of them.
+ProcessorWay measured_way(const formats::RunFile& run, Trial& trial, const ProcessorOffer& offer,
+                          Way way, std::string times) {
+    if (way.threads < offer.threads) times += choose_threads(trial, way, offer.threads);
+    way.samples = suitable_micro_batch(run, {.threads = way.threads,
+                                             .memory_bytes = offer.memory_bytes,
+                                             .computation = way.computation});
+    const std::uint64_t in_memory =
+        offer.memory_bytes / kMemoryShare / activation_bytes(run, way.computation);
+    const double seconds = choose_micro_batch(
+        trial, way, std::min({kMaxMicroBatch, run.target_batch / kTargetShare, in_memory}));
+    const double rate = static_cast<double>(way.samples) / trial.whole(seconds);
+    times += fmt::format("; about {:.3g} samples/s in micro-batches of {}", rate, way.samples);
+    return {.computation = way.computation,
+            .threads = way.threads,
+            .micro_batch = way.samples,
+            .reason = std::move(times)};
 }
 
 }  // namespace
 
 ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
-                           std::optional<Precision> wanted, FusedLayers& layers) {
-    if (wanted == Precision::kFp32) return {};
-    if (wanted == Precision::kFp16) {
+                           const ProcessorOffer& offer, FusedLayers& layers) {
+    if (offer.precision == Precision::kFp32) return {};
+    if (offer.precision == Precision::kFp16) {
         throw InputError{"ALBERT computes in fp32 or bf16 on processors"};
     }
-    const formats::RunFile trial = with_few_layers(run);
-    const AlignedFloats parameters = some_parameters(trial);
-    const MicroBatch batch = sampler.draw(Random{run.seed}, 0, samples_of(run));
-    AlignedFloats sum(parameters.size());
-    const auto& spec = formats::albert_of(trial);
+    const auto& spec = formats::albert_of(run);
     const Computation bf16{
         .precision = Precision::kBf16,
         .fuses_attention = has_host_attention(static_cast<std::int64_t>(spec.hidden / spec.heads),
                                               static_cast<std::int64_t>(run.sequence_length)),
         .layers = &layers};
-    std::vector<std::unique_ptr<Candidate>> candidates;
-    candidates.push_back(std::make_unique<Candidate>(trial, parameters, bf16));
-    if (!wanted)
-        candidates.push_back(std::make_unique<Candidate>(trial, parameters, Computation{}));
-    const auto is_measured = [](const auto& candidate) { return candidate->is_measured(); };
-    while (!std::ranges::all_of(candidates, is_measured)) {
-        for (const auto& candidate : candidates) {
-            if (!candidate->is_measured()) candidate->measure(batch, sum);
-        }
-    }
-    const double by_bf16 = candidates[0]->seconds();
+    const unsigned threads = offer.precision ? offer.threads : offer.cores;
+    std::vector<Way> ways{{bf16, threads, samples_of(run)}};
+    if (!offer.precision) ways.push_back({{}, threads, samples_of(run)});
+    Trial trial{run, sampler};
+    const std::vector<double> seconds = trial.race(ways);
     std::string times =
-        fmt::format("{} layers take {} in bf16", spec.layers, milliseconds(by_bf16));
-    if (wanted) {
-        if (by_bf16 == kFailed) throw InputError{"this processor cannot compute in bf16"};
+        fmt::format("{} layers take {} in bf16", trial.layers(), milliseconds(seconds[0]));
+    if (offer.precision) {
+        if (seconds[0] == kFailed) throw InputError{"this processor cannot compute in bf16"};
         return {.computation = bf16, .reason = times};
     }
-    const double by_fp32 = candidates[1]->seconds();
-    times += fmt::format(", {} in fp32", milliseconds(by_fp32));
-    const bool is_faster = by_bf16 < kClearlyLess * by_fp32;
-    return {.computation = is_faster ? bf16 : Computation{}, .reason = times};
+    times += fmt::format(", {} in fp32", milliseconds(seconds[1]));
+    const bool is_faster = seconds[0] < kClearlyLess * seconds[1];
+    return measured_way(run, trial, offer, ways[is_faster ? 0 : 1], std::move(times));
 }
 
 }  // namespace dedloc::training::albert

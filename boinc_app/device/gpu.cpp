@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "boinc_app/device/kept_way.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "boinc_app/training/device_replica.hpp"
 #include "boinc_app/training/host_layers.hpp"
@@ -16,6 +17,7 @@
 #include "peer/base/log.hpp"
 #include "peer/base/text.hpp"
 #include "peer/formats/task.hpp"
+#include "peer/platform/cores.hpp"
 #include "peer/platform/memory.hpp"
 
 namespace dedloc::device {
@@ -88,18 +90,48 @@ void ask_driver(unsigned index, const std::string& library) {
     }
 }
 
+/// The way of the task on this processor, by a trial or as an earlier job has kept it.
+training::ProcessorWay way_of(const training::Task& task, const formats::RunFile& run,
+                              training::ProcessorOffer offer, const Share& share,
+                              training::FusedLayers& layers) {
+    if (offer.precision || share.shared_folder.empty()) return task.on_processor(offer, layers);
+    const WayFile file{share.shared_folder, run, offer};
+    std::optional<KeptWay> kept = file.read();
+    if (!kept) {
+        training::ProcessorWay tried = task.on_processor(offer, layers);
+        if (tried.micro_batch == 0) return tried;
+        const KeptWay way{.precision = tried.computation.precision,
+                          .threads = tried.threads,
+                          .micro_batch = tried.micro_batch,
+                          .reason = tried.reason};
+        kept = file.keep(way);
+        if (*kept == way) return tried;
+    }
+    offer.precision = kept->precision;
+    return {.computation = task.on_processor(offer, layers).computation,
+            .threads = kept->threads,
+            .micro_batch = kept->micro_batch,
+            .reason = kept->reason};
+}
+
 Compute compute_on_processor(std::optional<training::Precision> precision,
                              const formats::RunFile& run, const training::Task& task,
-                             const kernels::Workers& workers, unsigned threads) {
+                             const kernels::Workers& workers, const Share& share) {
     Compute compute;
     compute.layer_workers = std::make_unique<training::TorchWorkers>();
     compute.layers = std::make_unique<training::HostLayers>(*compute.layer_workers);
+    const training::ProcessorOffer offer{.precision = precision,
+                                         .threads = share.threads,
+                                         .cores = platform::cores_for(share.threads),
+                                         .memory_bytes = platform::physical_memory()};
+    const training::ProcessorWay way = way_of(task, run, offer, share, *compute.layers);
+    const unsigned threads = way.threads != 0 ? way.threads : share.threads;
     if (precision != training::Precision::kFp32) training::set_compute_threads(threads);
-    const training::ProcessorWay way = task.on_processor(precision, *compute.layers);
     compute.replica = std::make_unique<training::HostReplica>(run, task, workers, way.computation);
     compute.device = {.threads = threads,
-                      .memory_bytes = platform::physical_memory(),
-                      .computation = way.computation};
+                      .memory_bytes = offer.memory_bytes,
+                      .computation = way.computation,
+                      .micro_batch = way.micro_batch};
     compute.name = fmt::format("the processor, {} thread{}", threads, threads == 1 ? "" : "s");
     if (!way.reason.empty()) {
         compute.name +=
@@ -109,13 +141,13 @@ Compute compute_on_processor(std::optional<training::Precision> precision,
 }
 
 Compute on_gpu(unsigned index, const formats::RunFile& run, const training::Task& task,
-               const kernels::Workers& workers, unsigned threads) {
+               const kernels::Workers& workers, const Share& share) {
     auto opened = open_gpu(index);
     training::Accelerator& gpu = *opened;
     Compute compute;
     compute.replica = std::make_unique<training::DeviceReplica>(
         run, task, workers, std::move(opened), gpu.computation());
-    compute.device = {.threads = threads,
+    compute.device = {.threads = share.threads,
                       .memory_bytes = platform::physical_memory(),
                       .gpu = gpu.properties(),
                       .computation = gpu.computation()};
@@ -170,9 +202,9 @@ std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibrari
 }
 
 Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
-                     const kernels::Workers& workers, unsigned threads) {
+                     const kernels::Workers& workers, const Share& share) {
     const auto on_processor = [&] {
-        return compute_on_processor(choice.precision, run, task, workers, threads);
+        return compute_on_processor(choice.precision, run, task, workers, share);
     };
     if (choice.kind == Choice::Kind::kProcessor) return on_processor();
     if (!formats::runs_on_gpus(run)) {
@@ -181,7 +213,7 @@ Compute make_compute(const Choice& choice, const formats::RunFile& run, const tr
         return on_processor();
     }
     try {
-        return on_gpu(choice.index, run, task, workers, threads);
+        return on_gpu(choice.index, run, task, workers, share);
     } catch (const DeviceError& error) {
         if (choice.kind == Choice::Kind::kGpu) throw;
         log_info("no GPU: {}", error.what());

@@ -3,6 +3,7 @@
 // processor loads none of them.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +30,8 @@ struct Choice {
     };
     Kind kind = Kind::kProcessor;  ///< which one
     unsigned index = 0;            ///< number of the GPU
-    /// Precision of a processor's matrix products; nothing: the faster one, by a trial.
+    /// Precision of a processor's matrix products; nothing: a trial chooses it, threads and
+    /// micro-batches.
     std::optional<training::Precision> precision = training::Precision::kFp32;
     bool operator==(const Choice&) const = default;
 };
@@ -57,16 +59,23 @@ struct Compute {
     std::unique_ptr<const kernels::Workers> layer_workers;  ///< those of `layers`
     std::unique_ptr<training::FusedLayers> layers;          ///< the processor's; null: a GPU's
     std::unique_ptr<training::Replica> replica;             ///< state, model and sum
-    training::Device device;                                ///< for the size of micro-batches
+    training::Device device;                                ///< threads, micro-batches
     std::string name;                                       ///< for the log
+};
+
+/// What a job has of the machine, beside a GPU.
+struct Share {
+    unsigned threads = 1;  ///< that it may keep busy
+    /// Folder in which a trial's choice is kept for other jobs (kept_way.hpp); empty: it is not.
+    std::filesystem::path shared_folder{};
 };
 
 /// Makes the replica on the chosen device. `run`, `task` and `workers` must outlive it. When the
 /// choice is automatic and the GPU cannot be used or the run not be trained on one, the log says
-/// why. A trial of the processor's precision takes about a second, and sets the calling thread's
-/// compute threads to `threads`. Errors: DeviceError; InputError, as the task's make_model() and
+/// why. A trial of the processor takes seconds; then the calling thread's compute threads are those
+/// of Compute::device. Errors: DeviceError; InputError, as the task's make_model() and
 /// on_processor(), or a GPU is chosen for a task that does not run there.
 Compute make_compute(const Choice& choice, const formats::RunFile& run, const training::Task& task,
-                     const kernels::Workers& workers, unsigned threads);
+                     const kernels::Workers& workers, const Share& share);
 
 }  // namespace dedloc::device

@@ -161,6 +161,7 @@ class BoincRuntime final : public VolunteerRuntime {
         if (init_data_.gpu_device_num < 0) return std::nullopt;
         return static_cast<unsigned>(init_data_.gpu_device_num);
     }
+    std::filesystem::path shared_folder() const override { return init_data_.project_dir; }
     std::chrono::seconds time_before() const override {
         constexpr double kYear = 365.0 * 86'400;
         return std::chrono::seconds{
@@ -249,6 +250,7 @@ class StandaloneRuntime final : public VolunteerRuntime {
     std::optional<Account> account() const override { return std::nullopt; }
     unsigned granted_cpus() const override { return threads_; }
     std::optional<unsigned> granted_gpu() const override { return std::nullopt; }
+    std::filesystem::path shared_folder() const override { return {}; }
     std::chrono::seconds time_before() const override { return std::chrono::seconds{0}; }
     std::optional<AccountCredit> credit() const override { return std::nullopt; }
     void offer_page(const std::string&) override {}

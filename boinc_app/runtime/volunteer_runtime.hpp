@@ -66,6 +66,9 @@ class VolunteerRuntime {
     virtual unsigned granted_cpus() const = 0;
     /// The number of the NVIDIA GPU that the job was given; nothing if it was given none.
     virtual std::optional<unsigned> granted_gpu() const = 0;
+    /// The project's folder on this machine, which its jobs share and which outlives them; empty
+    /// outside a project.
+    virtual std::filesystem::path shared_folder() const = 0;
     /// How long earlier processes of this job have run.
     virtual std::chrono::seconds time_before() const = 0;
     /// Credit of the account and of this machine; nothing outside a project.

@@ -163,6 +163,7 @@ WorkerParts Seat::worker_parts() {
             .workers = workers_,
             .cpus = runtime_.granted_cpus(),
             .gpu = runtime_.granted_gpu(),
+            .shared_folder = runtime_.shared_folder(),
             .sink = queue_.sink(),
             .failed = [this](const std::string& sentence) {
                 worker_failure_ = std::current_exception();

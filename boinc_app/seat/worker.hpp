@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,7 +47,10 @@ struct WorkerParts {
     const kernels::Workers& workers;  ///< threads, shared with the network thread
     unsigned cpus = 1;                ///< that the job may keep busy
     std::optional<unsigned> gpu{};    ///< number of the GPU that the job was given
-    EventSink sink;                   ///< takes the answers to the peer's commands
+    /// Folder that outlives the job and is shared by the project's jobs on this machine; empty:
+    /// none.
+    std::filesystem::path shared_folder{};
+    EventSink sink;  ///< takes the answers to the peer's commands
     /// Called once when the worker fails, within the handler of the exception:
     /// std::current_exception() has it. Thread: any.
     std::function<void(const std::string& sentence)> failed;

@@ -81,7 +81,8 @@ std::uint64_t micro_batch_for(const formats::RunFile& run, const Device& device,
                               std::uint64_t wanted) {
     const std::uint64_t unit = formats::samples_together(run);
     if (unit > 1) return unit;
-    return wanted != 0 ? wanted : suitable_micro_batch(run, device);
+    if (wanted != 0) return wanted;
+    return device.micro_batch != 0 ? device.micro_batch : suitable_micro_batch(run, device);
 }
 
 std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,

@@ -18,6 +18,7 @@ struct Device {
     std::uint64_t memory_bytes = 0;      ///< physical memory of the machine
     std::optional<GpuProperties> gpu{};  ///< nothing: the processor computes
     Computation computation{};           ///< how the model computes
+    std::uint64_t micro_batch = 0;       ///< samples at once by a trial; 0: none has chosen
 };
 
 /// formats::activation_bytes and formats::micro_batch_bytes for the way in which a device computes.
@@ -31,7 +32,8 @@ std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& 
 std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device);
 
 /// The number of samples that a device computes at once: one unit if samples depend on each other
-/// (formats::samples_together), else `wanted`, or if that is 0 a suitable one.
+/// (formats::samples_together), else `wanted`, or if that is 0 the number that a trial has chosen,
+/// else a suitable one.
 std::uint64_t micro_batch_for(const formats::RunFile& run, const Device& device,
                               std::uint64_t wanted);
 

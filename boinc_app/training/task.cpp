@@ -18,8 +18,8 @@ std::string text_of(const formats::TensorSpec& tensor) {
 
 }  // namespace
 
-ProcessorWay Task::on_processor(std::optional<Precision> wanted, FusedLayers&) const {
-    if (wanted && *wanted != Precision::kFp32) {
+ProcessorWay Task::on_processor(const ProcessorOffer& offer, FusedLayers&) const {
+    if (offer.precision && *offer.precision != Precision::kFp32) {
         throw InputError{"--precision: this run's network computes only in fp32 on processors"};
     }
     return {};

@@ -87,10 +87,20 @@ class DrawingModel final : public Model {
     const std::unique_ptr<Network> network_;
 };
 
+/// What there is to choose from on a processor.
+struct ProcessorOffer {
+    std::optional<Precision> precision{};  ///< the one that is wanted; nothing: the faster one
+    unsigned threads = 1;                  ///< that the network may keep busy
+    unsigned cores = 1;                    ///< cores that these threads have, at most as many
+    std::uint64_t memory_bytes = 0;        ///< physical memory of the machine
+};
+
 /// The way in which a network computes on the processor.
 struct ProcessorWay {
-    Computation computation{};  ///< without a CUDA device
-    std::string reason{};       ///< for people: what was measured; empty: there was no choice
+    Computation computation{};      ///< without a CUDA device
+    unsigned threads = 0;           ///< compute threads; 0: all that it may keep busy
+    std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as footprint.hpp assumes
+    std::string reason{};           ///< for people: what was measured; empty: there was no choice
 };
 
 /// What a run trains. Keeps its data. Thread: any, one at a time.
@@ -108,13 +118,15 @@ class Task {
     virtual std::unique_ptr<Model> make_model(std::span<const float> parameters,
                                               const Computation& computation) const = 0;
 
-    /// The way in which this processor computes the network: in the precision `wanted`, or if there
-    /// is none in the one that a trial finds to be faster. `layers` must outlive models that
-    /// compute that way. Uses the compute threads of the calling thread; takes about a second. This
-    /// one is for networks that compute in fp32 only.
+    /// The way in which this processor computes the network: in the precision that the offer wants,
+    /// or if there is none in the one, and with the threads and the micro-batches, that a trial
+    /// finds to be faster. `layers` must outlive models that compute that way. May set the compute
+    /// threads of the calling thread; takes seconds. This one is for networks that compute in fp32
+    /// only.
     ///
+    /// Requires  1 ≤ cores ≤ threads
     /// Errors    InputError: the network does not compute in this precision on a processor
-    virtual ProcessorWay on_processor(std::optional<Precision> wanted, FusedLayers& layers) const;
+    virtual ProcessorWay on_processor(const ProcessorOffer& offer, FusedLayers& layers) const;
 };
 
 /// Refuses a run file whose tensors are not those that the network wants, by name and shape, in

@@ -905,6 +905,7 @@ create table if not exists dedloc_presence (
     key dedloc_presence_host (runid, hostid, began),
     key dedloc_presence_user (userid)
 ) engine=InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin;
+alter table dedloc_presence add index if not exists dedloc_presence_computer (hostid, began);
 
 -- Accounts that see the pages for administrators.
 create table if not exists dedloc_administrator (

@@ -9,6 +9,7 @@
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/scheduler/daily_quota.hpp"
+#include "project_server/scheduler/plan_class.hpp"
 #include "project_server/scheduler/request.hpp"
 #include "project_server/scheduler/seats.hpp"
 #include "project_server/scheduler/volunteer.hpp"
@@ -21,6 +22,7 @@ struct AccountLimits;
 struct HostRecord {
     std::vector<HeldJob> held;  ///< its jobs in progress
     DailyQuota quota;           ///< its jobs of today
+    MeasuredRates measured;     ///< what its jobs have done, by plan class
 };
 
 /// A sender whose host row is locked.

@@ -2,13 +2,15 @@
 // computes what a job takes of that resource. The conditions of a GPU are tested from its presence
 // to its memory, and the first that fails is the sentence for the volunteer. Rates that a client
 // reports are limited before they are used, and a missing one is replaced by an assumption, because
-// they decide which version a host gets.
+// they decide which version a host gets. Once the project has counted what a host does, its rate
+// replaces them: a benchmark of scalar products says little of matrix products.
 #include "project_server/scheduler/plan_class.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace dedloc::server {
 namespace {
@@ -16,6 +18,11 @@ namespace {
 constexpr double kUnknownFlops = 1e9;   // assumed for a core until its client has run the benchmark
 constexpr double kMaxCoreFlops = 1e12;  // more is not believed
 constexpr double kMaxFlops = 1e16;      // the same of a GPU
+/// Limits of a measured rate. A client expects that a job lasts as long as its lease on a host with
+/// the lower one (work/work_generator.cpp), and ends no job before eleven days with the upper one
+/// (rsc_fpops_bound in templates/).
+constexpr double kMinMeasured = 1e9;
+constexpr double kMaxMeasured = 1e15;
 /// Share of a GPU's peak that is assumed: trainers use the matrix units, but not all of the time.
 constexpr double kGpuShare = 0.3;
 /// Share of a core that clients are told a non-CPU-intensive job uses.
@@ -80,16 +87,24 @@ std::string gpu_refusal(const PlanClass& wanted, const NvidiaGpus& gpu) {
     return {};
 }
 
+/// FLOP/s of a job: those that were measured, else the assumed ones.
+double projected_flops(std::string_view plan_class, const Machine& machine, double assumed) {
+    const auto measured = machine.measured.find(plan_class);
+    if (measured == machine.measured.end()) return assumed;
+    return std::clamp(measured->second, kMinMeasured, kMaxMeasured);
+}
+
 }  // namespace
 
-Machine machine_of(const SchedulerRequest& request, std::int64_t max_cpus) {
+Machine machine_of(const SchedulerRequest& request, std::int64_t max_cpus, MeasuredRates measured) {
     const auto usable = static_cast<std::int64_t>(static_cast<double>(request.host.cores) *
                                                   request.preferences.cpu_fraction);
     const std::int64_t limit = max_cpus > 0 ? max_cpus : request.host.cores;
     return {.cores = std::max<std::int64_t>(1, std::min(usable, limit)),
             .core_flops = request.host.flops > 0 ? std::min(request.host.flops, kMaxCoreFlops)
                                                  : kUnknownFlops,
-            .nvidia = request.nvidia};
+            .nvidia = request.nvidia,
+            .measured = std::move(measured)};
 }
 
 bool is_plan_class(std::string_view plan_class) {
@@ -109,8 +124,9 @@ Fit fit_plan_class(std::string_view plan_class, const Machine& machine, std::int
     if (wanted->resource == Resource::kNvidia) {
         std::string refusal = gpu_refusal(*wanted, machine.nvidia);
         if (!refusal.empty()) return {.refusal = std::move(refusal)};
-        const double flops =
+        const double assumed =
             std::clamp(machine.nvidia.peak_flops * kGpuShare, 2 * machine.core_flops, kMaxFlops);
+        const double flops = projected_flops(plan_class, machine, assumed);
         return {.usage = Usage{.resource = Resource::kNvidia, .cpus = 1, .flops = flops}};
     }
     if (wanted->resource == Resource::kBeside) {
@@ -121,7 +137,9 @@ Fit fit_plan_class(std::string_view plan_class, const Machine& machine, std::int
     const std::int64_t cores =
         wanted->uses_all_cores ? std::max<std::int64_t>(1, machine.cores - gpus_used) : 1;
     const auto cpus = static_cast<double>(cores);
-    return {.usage = Usage{.cpus = cpus, .flops = cpus * machine.core_flops}};
+    return {.usage =
+                Usage{.cpus = cpus,
+                      .flops = projected_flops(plan_class, machine, cpus * machine.core_flops)}};
 }
 
 double usable_gpu_memory(const NvidiaGpus& gpus) {

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,15 +63,20 @@ struct Fit {
     std::string refusal{};         ///< for the volunteer, one sentence; empty if it can
 };
 
+/// FLOP/s that the project has counted for a host's jobs, by plan class (measured_rates.hpp).
+using MeasuredRates = std::map<std::string, double, std::less<>>;
+
 /// A host as plan classes see it.
 struct Machine {
-    std::int64_t cores = 1;  ///< that BOINC may use for a job of this project, at least 1
-    double core_flops = 0;   ///< FLOP/s of one core
-    NvidiaGpus nvidia;       ///< count 0: none
+    std::int64_t cores = 1;    ///< that BOINC may use for a job of this project, at least 1
+    double core_flops = 0;     ///< FLOP/s of one core, by its client's benchmark
+    NvidiaGpus nvidia;         ///< count 0: none
+    MeasuredRates measured{};  ///< replace what follows from benchmark and peak
 };
 
 /// The machine of a client. `max_cpus` is the account's limit for a job, 0: none.
-Machine machine_of(const SchedulerRequest& request, std::int64_t max_cpus);
+Machine machine_of(const SchedulerRequest& request, std::int64_t max_cpus,
+                   MeasuredRates measured = {});
 
 /// Whether `plan_class` is one of those above. Versions of other classes are never sent.
 bool is_plan_class(std::string_view plan_class);

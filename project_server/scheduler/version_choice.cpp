@@ -42,8 +42,8 @@ std::vector<const PublishedVersion*> newest_versions(const Catalogue& catalogue,
 }  // namespace
 
 VersionChoice::VersionChoice(const Catalogue& catalogue, const SchedulerRequest& request,
-                             const ProjectPreferences& preferences)
-    : machine_(machine_of(request, preferences.max_cpus)) {
+                             const ProjectPreferences& preferences, const MeasuredRates& measured)
+    : machine_(machine_of(request, preferences.max_cpus, measured)) {
     for (const PublishedVersion* version : newest_versions(catalogue, request.platforms)) {
         consider(*version, request, preferences);
     }

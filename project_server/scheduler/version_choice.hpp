@@ -22,9 +22,9 @@ struct UsableVersion {
 /// arguments.
 class VersionChoice {
   public:
-    /// `catalogue` must outlive it.
+    /// `catalogue` must outlive it. `measured`: what the host's jobs have done.
     VersionChoice(const Catalogue& catalogue, const SchedulerRequest& request,
-                  const ProjectPreferences& preferences);
+                  const ProjectPreferences& preferences, const MeasuredRates& measured);
 
     /// The best version of an app on a resource; nullptr if there is none.
     const UsableVersion* best(std::int64_t app, Resource resource) const;

@@ -116,9 +116,9 @@ Fields converted(const json::Value& data) {
 }
 
 /// Templates that others include as {{>name}}.
-constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",
-                                  "pager",      "badge_list",  "fault_note",
-                                  "news_items", "venue_form",  "old_versions"};
+constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",     "pager",
+                                  "badge_list", "fault_note",  "news_items",  "venue_form",
+                                  "user_link",  "peers_begin", "old_versions"};
 
 std::string render(std::string_view name, const Fields& fields) {
     Mustache page{std::string{page_file(name)}};

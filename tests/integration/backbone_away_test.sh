@@ -9,15 +9,10 @@ set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
-programs=$(realpath "$1")
+use_volunteers "$1"
 shift
 absences=("$@")
 [[ ${#absences[@]} -gt 0 ]] || absences=(1 10)
-dedloc=$programs/dedloc
-project=$folder/project
-volunteers_dir=$folder/volunteers
-fail() { fail_test "$@"; }
 
 # Steps between two events, and at the end, so that restarted peers contribute.
 between=5
@@ -31,8 +26,7 @@ bible_text >"$folder/text"
 "$dedloc" run create --project "$project" --name away --corpus "$folder/corpus" --model tiny \
     --overlap --steps "$steps" --evaluate-every 0 >/dev/null
 grep -q '"overlap":true' "$project/runs/away/run.json" || fail_test "no overlap in run.json"
-url=$(config master_url)
-"$dedloc" project start "$project" >/dev/null
+start_project
 pid_file=$project/pids/dedloc-backbone-away.pid
 log=$project/log/dedloc-backbone-away.log
 output=$log # which a failure prints

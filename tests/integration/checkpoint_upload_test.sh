@@ -7,12 +7,8 @@ set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
-programs=$folder/bin
-project=$folder/project
-volunteers_dir=$folder/volunteers
+use_volunteers "$folder/bin"
 steps=${2:-90}
-fail() { fail_test "$@"; }
 
 # The programs, with a backbone that saves its last state only. `dedloc` finds the others beside it.
 mkdir "$programs"
@@ -24,7 +20,6 @@ cat >"$programs/dedloc-backbone" <<SCRIPT
 exec "$(realpath "$1")/dedloc-backbone" "\$@" --checkpoint-every 1000000
 SCRIPT
 chmod +x "$programs/dedloc-backbone"
-dedloc=$programs/dedloc
 
 bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Upload --contact-seconds 10 >/dev/null
@@ -32,10 +27,7 @@ bible_text >"$folder/text"
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
 "$dedloc" run create --project "$project" --name up --corpus "$folder/corpus" --model tiny \
     --steps $steps --evaluate-every 0 >/dev/null
-url=$(config master_url)
-"$dedloc" project start "$project" >/dev/null
-at_end "'$dedloc' project stop '$project' >/dev/null"
-at_end end_clients
+start_project
 # Clients have measured nothing yet; those here upload a megabyte a second.
 sql "create trigger measured before update on host for each row set new.n_bwup = 1e6"
 volunteer_preferences='<disk_interval>5</disk_interval>'

@@ -78,6 +78,24 @@ sql() {
         ${1:+--execute "$1"}
 }
 
+# use_volunteers PROGRAMS: for a test of a project that stock BOINC clients train for: names its
+# programs and folders, and reads volunteers.sh.
+use_volunteers() {
+    programs=$(realpath "$1")
+    dedloc=$programs/dedloc
+    project=$folder/project
+    volunteers_dir=$folder/volunteers
+    fail() { fail_test "$@"; }
+    source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
+}
+# start_project: sets `url`; the project and its volunteers end with the test.
+start_project() {
+    url=$(config master_url)
+    "$dedloc" project start "$project" >/dev/null
+    at_end "'$dedloc' project stop '$project' >/dev/null"
+    at_end end_clients
+}
+
 milliseconds() { date +%s%3N; }
 # ticks PID: processor time of a process in hundredths of a second.
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }

@@ -21,36 +21,12 @@ Needs root, debootstrap, a Debian mirror and 5 GB. Runs for about five minutes.
 USAGE
 }
 
-roots=''
-while [[ ${1:-} == -* ]]; do
-    case $1 in
-        --roots) roots=$(realpath -m -- "${2:?clean_roots: --roots wants a folder}"); shift ;;
-        --help | -h) usage; exit 0 ;;
-        *) echo "clean_roots: unknown option $1; see --help" >&2; exit 2 ;;
-    esac
-    shift
-done
-[[ $# -ge 1 ]] || { usage >&2; exit 2; }
-programs=$(realpath "$1")
-shift
-suites=("$@")
-[[ $# -ge 1 ]] || suites=(bullseye bookworm trixie)
-if [[ $EUID != 0 ]] || ! command -v debootstrap >/dev/null; then
-    echo "skipped: root and debootstrap are needed to make bare systems"
-    exit 77
-fi
-here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+here=$(dirname "${BASH_SOURCE[0]}")
 is_large=yes
 source "$here/checks.sh"
 source "$here/roots.sh"
 source "$here/../../project_server/bible_text.sh"
-source "$here/../../project_server/volunteers.sh"
-fail() { fail_test "$@"; }
-dedloc=$programs/dedloc
-project=$folder/project
-output=$folder/log
-roots=${roots:-$(realpath -m -- "$here/../../build/roots")}
-mkdir -p "$roots"
+begin_in_roots "$@"
 
 for suite in "${suites[@]}"; do make_root "$suite" "$suite" boinc-client; done
 
@@ -95,9 +71,7 @@ begin_run() {
 }
 steps=30
 begin_run first "$steps"
-url=$(config master_url)
-"$dedloc" project start "$project" >/dev/null
-at_end "'$dedloc' project stop '$project' >/dev/null"
+start_project
 
 # attach SUITE NAME PREFERENCE...: an account, and a client of it.
 attach() {

@@ -10,7 +10,8 @@ mount -t overlay overlay -o "lowerdir=$lower,upperdir=$work/upper,workdir=$work/
 mkdir -p "$root/case" "$root/home/volunteer"
 chmod 1777 "$root/tmp"
 chown 1000:1000 "$root/home/volunteer"
-cp -L /etc/resolv.conf "$root/etc/"
+# A link of systemd leads to /run, which is emptied below.
+cp --remove-destination -L /etc/resolv.conf "$root/etc/"
 grep -q '^volunteer:' "$root/etc/passwd" \
     || echo 'volunteer:x:1000:1000::/home/volunteer:/bin/sh' >>"$root/etc/passwd"
 grep -q '^volunteer:' "$root/etc/group" || echo 'volunteer:x:1000:' >>"$root/etc/group"

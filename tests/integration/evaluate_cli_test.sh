@@ -110,7 +110,20 @@ alone --steps 3 >"$folder/fp32"
 # As the libraries of matrix products see a processor of 2013, bf16 is emulated, and much slower.
 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 "$train" local --run "$run/run.json" \
     --shard "${shards[0]}" --threads 1 --steps 1 >"$folder/old"
-prints '^on the processor, 1 thread, fp32 (2 layers take .* in bf16, .* in fp32)$' "$folder/old"
+took='2 layers take .* in bf16, .* in fp32'
+prints "^on the processor, 1 thread, fp32 ($took; about .* samples/s in micro-batches of [0-9]*)$" \
+    "$folder/old"
+
+echo "what a trial has chosen gives its bits again"
+"$train" local --run "$run/run.json" --shard "${shards[0]}" --threads 1 --steps 3 \
+    >"$folder/chosen" || fail_test "auto: $(<"$folder/chosen")"
+read -r precision micro_batch < <(sed -n \
+    "s/^on the processor, 1 thread, \(....\) ($took; .* in micro-batches of \([0-9]*\))$/\1 \2/p" \
+    "$folder/chosen")
+"$train" local --precision "$precision" --micro-batch "$micro_batch" --run "$run/run.json" \
+    --shard "${shards[0]}" --threads 1 --steps 3 >"$folder/again" || fail_test "$(<"$folder/again")"
+[[ $(state_of "$folder/chosen") == "$(state_of "$folder/again")" ]] \
+    || fail_test "other bits: $(state_of "$folder/chosen") $(state_of "$folder/again")"
 
 echo "a disk that is too full for the last state"
 ln -s /dev/full "$folder/full.state.tmp"

@@ -2,8 +2,9 @@
 # Joining on bare systems: in a minimal root of each Debian release, which has curl and no BOINC
 # client, /join.sh is piped into sh, and the notebook is executed, as root and as a user, with
 # systemd as process 1 and without it. For each it prints the seconds until a sample is counted,
-# and checks that nothing is left after the interruption. As root without systemd it is as in
-# containers of Colab and Kaggle, apart from their distribution, GPUs and further packages.
+# and checks that nothing is left after the interruption; without systemd also after four earlier
+# interruptions, and that a wrong key, no network and no archive of packages are one sentence each.
+# Ubuntu as root without systemd is as containers of Colab and Kaggle, but for GPUs and packages.
 set -Eeuo pipefail
 
 usage() {
@@ -11,13 +12,14 @@ usage() {
 Usage: tests/integration/join_roots.sh [OPTION...] PROGRAMS [SUITE...]
 
 Runs /join.sh and /join.ipynb of a project of the folder PROGRAMS (build/release/bin) in bare
-systems, and prints a line for each of 8 cases of a release: seconds to the first counted sample,
-and to leave.
+systems, and prints for each of 12 cases of a release: seconds to the first counted sample and to
+leave, or what is said where joining cannot work.
 
-  SUITE           name of a release; bullseye, bookworm and trixie without one; those of Ubuntu,
-                  such as jammy, where ubuntu-archive-keyring is
+  SUITE           name of a release: bullseye, bookworm and trixie without one; also of Ubuntu's,
+                  such as jammy
   --roots FOLDER  where the roots are made, once each: 1.5 GB for a release (build/roots)
-  --only WORDS    cases whose name has these words, such as "systemd user" or "none root script"
+  --only WORDS    cases whose name has these words, such as "systemd user" or "none root script";
+                  the last word of a name is script, notebook, moments or errors
   --pages FOLDER  copies what the executed notebooks show to this folder
   --help          this text
 
@@ -25,35 +27,13 @@ Needs root, debootstrap, a mirror, overlayfs and, for systemd, cgroup2.
 USAGE
 }
 
-roots='' only='' pages=''
-while [[ ${1:-} == -* ]]; do
-    case $1 in
-        --roots) roots=$(realpath -m -- "${2:?join_roots: --roots wants a folder}"); shift ;;
-        --only) only=${2:?join_roots: --only wants words}; shift ;;
-        --pages) pages=$(realpath -m -- "${2:?join_roots: --pages wants a folder}"); shift ;;
-        --help | -h) usage; exit 0 ;;
-        *) echo "join_roots: unknown option $1; see --help" >&2; exit 2 ;;
-    esac
-    shift
-done
-[[ $# -ge 1 ]] || { usage >&2; exit 2; }
-programs=$(realpath "$1")
-shift
-suites=("$@")
-[[ $# -ge 1 ]] || suites=(bullseye bookworm trixie)
-if [[ $EUID != 0 ]] || ! command -v debootstrap >/dev/null; then
-    echo "skipped: root and debootstrap are needed to make bare systems"
-    exit 77
-fi
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 is_large=yes
 source "$here/checks.sh"
 source "$here/roots.sh"
-dedloc=$programs/dedloc
-project=$folder/project
-output=$folder/log
-roots=${roots:-$(realpath -m -- "$here/../../build/roots")}
-mkdir -p "$roots"
+only='' pages='' options='only pages'
+begin_in_roots "$@"
+[[ -z $pages ]] || pages=$(realpath -m -- "$pages")
 cgroups=$(findmnt -n -t cgroup2 -o TARGET | head -n 1 || true)
 
 # has_words NAME: each word of --only is one of the name's.
@@ -65,7 +45,9 @@ cases=()
 for suite in "${suites[@]}"; do
     for init in none systemd; do
         for user in root user; do
-            for way in script notebook; do
+            ways='script notebook'
+            [[ $init == systemd ]] || ways+=' moments errors'
+            for way in $ways; do
                 ! has_words "$suite $init $user $way" || cases+=("$suite $init $user $way")
             done
         done
@@ -77,9 +59,9 @@ done
 root_of() {
     make_root "join-$1" "$1" curl ca-certificates >&2
     local name=join-$1
-    [[ $2 == none && $3 == script ]] || { name=join-$1-init; add_to_root "$name" "join-$1" \
+    [[ $2 == none && $3 != notebook ]] || { name=join-$1-init; add_to_root "$name" "join-$1" \
         systemd-sysv dbus >&2; }
-    [[ $3 == script ]] || { add_to_root "join-$1-notebook" "$name" python3-nbclient \
+    [[ $3 != notebook ]] || { add_to_root "join-$1-notebook" "$name" python3-nbclient \
         python3-ipykernel >&2; name=join-$1-notebook; }
     echo "$roots/$name"
 }
@@ -92,9 +74,7 @@ done >"$folder/text"
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
 "$dedloc" run create --project "$project" --name first --corpus "$folder/corpus" --model tiny \
     --target-batch 16 --steps 1000000 --evaluate-every 0 >/dev/null
-"$dedloc" project start "$project" >/dev/null
-at_end "'$dedloc' project stop '$project' >/dev/null"
-url=$(config master_url)
+start_project
 hash=$(printf 'secretbare@example.org' | md5sum | cut -d ' ' -f 1)
 key=$(curl -fsS "${url}create_account.php" -d "email_addr=bare%40example.org&passwd_hash=$hash" \
     -d user_name=Bare | sed -n 's|.*<authenticator>\(.*\)</authenticator>.*|\1|p')
@@ -169,8 +149,11 @@ run_case() {
         cp "$work/case/executed.ipynb.html" "$pages/${name// /-}.html"
     fi
     state=$(cat "$work/case/systemd" 2>/dev/null || true)
-    echo "$name${state:+ ($state)}: first counted sample after $(<"$work/case/counted") s," \
-        "left in $(<"$work/case/left") s"
+    name+=${state:+ ($state)}
+    [[ ! -e $work/case/sentences ]] || sed "s/^/$name: /" "$work/case/sentences"
+    [[ ! -e $work/case/counted ]] \
+        || echo "$name: first counted sample after $(<"$work/case/counted") s"
+    [[ ! -e $work/case/left ]] || echo "$name: left in $(paste -sd ' ' "$work/case/left") s"
 }
 for case in "${cases[@]}"; do
     if [[ $case == *" systemd "* && -z $cgroups ]]; then

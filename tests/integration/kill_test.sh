@@ -8,14 +8,9 @@
 set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
-programs=$(realpath "$1")
+use_volunteers "$1"
 kills=${2:-12}
 seed=${3:-$((RANDOM + 1))}
-dedloc=$programs/dedloc
-project=$folder/project
-volunteers_dir=$folder/volunteers
-fail() { fail_test "$@"; }
 echo "seed $seed, $kills kills"
 
 for word in {1..400}; do

@@ -7,14 +7,9 @@
 set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
-programs=$(realpath "$1")
-dedloc=$programs/dedloc
-project=$folder/project
-volunteers_dir=$folder/volunteers
+use_volunteers "$1"
 runs=(first second third) # with 3, 2 and 1 volunteers
 steps=160
-fail() { fail_test "$@"; }
 # control COMMAND...: a command on this project.
 control() { "$dedloc" "$@" --project "$project"; }
 
@@ -32,10 +27,7 @@ for run in "${runs[@]}"; do
         --steps "$steps" --evaluate-every 0 >/dev/null
     control run jobs --name "$run" --ready $((ready--)) >/dev/null
 done
-url=$(config master_url)
-"$dedloc" project start "$project" >/dev/null
-at_end "'$dedloc' project stop '$project' >/dev/null"
-at_end end_clients
+start_project
 
 # The server sends the oldest jobs first: three of `first`, then two of `second` and one of `third`.
 # A client requests as many as it has idle cores. So with one core each gets a job of `first`.

@@ -7,14 +7,9 @@
 set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
-programs=$(realpath "$1")
-dedloc=$programs/dedloc
-project=$folder/project
-volunteers_dir=$folder/volunteers
+use_volunteers "$1"
 output=$folder/output
 steps=250
-fail() { fail_test "$@"; }
 # of_run COMMAND...: a command on the run.
 of_run() { "$dedloc" run "$1" --project "$project" --name mixed "${@:2}"; }
 # value EXPRESSION COMMAND...: what jq finds in the command's JSON.
@@ -41,11 +36,8 @@ perl -e 'srand 3; my @c = split //, "bcdfghjklmnprstvwxyz"; my @v = split //, "a
     --target-batch 96 --steps $steps --evaluate-every 40 --evaluate-samples 384 >"$output" 2>&1 \
     || fail_test "run create"
 says 1 'does not work: start the project' of_run mix chant=1 story=1 noise=1
-url=$(config master_url)
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
-"$dedloc" project start "$project" >/dev/null
-at_end "'$dedloc' project stop '$project' >/dev/null"
-at_end end_clients
+start_project
 volunteer_arguments="--micro-batch 8"
 
 has_step() { [[ $(value .step status) -ge $1 ]]; }

@@ -9,16 +9,11 @@ set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
-programs=$(realpath "$1")
-dedloc=$programs/dedloc
+use_volunteers "$1"
 train=$programs/dedloc_train
 kept=${2:-$folder/kept}
 modules=$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../boinc_app/fixtures/modules
-project=$folder/project
-volunteers_dir=$folder/volunteers
 output=$folder/output
-fail() { fail_test "$@"; }
 
 # npy FILE TYPE SHAPE: an array as NumPy writes it, of the bytes on stdin.
 npy() {
@@ -80,11 +75,8 @@ says 2 'holds tensors, and the model tiny trains on text' "$dedloc" run create -
     --project "$project" --name no --steps 1 --corpus "$folder/rows"
 [[ ! -e $project/runs/no ]] || fail_test "a refused run has left a folder"
 
-url=$(config master_url)
 "$dedloc" app add --project "$project" --binary "$train" --no-gzip >/dev/null
-"$dedloc" project start "$project" >/dev/null
-at_end "'$dedloc' project stop '$project' >/dev/null"
-at_end end_clients
+start_project
 
 # train_in_turn NAME A B: volunteer A trains some steps of the run alone, then B, then both. So a
 # fast one cannot end the run before the other has begun.

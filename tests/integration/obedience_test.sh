@@ -9,13 +9,8 @@ set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
-programs=$(realpath "$1")
-dedloc=$programs/dedloc
-project=$folder/project
-volunteers_dir=$folder/volunteers
+use_volunteers "$1"
 steps=80
-fail() { fail_test "$@"; }
 
 bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Obey --contact-seconds 10 >/dev/null
@@ -25,10 +20,7 @@ bible_text >"$folder/text"
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_aggregate"
 "$dedloc" run create --project "$project" --name obey --corpus "$folder/corpus" --model tiny \
     --steps "$steps" --aggregators 1 --evaluate-every 0 >/dev/null
-url=$(config master_url)
-"$dedloc" project start "$project" >/dev/null
-at_end "'$dedloc' project stop '$project' >/dev/null"
-at_end end_clients
+start_project
 # The trainers' links are those of homes, so a faster one takes a part of the averaging.
 volunteer_preferences='<max_bytes_sec_up>2000000</max_bytes_sec_up>'
 for number in 1 2 3; do add_volunteer "$number" "$url"; done

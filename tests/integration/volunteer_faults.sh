@@ -10,17 +10,12 @@ set -Eeuo pipefail
 is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
-programs=$(realpath "$1")
+use_volunteers "$1"
 shift
 away=20
 if [[ ${1:-} == --away ]]; then away=$2 && shift 2; fi
 faults=("$@")
 [[ $# -ge 1 ]] || faults=(gateway disk clock key run_file crash hang)
-dedloc=$programs/dedloc
-project=$folder/project
-volunteers_dir=$folder/volunteers
-fail() { fail_test "$@"; }
 
 bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Faults --contact-seconds 5 >/dev/null
@@ -28,10 +23,7 @@ bible_text >"$folder/text"
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
 "$dedloc" run create --project "$project" --name faults --corpus "$folder/corpus" --model tiny \
     --steps 1000000 >/dev/null
-url=$(config master_url)
-"$dedloc" project start "$project" >/dev/null
-at_end "'$dedloc' project stop '$project' >/dev/null"
-at_end end_clients
+start_project
 
 # log NUMBER: the log of the volunteer's app, while it has a job.
 log() { echo "$volunteers_dir/$1"/slots/*/stderr.txt; }

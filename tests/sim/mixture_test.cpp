@@ -20,6 +20,19 @@ TestWorldOptions options(std::uint64_t seed, std::size_t voters, std::uint64_t s
     return made;
 }
 
+/// Begins a run of `world`, and waits until all have state `step`.
+void begin(TestWorld& world, std::size_t trainers, StepIndex step) {
+    world.add_voters();
+    world.add_trainers(trainers);
+    require_all_at(world, step, 120s);
+}
+
+/// Requires that the run has `steps` steps, and that all have the same states.
+void require_end(const TestWorld& world, std::uint64_t steps) {
+    require_clean_history(world, steps);
+    require_every_state_equal(world, steps);
+}
+
 Digest name_of(std::uint64_t from, const std::vector<std::uint64_t>& weights) {
     return digest_of(MixtureChange{.from = StepIndex{from}, .weights = weights});
 }
@@ -54,9 +67,7 @@ TEST_CASE("every peer changes the mixture at the same step, newcomers too", "[av
         const std::size_t voters = seed % 3 == 0 ? 3 : 1;
         TestWorld world{seed, options(seed, voters, 24)};
         const Watch watch{world};
-        world.add_voters();
-        world.add_trainers(3);
-        require_all_at(world, StepIndex{4}, 120s);
+        begin(world, 3, StepIndex{4});
         world.change_mixture(StepIndex{9}, {1, 3});
         require_all_at(world, StepIndex{12}, 120s);
         // A newcomer, a trainer that starts again without memory, and one that was suspended.
@@ -69,8 +80,7 @@ TEST_CASE("every peer changes the mixture at the same step, newcomers too", "[av
         world.restart(crashed, Memory::kLost);
         world.resume(suspended);
         require_all_at(world, StepIndex{24}, 300s);
-        require_clean_history(world, 24);
-        require_every_state_equal(world, 24);
+        require_end(world, 24);
         require_change(world, 24, 9, {}, name_of(9, {1, 3}));
     }
 }
@@ -81,9 +91,7 @@ TEST_CASE("a peer that was away during a change draws nothing from the former mi
         INFO("replay: " << replay_command(seed));
         TestWorld world{seed, options(seed, 3, 30)};
         const Watch watch{world};
-        world.add_voters();
-        world.add_trainers(4);
-        require_all_at(world, StepIndex{3}, 120s);
+        begin(world, 4, StepIndex{3});
         // A trainer, or one of the voters, is cut off while the change is told and begins.
         const auto away = static_cast<TestWorld::Id>(seed % 2 == 0 ? 1 : 4);
         world.partition({away});
@@ -91,8 +99,7 @@ TEST_CASE("a peer that was away during a change draws nothing from the former mi
         world.run_for(60s);
         world.heal();
         require_all_at(world, StepIndex{30}, 400s);
-        require_clean_history(world, 30);
-        require_every_state_equal(world, 30);
+        require_end(world, 30);
         require_change(world, 30, 8, {}, name_of(8, {2, 5}));
     }
 }
@@ -104,9 +111,7 @@ TEST_CASE("a change outlives crashes of backbones, and a second one follows it",
         const std::size_t voters = seed % 2 == 0 ? 3 : 1;
         TestWorld world{seed, options(seed, voters, 24)};
         const Watch watch{world};
-        world.add_voters();
-        world.add_trainers(3);
-        require_all_at(world, StepIndex{2}, 120s);
+        begin(world, 3, StepIndex{2});
         world.change_mixture(StepIndex{8}, {1, 3});
         world.crash(0, Exit::kCutOff);
         world.run_for(std::chrono::seconds{1 + seed % 3});
@@ -114,8 +119,7 @@ TEST_CASE("a change outlives crashes of backbones, and a second one follows it",
         require_all_at(world, StepIndex{10}, 200s);
         world.change_mixture(StepIndex{16}, {3, 1});
         require_all_at(world, StepIndex{24}, 300s);
-        require_clean_history(world, 24);
-        require_every_state_equal(world, 24);
+        require_end(world, 24);
         const auto mixtures = mixtures_of(world);
         REQUIRE(mixtures.size() == 24);
         CHECK(mixtures[23] == name_of(16, {3, 1}));
@@ -130,9 +134,7 @@ TEST_CASE("a change for a step that is past is void at every peer, and another o
         INFO("replay: " << replay_command(seed));
         TestWorld world{seed, options(seed, 3, 24)};
         const Watch watch{world};
-        world.add_voters();
-        world.add_trainers(3);
-        require_all_at(world, StepIndex{6}, 120s);
+        begin(world, 3, StepIndex{6});
         // The project's own command refuses this; a backbone that was cut off may still sign it.
         world.change_mixture(StepIndex{2}, {1, 3});
         require_all_at(world, StepIndex{9}, 120s);
@@ -140,8 +142,7 @@ TEST_CASE("a change for a step that is past is void at every peer, and another o
         require_all_at(world, StepIndex{12}, 120s);
         world.change_mixture(StepIndex{17}, {3, 1});
         require_all_at(world, StepIndex{24}, 300s);
-        require_clean_history(world, 24);
-        require_every_state_equal(world, 24);
+        require_end(world, 24);
         require_change(world, 24, 17, {}, name_of(17, {3, 1}));
     }
 }

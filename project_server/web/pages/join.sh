@@ -224,7 +224,7 @@ private() {
     tool=$1
     shift
     TMPDIR=$folder "$tool" -q -o Debug::NoLocking=1 -o APT::Sandbox::User=root \
-        -o APT::Install-Recommends=0 -o APT::Update::Error-Mode=any \
+        -o APT::Install-Recommends=0 -o APT::Update::Error-Mode=any -o Acquire::Retries=3 \
         -o Dir::Cache="$folder/apt" -o Dir::Cache::archives="$folder/apt/archives" \
         ${lists:+-o Dir::State::lists="$lists"} "$@"
 }

@@ -109,7 +109,7 @@ TEST_CASE("an automatic choice falls back to the processor, a wanted GPU does no
     const kernels::ThisThread workers;
     std::optional<Obstacle> real;  // what the driver of this machine says
     try {
-        static_cast<void>(make_compute({Kind::kGpu, 63}, run, task, workers, 1));
+        static_cast<void>(make_compute({Kind::kGpu, 63}, run, task, workers, {.threads = 1}));
     } catch (const DeviceError& error) {
         real = {error.failure(), error.what()};
     }
@@ -119,7 +119,8 @@ TEST_CASE("an automatic choice falls back to the processor, a wanted GPU does no
                             real->failure == DeviceFailure::kNoDevice;
     CAPTURE(real->sentence);
     CHECK(has_no_gpu);
-    const Compute compute = make_compute({Kind::kAutomatic, 63}, run, task, workers, 3);
+    const Compute compute =
+        make_compute({Kind::kAutomatic, 63}, run, task, workers, {.threads = 3});
     CHECK(compute.replica != nullptr);
     CHECK_FALSE(compute.device.gpu);
     CHECK(compute.name == "the processor, 3 threads");
@@ -140,7 +141,7 @@ TEST_CASE("a processor's precision is chosen by its name, or by a trial", "[boin
     const formats::RunFile run = test::tiny_run();
     const training::albert::AlbertTask task{run, {test::skewed_shard(run, 1)}};
     const kernels::ThisThread workers;
-    const Compute compute = make_compute(choice, run, task, workers, 1);
+    const Compute compute = make_compute(choice, run, task, workers, {.threads = 1});
     CHECK(compute.device.computation.precision == training::Precision::kBf16);
     CHECK_THAT(compute.name, Catch::StartsWith("the processor, 1 thread, bf16 (2 layers take "));
 }
@@ -157,9 +158,9 @@ TEST_CASE("a run that only processors train is not tried on a GPU", "[boinc]") {
                                        .inputs = {},
                                        .flops = 1,
                                        .sample_bytes = 1};
-    CHECK(make_compute({Kind::kAutomatic, 0}, module, task, workers, 2).name ==
+    CHECK(make_compute({Kind::kAutomatic, 0}, module, task, workers, {.threads = 2}).name ==
           "the processor, 2 threads");
-    CHECK_THROWS_WITH(make_compute({Kind::kGpu, 0}, module, task, workers, 2),
+    CHECK_THROWS_WITH(make_compute({Kind::kGpu, 0}, module, task, workers, {.threads = 2}),
                       "this kind of network is trained on processors only");
 }
 

@@ -49,6 +49,7 @@ class PlayedRuntime final : public runtime::VolunteerRuntime {
     std::optional<runtime::Account> account() const override { return account_; }
     unsigned granted_cpus() const override { return 1; }
     std::optional<unsigned> granted_gpu() const override { return gpu_; }
+    std::filesystem::path shared_folder() const override { return {}; }
     std::chrono::seconds time_before() const override { return std::chrono::seconds{0}; }
     std::optional<runtime::AccountCredit> credit() const override { return std::nullopt; }
     void offer_page(const std::string&) override {}

@@ -187,10 +187,8 @@ void run_bench(Options options) {
     const kernels::ThreadWorkers workers{kernels::threads_within_reach(options.threads)};
     const Memory memory{run};
     const device::Compute compute =
-        device::make_compute(*device, run, task, workers, options.threads);
-    if (options.micro_batch == 0) {
-        options.micro_batch = training::suitable_micro_batch(run, compute.device);
-    }
+        device::make_compute(*device, run, task, workers, {.threads = options.threads});
+    options.micro_batch = training::micro_batch_for(run, compute.device, options.micro_batch);
     std::printf("%s\non %s\n",
                 training::memory_line(run, options.micro_batch, 0, compute.device).c_str(),
                 compute.name.c_str());
@@ -207,8 +205,8 @@ void run_bench(Options options) {
     if (options.steps > 0) {
         const double rate = trainer.samples_per_second();
         std::printf("%u threads, micro-batches of %llu: %.2f samples/s, %.1f GFLOP/s\n",
-                    options.threads, static_cast<unsigned long long>(options.micro_batch), rate,
-                    rate * run.flops_per_sample / 1e9);
+                    compute.device.threads, static_cast<unsigned long long>(options.micro_batch),
+                    rate, rate * run.flops_per_sample / 1e9);
     }
     if (options.interruptions > 0) trainer.interrupt(options.interruptions);
 }

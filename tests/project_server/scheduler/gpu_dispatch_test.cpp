@@ -75,6 +75,37 @@ TEST_CASE("processors and GPUs are asked for separately", "[server][boinc]") {
     CHECK_THAT(reply, Catch::Contains("<avg_ncpus>2.000000</avg_ncpus>"));
 }
 
+TEST_CASE("a host is projected by the samples that the project has counted", "[server][boinc]") {
+    GpuOffice office{4};
+    Database& database = office.project.database();
+    database.execute(
+        "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, flops_per_sample, "
+        "credit_per_sample, created) values (3, 'r', 'a', '{}', 8, 10, 1e9, 0.5, 0)");
+    const auto record = [&](const std::string& key, double days_ago, int seconds, int samples,
+                            std::string_view plan_class, int host = 1) {
+        const auto began = static_cast<std::int64_t>(office.now - days_ago * 86'400);
+        database.execute(
+            "insert into dedloc_presence values (3, ?, ?, ?, 1, ?, 0, 1, ?, 101, ?, '')",
+            {key, began, began + seconds, samples, host, plan_class});
+    };
+    const auto flops_of = [](const std::string& reply) {
+        const auto at = reply.find("<flops>");
+        return at == std::string::npos ? 0 : std::stod(reply.substr(at + 7));
+    };
+    CHECK(flops_of(office.ask(kWantTwo)) == 2e9);  // the benchmark's default, by two cores
+    // Neither half an hour, nor of the last 30 days, nor of this host or plan class.
+    record("k1", 1, 1'700, 1'000'000, kMultithread);
+    record("k2", 31, 3'600, 1'000'000, kMultithread);
+    record("k3", 1, 3'600, 1'000'000, kMultithread, 2);
+    record("k4", 1, 3'600, 1'000'000, kCuda);
+    CHECK(flops_of(office.ask(kWantTwo + report("w0_0"), 1, 2)) == 2e9);
+    database.execute("delete from dedloc_presence where peer_key = 'k1'");
+    record("k5", 2, 3'000, 30'000, kMultithread);
+    record("k6", 3, 1'000, 50'000, kMultithread);
+    CHECK(flops_of(office.ask(kWantTwo + report("w1_0"), 1, 3)) == 2e10);
+    CHECK(office.result("w2_0").real("flops_estimate") == 2e10);
+}
+
 TEST_CASE("a job's description has the size of the files in its slot", "[server][boinc]") {
     GpuOffice office{1};
     office.project.database().execute("update workunit set rsc_disk_bound = 1e6");

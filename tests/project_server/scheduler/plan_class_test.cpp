@@ -108,6 +108,25 @@ TEST_CASE("a multithread version takes all cores that BOINC may use, but those o
     CHECK(fit_plan_class(kAnyCpu, machine_of(request, 0), 0).usage->cpus == 1);
 }
 
+TEST_CASE("a measured rate replaces benchmark and peak", "[server][boinc]") {
+    SchedulerRequest request = captured_request("request-gpu.xml");
+    request.nvidia.cuda_version = 13'000;
+    const auto flops = [&](std::string_view plan_class, MeasuredRates measured) {
+        return fit_plan_class(plan_class, machine_of(request, 0, std::move(measured)), 0)
+            .usage->flops;
+    };
+    const double cores = flops(kMultithread, {});
+    const double gpu = flops(kCuda, {});
+    CHECK(flops(kMultithread, {{"mt_dedloc", 5e11}}) == 5e11);
+    CHECK(flops(kMultithread, {{"mt_dedloc", 1}}) == 1e9);
+    CHECK(flops(kMultithread, {{"mt_dedloc", 1e300}}) == 1e15);
+    CHECK(flops(kCuda, {{"mt_dedloc", 5e11}}) == gpu);
+    CHECK(flops(kCuda, {{"cuda_dedloc", 2e13}}) == 2e13);
+    CHECK(flops(kMultithread, {{"", 5e11}, {"cuda_dedloc", 2e13}}) == cores);
+    CHECK(flops(kAnyCpu, {{"", 7e10}}) == 7e10);
+    CHECK(flops(kNonCpuIntensive, {{"nci_dedloc", 5e11}}) < 1e12);
+}
+
 TEST_CASE("numbers of a lying client stay within limits", "[server][boinc]") {
     SchedulerRequest request = captured_request("request-gpu.xml");
     request.nvidia.cuda_version = 13'000;
