@@ -180,11 +180,13 @@ chapter "who can be dialled"
 # said NUMBER PATTERN: lines of a volunteer's app.
 said() { cat "$volunteers_dir/$1"/slots/*/stderr.txt | grep -E "$2" || true; }
 for number in 1 2; do
-    echo "${volunteer_hosts[$number]}: averages of $(said $number 'MB averaged here' | wc -l) steps;" \
+    echo "${volunteer_hosts[$number]}:" \
+        "averages of $(said $number 'MB averaged here' | wc -l) steps;" \
         "$(said $number 'is outbound-only' | head -n 1 | sed 's/.*info: //')"
 done
 [[ -n $(said 1 'cannot be dialled .* is outbound-only') ]] || fail "'nat' can be dialled"
-[[ -z $(said 1 ' of 4 members.*MB averaged here') ]] || fail "one that others cannot dial has averaged"
+[[ -z $(said 1 ' of 4 members.*MB averaged here') ]] \
+    || fail "one that others cannot dial has averaged"
 
 # killed_and_back: an end as by a loss of power; then the client begins with what is on its disk.
 killed_and_back() {
