@@ -217,7 +217,8 @@ Layers training_layers() {
          kNoChance},
         // ALBERT. Its namespace is within that of training.
         {"boinc_app/albert/",
-         joined({Names{"boinc_app/albert/", "boinc_app/training/", "peer/formats/", "peer/base/"},
+         joined({Names{"boinc_app/albert/", "boinc_app/training/", "peer/formats/", "peer/base/",
+                       "kernels/instruction_set.hpp"},
                  kTorch, kText}),
          {"random"},
          kNoChance},
