@@ -103,6 +103,7 @@ class StepShares {
   public:
     StepShares(const formats::RunFile& run, const LocalOptions& options)
         : unit_(formats::samples_together(run)),
+          sources_(run.sources.size()),
           share_{.peer = key_of(options.peer), .samples = Samples{run.target_batch}},
           path_(options.contributions) {
         if (path_.empty()) return;
@@ -127,7 +128,8 @@ class StepShares {
                     "{}: the {} samples of a peer in step {} are no whole micro-batches of {}",
                     path_.string(), line->samples.value(), step.value(), unit_)};
             }
-            shares.push_back({.peer = line->peer, .samples = line->samples});
+            shares.push_back(
+                {.peer = line->peer, .samples = line->samples, .weights = weights_of(*line)});
         }
         if (shares.empty()) {
             throw InputError{
@@ -137,7 +139,19 @@ class StepShares {
     }
 
   private:
+    formats::SharedWeights weights_of(const formats::CountedSamples& line) const {
+        if (line.weights.empty()) return nullptr;
+        if (line.weights.size() <= sources_) {
+            return std::make_shared<const std::vector<std::uint64_t>>(line.weights);
+        }
+        throw InputError{fmt::format(
+            "{}: step {} was drawn from {} sources, but the run has {}: --source names those that "
+            "were added to it",
+            path_.string(), line.step.value(), line.weights.size(), sources_)};
+    }
+
     const std::uint64_t unit_;
+    const std::size_t sources_;
     const training::Share share_;
     const std::filesystem::path path_;
     std::vector<formats::CountedSamples> list_;  // ascending by step

@@ -43,9 +43,9 @@ struct Options {
 tasks::TaskFiles task_files(const Options& options, const formats::RunFile& run,
                             runtime::VolunteerRuntime& runtime) {
     std::vector<std::string> names = options.shards;
-    for (std::size_t i = 0; options.shards.empty() && i < formats::shards_per_job(run); ++i) {
-        names.push_back(fmt::format("shard_{}", i));
-    }
+    // All jobs with the same sources have equally many shards.
+    const std::size_t count = names.empty() ? formats::shards_of_job(run, 0).size() : 0;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(fmt::format("shard_{}", i));
     tasks::TaskFiles files;
     for (const std::string& name : names) files.shards.push_back(runtime.resolve(name));
     if (formats::architecture_of(run) == formats::kModule) {
@@ -57,7 +57,8 @@ tasks::TaskFiles task_files(const Options& options, const formats::RunFile& run,
 /// `dedloc_train local`. Returns the exit status.
 int train_alone(const Options& options) {
     try {
-        const formats::RunFile run = seat::read_run_file(options.seat.run);
+        formats::RunFile run = seat::read_run_file(options.seat.run);
+        seat::add_sources(run, {options.seat.sources.begin(), options.seat.sources.end()});
         const auto task = tasks::open_task(
             run,
             {.shards = {options.shards.begin(), options.shards.end()}, .module = options.module});
@@ -107,6 +108,8 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
         "local", "Train the run in this process alone, without a swarm; prints loss and speed");
     command->add_option("--run", options.seat.run, "run file")->required();
     command->add_option("--shard", options.shards, "shard file; repeat for each")->required();
+    command->add_option("--source", options.seat.sources,
+                        "file of a source that was added to the run; repeat for each");
     add_module_option(*command, options);
     command->add_option("--steps", options.local.steps, "steps to train; 0: those of the run");
     command->add_option("--peer", options.local.peer,

@@ -117,8 +117,10 @@ struct PeerConfig {
     std::optional<VoterState> voter{};
     /// The last action::PauseChanged. Empty: the run was never paused.
     std::optional<SignedPause> pause{};
-    /// How many sources the run's samples are drawn from: weights of each change of the mixture.
+    /// Sources of the run file. Each change of the mixture has a weight for each of them.
     std::size_t sources = 0;
+    /// Those of this peer's job that the run file lacks: Join::added.
+    std::uint8_t added_sources = 0;
     /// The last action::MixtureChanged. Null: the mixture of the run's sources was never changed.
     SharedMixture mixture{};
 };

@@ -19,7 +19,8 @@ PeerConfig peer_config(const formats::RunFile& run) {
     config.rules.codec = run.codec;
     config.rules.overlaps = run.overlaps;
     config.rules.state_vectors = formats::state_vectors(run.optimizer.name);
-    config.sources = run.sources.size();
+    config.sources = run.sources.size() - run.added_sources;
+    config.added_sources = static_cast<std::uint8_t>(run.added_sources);
     config.random_seed = unpredictable_seed();
     config.scalars_of = [settings = state::optimizer_settings(run)](StepIndex step) {
         return state::update_scalars(settings, step);

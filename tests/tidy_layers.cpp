@@ -217,7 +217,8 @@ Layers training_layers() {
          kNoChance},
         // ALBERT. Its namespace is within that of training.
         {"boinc_app/albert/",
-         joined({Names{"boinc_app/albert/", "boinc_app/training/", "peer/formats/", "peer/base/"},
+         joined({Names{"boinc_app/albert/", "boinc_app/training/", "peer/formats/", "peer/base/",
+                       "kernels/instruction_set.hpp"},
                  kTorch, kText}),
          {"random"},
          kNoChance},
@@ -313,8 +314,8 @@ Layers server_ground() {
         posix_server(
             "",
             {"setting_values.hpp", "settings.hpp", "official_settings.hpp", "daemon.hpp",
-             "email_address.hpp", "handover.hpp", "signed_revocations.hpp", "ticket_key.hpp",
-             "url.hpp", "json/", "xml/xml_text.hpp"},
+             "email_address.hpp", "handover.hpp", "run_sources.hpp", "signed_revocations.hpp",
+             "ticket_key.hpp", "url.hpp", "json/", "xml/xml_text.hpp"},
             {"peer/formats/", "peer/wire/", "peer/platform/", "CLI/", "curl/", "sodium.h"}),
     };
 }
@@ -355,10 +356,10 @@ Layers operator_layers() {
     return {
         // The backbone is a member of the swarm as well.
         posix_server("backbone/",
-                     {"control/", "daemon.hpp", "database/", "json/", "settings.hpp",
-                      "signed_revocations.hpp"},
+                     {"control/", "daemon.hpp", "database/", "json/", "run_sources.hpp",
+                      "settings.hpp", "signed_revocations.hpp"},
                      {"peer/", "kernels/", "CLI/"}),
-        server("work/", {"daemon.hpp", "database/", "settings.hpp", "xml/"},
+        server("work/", {"daemon.hpp", "database/", "run_sources.hpp", "settings.hpp", "xml/"},
                {"peer/formats/", "peer/platform/", "CLI/", "backend_lib.h", "boinc_db.h",
                 "config.h", "sched_config.h", "sched_util.h"}),
         posix_server("official/",
@@ -373,8 +374,8 @@ Layers operator_layers() {
         // Measures models, so it computes with them as the app does.
         server("evaluate/",
                {"backbone/", "daemon.hpp", "database/", "finetune/command.hpp", "huggingface/",
-                "json/", "runs/masked_lines.hpp", "runs/run_tokenizer.hpp", "settings.hpp",
-                "tokenizer/"},
+                "json/", "run_sources.hpp", "runs/masked_lines.hpp", "runs/run_tokenizer.hpp",
+                "settings.hpp", "tokenizer/"},
                {"boinc_app/albert/", "boinc_app/swav/", "boinc_app/tasks/", "boinc_app/training/",
                 "boinc_app/inputs/shard_files.hpp", "peer/state/", "peer/formats/",
                 "peer/platform/", "kernels/", "CLI/"}),
@@ -386,7 +387,7 @@ Layers operator_layers() {
                 "peer/platform/", "kernels/", "CLI/"}),
         posix_server("check/",
                      {"backbone/", "control/", "corpus/", "database/", "official/", "publishing/",
-                      "settings.hpp", "ticket_key.hpp", "xml/"},
+                      "run_sources.hpp", "settings.hpp", "ticket_key.hpp", "xml/"},
                      {"peer/formats/", "peer/platform/", "peer/net/gateway/http_request.hpp",
                       "config.h", "openssl/", "sched_util_basic.h"}),
         // A project as a whole: its folder, daemons and backups.
@@ -399,8 +400,8 @@ Layers operator_layers() {
         // A run that starts from a model needs the first values of a new run, too.
         server("runs/",
                {"accounts/lookup.hpp", "backbone/", "control/", "corpus/", "database/",
-                "huggingface/", "json/", "project/", "settings.hpp", "signed_revocations.hpp",
-                "ticket_key.hpp", "tokenizer/", "views/"},
+                "huggingface/", "json/", "project/", "run_sources.hpp", "settings.hpp",
+                "signed_revocations.hpp", "ticket_key.hpp", "tokenizer/", "views/"},
                {"peer/state/run_state.hpp", "peer/formats/", "peer/wire/", "peer/platform/"}),
         posix_server("cli/",
                      {"accounts/", "backbone/", "check/", "control/", "corpus/", "daemon.hpp",

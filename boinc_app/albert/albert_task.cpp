@@ -13,7 +13,7 @@ AlbertTask::AlbertTask(const formats::RunFile& run, std::vector<formats::Shard> 
 std::unique_ptr<Model> AlbertTask::make_model(std::span<const float> parameters,
                                               const Computation& computation) const {
     auto model = std::make_unique<Albert>(run_, parameters, computation);
-    if (!computation.cuda && computation.precision == Precision::kBf16) {
+    if (!computation.cuda) {
         return std::make_unique<DrawingModel<PaddingSampler, Albert>>(run_.seed, padding_sampler_,
                                                                       std::move(model));
     }

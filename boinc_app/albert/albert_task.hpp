@@ -13,8 +13,8 @@
 
 namespace dedloc::training::albert {
 
-/// Draws micro-batches whose length is a multiple of 16, for a processor in bf16: libtorch keeps
-/// buffers for every shape of a product, up to 1,024 of them, which are hundreds of megabytes.
+/// Draws micro-batches whose length is a multiple of 16, for a processor: libtorch keeps buffers
+/// for every shape of a oneDNN product, up to 1,024 of them, which are hundreds of megabytes.
 class PaddingSampler {
   public:
     /// The sampler must outlive it.

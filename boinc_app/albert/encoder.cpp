@@ -13,15 +13,18 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <tuple>
 
 #include "boinc_app/albert/fused_pass.hpp"
 #include "boinc_app/albert/host_attention.hpp"
+#include "boinc_app/albert/packed_product.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::training::albert {
@@ -34,6 +37,21 @@ bool has_padding(const MicroBatch& batch) {
     const auto length = static_cast<std::int64_t>(batch.length);
     return std::ranges::any_of(batch.row_lengths, [&](auto row) { return row < length; });
 }
+
+/// An affine map of all layers in a pass; if it is packed, one in fp32.
+class LayerMap {
+  public:
+    LayerMap(const Pair& map, bool is_packed) : map_(map) {
+        if (is_packed) packed_.emplace(map.weight, at::kFloat);
+    }
+    at::Tensor operator()(const at::Tensor& x) const {
+        return packed_ ? short_product(x, *packed_, map_.bias) : linear(x, map_);
+    }
+
+  private:
+    const Pair& map_;
+    std::optional<ShortWeight> packed_;
+};
 
 /// Rows of x [rows, length, hidden]: [positions, hidden]; all of x if positions are undefined.
 at::Tensor at_positions(const at::Tensor& x, const at::Tensor& positions) {
@@ -190,14 +208,6 @@ at::Tensor Encoder::attended(const std::array<at::Tensor, 3>& products, const at
     return mixed.transpose(1, 2).reshape(products[0].sizes());
 }
 
-at::Tensor Encoder::attention(const at::Tensor& x, const at::Tensor& mask, const Pass& pass,
-                              std::uint64_t layer) const {
-    // Cast once for three products.
-    const at::Tensor narrow = x.to(type_of(computation.precision));
-    return attended({linear(narrow, query), linear(narrow, key), linear(narrow, value)}, mask, pass,
-                    layer);
-}
-
 bool Encoder::drops_hidden(const Pass& pass) const {
     return pass.drops && !hidden_dropout.is_zero();
 }
@@ -240,24 +250,34 @@ at::Tensor Encoder::encode_by_layers(const Pass& pass, const at::Tensor& positio
     return points.add(x);
 }
 
+/// Whether the weights of layers are packed for a pass in fp32. Evaluations have few tokens.
+bool Encoder::packs() const {
+    return device.is_cpu() && computation.precision == Precision::kFp32 &&
+           c10::GradMode::is_enabled() && packs_weights(at::kFloat);
+}
+
 // The last layer is computed after its attention for the positions alone, of which there is one for
 // six tokens, unless dropout has its numbers from whole rows.
 at::Tensor Encoder::encode(const Pass& pass, const at::Tensor& positions) const {
     if (uses_layers(pass)) return encode_by_layers(pass, positions);
     const InterruptionPoints& points = pass.points;
+    const LayerMap to_query{query, packs()}, to_key{key, packs()}, to_value{value, packs()},
+        out{attention_out, packs()}, widen{ffn_in, packs()}, narrow{ffn_out, packs()};
     at::Tensor x = points.add(embed(pass));
     const at::Tensor mask = attention_mask(pass.batch);
     for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
-        at::Tensor mixed = attention(x, mask, pass, layer);
+        // Cast once for three products.
+        const at::Tensor cast = x.to(type_of(computation.precision));
+        at::Tensor mixed =
+            attended({to_query(cast), to_key(cast), to_value(cast)}, mask, pass, layer);
         if (layer + 1 == spec.layers && !drops_hidden(pass)) {
             mixed = at_positions(mixed, positions);
             x = at_positions(x, positions);
         }
-        mixed = dropped_hidden(linear(mixed, attention_out), pass, hidden_dropout,
-                               Sites::attention_output(layer));
+        mixed = dropped_hidden(out(mixed), pass, hidden_dropout, Sites::attention_output(layer));
         const at::Tensor a = points.add(layer_norm(x + mixed, attention_norm));
-        const at::Tensor wide = points.add(activation(linear(a, ffn_in)));
-        x = points.add(layer_norm(linear(wide, ffn_out) + a, layer_norm_out));
+        const at::Tensor wide = points.add(activation(widen(a)));
+        x = points.add(layer_norm(narrow(wide) + a, layer_norm_out));
     }
     return drops_hidden(pass) ? at_positions(x, positions) : x;
 }

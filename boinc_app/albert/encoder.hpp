@@ -92,10 +92,9 @@ struct Encoder {
     bool attends_by_heads(const at::Tensor& product, const Pass& pass) const;
     at::Tensor attended(const std::array<at::Tensor, 3>& products, const at::Tensor& mask,
                         const Pass& pass, std::uint64_t layer) const;
-    at::Tensor attention(const at::Tensor& x, const at::Tensor& mask, const Pass& pass,
-                         std::uint64_t layer) const;
     bool drops_hidden(const Pass& pass) const;
     bool uses_layers(const Pass& pass) const;
+    bool packs() const;
     at::Tensor encode_by_layers(const Pass& pass, const at::Tensor& positions) const;
 };
 

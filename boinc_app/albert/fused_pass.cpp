@@ -13,6 +13,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -35,6 +36,7 @@ using torch::autograd::variable_list;
 constexpr const char* kLayers = "layers";
 constexpr const char* kSums = "sums";
 constexpr const char* kShortWeights = "weights";
+constexpr const char* kHasBias = "bias";
 
 void keep(AutogradContext* context, FusedLayers* layers) {
     context->saved_data[kLayers] = reinterpret_cast<std::int64_t>(layers);
@@ -92,6 +94,15 @@ at::Tensor weight_gradient(const at::Tensor& by_out, const at::Tensor& x) {
     return at::mm(by_out.t().to(at::kFloat), x.to(at::kFloat));
 }
 
+/// sum += by_outᵀ · x in fp32.
+void add_weight_gradient(at::Tensor sum, const at::Tensor& by_out, const at::Tensor& x) {
+    if (x.scalar_type() == at::kFloat) {
+        sum.addmm_(by_out.t(), x);
+    } else {
+        GradientInput{x}.add_to(sum, by_out);
+    }
+}
+
 /// x · weightᵀ for ShortWeight::forward.
 at::Tensor times_forward(const at::Tensor& x, const at::Tensor& weight,
                          const at::Tensor& bias = {}) {
@@ -145,16 +156,19 @@ class ShortProduct final : public Function<ShortProduct> {
   public:
     static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight,
                             const Variable& of_forward, const Variable& of_backward,
-                            const Variable& sum) {
+                            const Variable& sum, const Variable& bias) {
         static_cast<void>(weight);  // its values are those of `of_forward`
         context->save_for_backward({x});
         context->set_materialize_grads(false);
+        const bool has_bias = bias.numel() != 0;
+        context->saved_data[kHasBias] = has_bias;
         keep_weights(context, of_backward);
         keep_sums(context, sum);
-        return times_forward(x, of_forward);
+        return times_forward(x, of_forward, has_bias ? bias : at::Tensor{});
     }
     static variable_list backward(AutogradContext* context, const variable_list& by) {
-        variable_list gradients(5);
+        constexpr std::size_t kBias = 5;
+        variable_list gradients(kBias + 1);
         if (!by[0].defined()) return gradients;
         const auto saved = context->get_saved_variables();
         const at::Tensor by_out = rows_of(by[0]).contiguous();
@@ -164,8 +178,9 @@ class ShortProduct final : public Function<ShortProduct> {
         if (sums.empty()) {
             gradients[1] = weight_gradient(by_out, x);
         } else {
-            GradientInput{x}.add_to(sums[0], by_out);
+            add_weight_gradient(sums[0], by_out, x);
         }
+        if (context->saved_data.at(kHasBias).toBool()) gradients[kBias] = by_out.sum(0);
         return gradients;
     }
 };
@@ -302,12 +317,13 @@ class AddNormFunction final : public Function<AddNormFunction> {
 
 ShortWeight::ShortWeight(const at::Tensor& exact, at::ScalarType type) : weight(exact) {
     const bool is_used_backward = exact.requires_grad() && c10::GradMode::is_enabled();
-    const bool is_summed =
-        exact.is_cpu() && type == at::kBFloat16 && is_used_backward && has_exact_sums();
+    const bool has_sums =
+        type == at::kFloat || (type == at::kBFloat16 && exact.is_cpu() && has_exact_sums());
+    const bool is_summed = exact.is_cpu() && is_used_backward && has_sums;
     {
         const c10::NoGradGuard no_gradients;
-        const at::Tensor cast = exact.to(type);
-        if (exact.is_cpu() && type == at::kBFloat16 && packs_weights()) {
+        const at::Tensor cast = exact.detach().to(type);
+        if (exact.is_cpu() && packs_weights(type)) {
             forward = packed(cast);
             backward = is_used_backward ? packed(cast.t()) : cast;
         } else {
@@ -319,8 +335,11 @@ ShortWeight::ShortWeight(const at::Tensor& exact, at::ScalarType type) : weight(
     if (is_summed) weight = SharedWeight::apply(exact, sum);
 }
 
-at::Tensor short_product(const at::Tensor& x, const ShortWeight& weight) {
-    return ShortProduct::apply(x, weight.weight, weight.forward, weight.backward, weight.sum);
+at::Tensor short_product(const at::Tensor& x, const ShortWeight& weight, const at::Tensor& bias) {
+    // The inputs of a function must be defined.
+    const at::Tensor added = bias.defined() ? bias : at::empty({0}, weight.sum.options());
+    return ShortProduct::apply(x, weight.weight, weight.forward, weight.backward, weight.sum,
+                               added);
 }
 
 std::array<at::Tensor, 3> three_products(FusedLayers& layers, const at::Tensor& x,

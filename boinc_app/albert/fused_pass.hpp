@@ -13,7 +13,8 @@
 
 namespace dedloc::training::albert {
 
-/// A weight [out, in], and itself in the short format, without a gradient of its own. Of one pass.
+/// A weight [out, in], and itself in the short format or packed in fp32, without a gradient of its
+/// own. Of one pass.
 struct ShortWeight {
     /// Casts a weight, and on a processor packs it, if there are products for that.
     ShortWeight(const at::Tensor& exact, at::ScalarType type);
@@ -25,8 +26,10 @@ struct ShortWeight {
     at::Tensor sum;       ///< its gradient, to which every use adds; empty: each has its own
 };
 
-/// x · weightᵀ for short x [..., in]; short.
-at::Tensor short_product(const at::Tensor& x, const ShortWeight& weight);
+/// x · weightᵀ [+ bias] for x [..., in] of the weight's format; the result has it, too. The bias is
+/// fp32, and so must be the format.
+at::Tensor short_product(const at::Tensor& x, const ShortWeight& weight,
+                         const at::Tensor& bias = {});
 
 /// x · weightᵀ + bias for three weights of the same shape; short.
 std::array<at::Tensor, 3> three_products(FusedLayers& layers, const at::Tensor& x,

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "boinc_app/albert/weight_gradient.hpp"
+#include "kernels/instruction_set.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::training::albert {
@@ -31,23 +32,30 @@ c10::OperatorHandle operation(const char* name, const char* overload) {
     return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
 }
 
+/// Whether a product of ones is what it should be.
+bool multiplies_ones(at::ScalarType type) {
+    // Without bf16 instructions oneDNN computes bf16 products by its slow reference kernels, and
+    // without AVX-512 MKL's products in fp32 are as fast.
+    const bool is_fast = type == at::kFloat
+                             ? kernels::widest_instruction_set() == kernels::InstructionSet::kAvx512
+                             : has_exact_sums();
+    if (!is_fast) return false;
+    try {
+        constexpr std::int64_t kWidth = 64;
+        const at::Tensor ones = at::full({kWidth, kWidth}, 1, at::dtype(type));
+        const at::Tensor found = times_packed(ones, packed(ones), {}, ones);
+        return found.equal(at::full({kWidth, kWidth}, kWidth + 1, at::dtype(type)));
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
 }  // namespace
 
-bool packs_weights() {
-    static const bool packs = [] {
-        // Without bf16 instructions oneDNN computes bf16 products by its slow reference kernels.
-        if (!has_exact_sums()) return false;
-        try {
-            constexpr std::int64_t kWidth = 64;
-            const auto type = at::dtype(at::kBFloat16);
-            const at::Tensor ones = at::full({kWidth, kWidth}, 1, type);
-            const at::Tensor found = times_packed(ones, packed(ones), {}, ones);
-            return found.equal(at::full({kWidth, kWidth}, kWidth + 1, type));
-        } catch (const std::exception&) {
-            return false;
-        }
-    }();
-    return packs;
+bool packs_weights(at::ScalarType type) {
+    static const bool of_bf16 = multiplies_ones(at::kBFloat16);
+    static const bool of_fp32 = multiplies_ones(at::kFloat);
+    return type == at::kFloat ? of_fp32 : type == at::kBFloat16 && of_bf16;
 }
 
 at::Tensor packed(const at::Tensor& weight) {

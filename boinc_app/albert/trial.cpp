@@ -220,7 +220,8 @@ ProcessorWay measured_way(const formats::RunFile& run, Trial& trial, const Proce
 
 ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
                            const ProcessorOffer& offer, FusedLayers& layers) {
-    if (offer.precision == Precision::kFp32) return {};
+    const Computation fp32{.fuses_attention = true};
+    if (offer.precision == Precision::kFp32) return {.computation = fp32};
     if (offer.precision == Precision::kFp16) {
         throw InputError{"ALBERT computes in fp32 or bf16 on processors"};
     }
@@ -232,7 +233,7 @@ ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
         .layers = &layers};
     const unsigned threads = offer.precision ? offer.threads : offer.cores;
     std::vector<Way> ways{{bf16, threads, samples_of(run)}};
-    if (!offer.precision) ways.push_back({{}, threads, samples_of(run)});
+    if (!offer.precision) ways.push_back({fp32, threads, samples_of(run)});
     Trial trial{run, sampler};
     const std::vector<double> seconds = trial.race(ways);
     std::string times =

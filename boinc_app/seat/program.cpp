@@ -22,6 +22,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/base/version.hpp"
+#include "peer/formats/added_source.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/files.hpp"
@@ -56,6 +57,19 @@ std::string write_receipt(const Seat& seat, const std::string& name,
     return {};
 }
 
+/// The files that options name, else those that the job has.
+std::vector<std::filesystem::path> source_files(const Arguments& arguments,
+                                                runtime::VolunteerRuntime& runtime) {
+    std::vector<std::filesystem::path> files{arguments.sources.begin(), arguments.sources.end()};
+    if (!files.empty() || !runtime::is_in_boinc_slot()) return files;
+    for (std::size_t i = 0; i < formats::kMaxSources; ++i) {
+        const std::string name = fmt::format("source_{}", i);
+        if (!std::filesystem::exists(name)) break;
+        files.push_back(runtime.resolve(name));
+    }
+    return files;
+}
+
 /// Deletes a damaged input of the job, so that the client downloads it again for the next one.
 void forget(const std::filesystem::path& file) {
     std::error_code failure;
@@ -73,7 +87,8 @@ struct Outcome {
 Outcome stay(const Program& program, const Arguments& arguments, runtime::VolunteerRuntime& runtime,
              runtime::TemporaryExits& exits) {
     try {
-        const formats::RunFile run = read_run_file(runtime.resolve(arguments.run));
+        formats::RunFile run = read_run_file(runtime.resolve(arguments.run));
+        add_sources(run, source_files(arguments, runtime));
         Options options = arguments.seat;
         std::optional<runtime::PlannedFault> fault;
         if (!arguments.fault.empty()) fault = runtime::parse_fault(arguments.fault);
@@ -144,8 +159,23 @@ formats::RunFile read_run_file(const std::filesystem::path& path) {
     }
 }
 
+void add_sources(formats::RunFile& run, const std::vector<std::filesystem::path>& files) {
+    for (const auto& path : files) {
+        const Buffer bytes = platform::read_file(path, formats::kMaxAddedSourceBytes);
+        try {
+            formats::add_source(run,
+                                formats::parse_added_source(
+                                    {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+        } catch (const InputError& error) {
+            throw inputs::DamagedInput{error.what(), path};
+        }
+    }
+}
+
 void add_options(CLI::App& app, Arguments& arguments) {
     app.add_option("--run", arguments.run, "run file (default: run.json of the slot)");
+    app.add_option("--source", arguments.sources,
+                   "file of a source that was added to the run; repeat for each, in their order");
     app.add_option("--receipt", arguments.receipt, "output file for the signed receipt");
     app.add_option("--key", arguments.seat.key, "key file, created if absent");
     app.add_option("--journal", arguments.seat.journal, "journal of contributions");

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "boinc_app/runtime/volunteer_runtime.hpp"
 #include "boinc_app/seat/seat.hpp"
@@ -24,7 +25,9 @@ inline constexpr int kBadArguments = 2;  ///< exit status of a terminal's typo
 
 /// The command line of a seat.
 struct Arguments {
-    std::string run = "run.json";     ///< open name of the run file
+    std::string run = "run.json";  ///< open name of the run file
+    /// Files of the sources that were added to the run; empty: source_0, source_1 … of the slot.
+    std::vector<std::string> sources{};
     std::string receipt = "receipt";  ///< open name of the job's output
     std::string listen{};             ///< HOST:PORT; empty: a free port
     std::string ticket{};             ///< file; empty: from the gateway, if the run has one
@@ -58,6 +61,10 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv, cons
 
 /// Reads a run file. Errors: DamagedInput if it is no run file of this version; IoError.
 formats::RunFile read_run_file(const std::filesystem::path& path);
+
+/// Appends the sources of these files to the run's, in their order. Errors: DamagedInput if one is
+/// no such file or does not fit the run; IoError.
+void add_sources(formats::RunFile& run, const std::vector<std::filesystem::path>& files);
 
 /// Takes a seat, under BOINC or in a terminal, and stays until the end of the run or until the
 /// machine wants to be left alone. `app` has parsed the command line. Returns the exit status if

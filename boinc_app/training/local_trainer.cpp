@@ -34,7 +34,7 @@ std::optional<LocalStep> LocalTrainer::step(std::span<const Share> shares,
         double loss_sum = 0;
         for (std::uint64_t first = 0; first < count;) {
             const auto added = micro_batches_.add(share.peer, replica_.step(), first, count - first,
-                                                  is_interrupted);
+                                                  is_interrupted, share.weights);
             if (!added) {
                 replica_.drop_sum();
                 return std::nullopt;

@@ -20,6 +20,8 @@ namespace dedloc::training {
 struct Share {
     PeerKey peer;     ///< whose samples they are
     Samples samples;  ///< their number, at least 1
+    /// The mixture that they were drawn by (SampleRange::weights).
+    formats::SharedWeights weights{};
 };
 
 /// What one step did.

@@ -39,8 +39,9 @@ class ShardMasses {
     void add(std::uint64_t weight, std::uint64_t count, std::uint32_t source);
     /// Whether there is nothing to draw.
     bool is_empty() const;
-    /// Draws a thing. `weights`: one for each source; empty: those of the run file. Requires that
-    /// there is something to draw (DEDLOC_CHECK). Cost: O(sources) and a binary search.
+    /// Draws a thing. `weights`: one for each source; fewer: as if the later sources had nothing to
+    /// draw; empty: those of the run file. Requires that there is something to draw
+    /// (DEDLOC_CHECK). Cost: O(sources) and a binary search.
     ShardPlace draw(Random& random, std::span<const std::uint64_t> weights = {}) const;
 
   private:

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "boinc_app/training/micro_batches.hpp"
 #include "boinc_app/training/task.hpp"
@@ -116,7 +117,10 @@ class SwarmTrainer::Worker {
         replica_.release();
     }
 
-    void on(const action::Mix& mix) { mixture_ = mix.mixture; }
+    void on(const action::Mix& mix) {
+        mixture_ = mix.mixture;
+        fitted_.reset();
+    }
 
     /// Adds a micro-batch to the sum, unless it is interrupted.
     void compute_micro_batch(const IsInterrupted& is_interrupted) {
@@ -141,12 +145,22 @@ class SwarmTrainer::Worker {
                                     std::move(shared.leaves)};
     }
 
-    /// The weights of the sources in force at the state's step; null: the run file's.
-    formats::SharedWeights weights() const {
+    /// The weights of the job's sources in force at the state's step; null: the run file's. The
+    /// run may have more sources than the job, and the change may be older than some of them.
+    formats::SharedWeights weights() {
         const MixtureChange* const change = change_at(mixture_.get(), replica_.step());
         if (change == nullptr) return nullptr;
-        DEDLOC_CHECK(change->weights.size() == run_.sources.size(), "each source has a weight");
-        return formats::SharedWeights{mixture_, &change->weights};
+        const std::size_t sources = run_.sources.size();
+        if (change->weights.size() == sources) {
+            return formats::SharedWeights{mixture_, &change->weights};
+        }
+        if (!fitted_ || change != fitted_for_) {
+            auto fitted = std::make_shared<std::vector<std::uint64_t>>(change->weights);
+            fitted->resize(sources, 0);
+            fitted_ = std::move(fitted);
+            fitted_for_ = change;
+        }
+        return fitted_;
     }
 
     /// Begins a sum, or goes on with the present one, until it has `max` samples.
@@ -176,7 +190,9 @@ class SwarmTrainer::Worker {
     const EventSink sink_;
     Replica& replica_;
     MicroBatches micro_batches_;
-    SharedMixture mixture_;  // null: the run file's weights
+    SharedMixture mixture_;                      // null: the run file's weights
+    formats::SharedWeights fitted_;              // those of fitted_for_, one for each source
+    const MixtureChange* fitted_for_ = nullptr;  // one of mixture_'s
     bool has_state_ = false;
     bool is_working_ = false;  // unless the sum has max_ samples
     bool has_sum_ = false;     // the next Work goes on with it, also after an update

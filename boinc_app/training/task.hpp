@@ -30,7 +30,7 @@ struct SampleRange {
     StepIndex step;           ///< updates of the state that they are computed on
     std::uint64_t first = 0;  ///< index of the first sample
     std::uint64_t count = 1;  ///< number of samples, at least 1
-    /// The mixture in force: a weight for each of the run's sources. Null: the run file's.
+    /// The mixture in force: as ShardMasses::draw takes it. Null: the run file's.
     formats::SharedWeights weights{};
     /// The same for ShardMasses::draw.
     std::span<const std::uint64_t> source_weights() const {

@@ -241,7 +241,6 @@ class Peer::Core {
     void set_paused(const SignedPause& pause);
     void tell_orders(const PeerKey& peer, const wire::Heartbeat& heartbeat);
     void tell_mixture(const PeerKey& peer);
-    bool fits_run(const SignedMixture& mixture) const;
     void take_mixture(SharedMixture mixture);
     void tell_revocations(const PeerKey& voter);
 

@@ -78,20 +78,15 @@ void Peer::Core::tell_mixture(const PeerKey& peer) {
     links_.send(peer, head().step, wire::Mixture{list}, out_.actions);
 }
 
-/// Whether each change has a weight for each of the run's sources.
-bool Peer::Core::fits_run(const SignedMixture& mixture) const {
-    return mixture.changes.empty() || mixture.changes[0].weights.size() == config_.sources;
-}
-
 void Peer::Core::on(const event::MixtureSigned& event) {
     if (event.mixture->version <= member_.mixtures().version()) return;
-    if (!fits_run(*event.mixture)) return;
+    if (!fits_sources(*event.mixture, config_.sources)) return;
     if (is_signed(config_.run, config_.project, *event.mixture)) take_mixture(event.mixture);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Mixture& body) {
     const auto mixture = decode_mixture(body.list);
-    if (!mixture || !fits_run(*mixture)) {
+    if (!mixture || !fits_sources(*mixture, config_.sources)) {
         return links_.refuse(now_, m.sender, "it sends a mixture that is none of this run",
                              out_.actions);
     }

@@ -3,6 +3,7 @@
 #include "peer/formats/contribution_list.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,6 +13,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
+#include "peer/formats/source_spec.hpp"
 
 namespace dedloc::formats {
 namespace {
@@ -31,6 +33,19 @@ bool to_number(std::string_view word, std::uint64_t& number) {
     return error == std::errc{} && rest == end;
 }
 
+/// "1,3,0": at most kMaxSources weights within their bounds.
+bool to_weights(std::string_view word, std::vector<std::uint64_t>& weights) {
+    for (;;) {
+        const std::size_t end = std::min(word.find(','), word.size());
+        std::uint64_t weight = 0;
+        if (!to_number(word.substr(0, end), weight) || weight > kMaxSourceWeight) return false;
+        if (weights.size() == kMaxSources) return false;
+        weights.push_back(weight);
+        if (end == word.size()) return true;
+        word.remove_prefix(end + 1);
+    }
+}
+
 /// Reads one line after the other, and remembers the peers of the step.
 class ContributionReader {
   public:
@@ -44,13 +59,17 @@ class ContributionReader {
         if (!to_number(first, step)) return "has no step";
         if (!from_hex(take_word(line), counted.peer.bytes)) return "has no key of a peer";
         if (!to_number(take_word(line), samples) || samples == 0) return "has no number of samples";
-        if (!take_word(line).empty()) return "has more than step, peer and samples";
+        const std::string_view weights = take_word(line);
+        if (!weights.empty() && !to_weights(weights, counted.weights)) {
+            return "has weights that are none";
+        }
+        if (!take_word(line).empty()) return "has more than step, peer, samples and weights";
         counted.step = StepIndex{step};
         counted.samples = Samples{samples};
         if (!list_.empty() && counted.step < list_.back().step) return "goes back to an older step";
         if (list_.empty() || counted.step != list_.back().step) peers_.clear();
         if (!peers_.insert(counted.peer).second) return "names a peer twice in a step";
-        list_.push_back(counted);
+        list_.push_back(std::move(counted));
         return nullptr;
     }
     std::vector<CountedSamples> finish() && { return std::move(list_); }
@@ -63,8 +82,9 @@ class ContributionReader {
 }  // namespace
 
 std::string contribution_line(const CountedSamples& counted) {
-    return fmt::format("{} {} {}\n", counted.step.value(), counted.peer.hex(),
-                       counted.samples.value());
+    const std::string_view space = counted.weights.empty() ? "" : " ";
+    return fmt::format("{} {} {}{}{}\n", counted.step.value(), counted.peer.hex(),
+                       counted.samples.value(), space, fmt::join(counted.weights, ","));
 }
 
 std::vector<CountedSamples> parse_contributions(std::string_view text, const std::string& name) {

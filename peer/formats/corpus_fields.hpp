@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "peer/formats/json_fields.hpp"
@@ -41,7 +42,7 @@ void put_special_tokens(Writer& out, const SpecialTokens& tokens) {
 /// Writes the list "sources" with a writer of RapidJSON, unless it is empty: older runs keep their
 /// ids.
 template <class Writer>
-void put_sources(Writer& out, const std::vector<SourceSpec>& sources) {
+void put_sources(Writer& out, std::span<const SourceSpec> sources) {
     if (sources.empty()) return;
     out.Key("sources");
     out.StartArray();
@@ -58,7 +59,7 @@ void put_sources(Writer& out, const std::vector<SourceSpec>& sources) {
 /// Writes the list "shards" with a writer of RapidJSON. Weight, source and "held_out" are not
 /// written while they have their defaults: the id of a run is the digest of what is written.
 template <class Writer>
-void put_shards(Writer& out, const std::vector<ShardReference>& shards) {
+void put_shards(Writer& out, std::span<const ShardReference> shards) {
     out.Key("shards");
     out.StartArray();
     for (const ShardReference& shard : shards) {

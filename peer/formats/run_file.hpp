@@ -145,7 +145,10 @@ struct RunFile {
     /// changes the mixture. Empty (the default): all shards are of one source without a name.
     std::vector<SourceSpec> sources;
     std::vector<ShardReference> shards;  ///< the corpus
-    std::uint64_t shards_per_job = 0;    ///< that a job trains on; 0 (the default): all
+    /// The number of the last elements of `sources` and `shards` that the project has added in
+    /// mid-run (added_source.hpp). Not in the file.
+    std::size_t added_sources = 0, added_shards = 0;
+    std::uint64_t shards_per_job = 0;  ///< that a job trains on; 0 (the default): all
     SpecialTokens special_tokens;     ///< ids of tokens with a special meaning; absent without text
     std::vector<TensorSpec> tensors;  ///< the flat parameter vector, in this order
     bool operator==(const RunFile&) const = default;
@@ -159,7 +162,8 @@ struct RunFile {
 RunFile parse_run_file(std::string_view json);
 
 /// The canonical form: JSON with a fixed order of fields, no white space, and the shortest numbers
-/// that read back equal. parse_run_file(write_run_file(run)) == run.
+/// that read back equal, without added sources. parse_run_file(write_run_file(run)) == run if there
+/// are none.
 /// Errors   InputError, as parse_run_file(): a run that it would refuse is not written
 std::string write_run_file(const RunFile& run);
 

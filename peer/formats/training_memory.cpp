@@ -25,6 +25,11 @@ std::uint64_t vector_bytes(const RunFile& run) {
     return element_count(run) * sizeof(float);
 }
 
+/// Number of a layer's weights that are multiplied with matrices.
+std::uint64_t layer_weights(const AlbertSpec& model) {
+    return 4 * model.hidden * model.hidden + 2 * model.hidden * model.ffn;
+}
+
 /// Bytes that a layer saves for the backward pass, for each token.
 struct LayerBytes {
     std::uint64_t attention = 0;  ///< up to the weighted mean of the values
@@ -86,7 +91,12 @@ std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format) 
 }
 
 std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format) {
-    if (!format.is_reduced) return vector_bytes(run);
+    if (!format.is_reduced) {
+        const auto* const model = std::get_if<AlbertSpec>(&run.model);
+        if (model == nullptr || !format.fuses_attention) return vector_bytes(run);
+        // Weights of the layer packed in two ways, and the sum of their gradients.
+        return vector_bytes(run) + 3 * sizeof(float) * layer_weights(*model);
+    }
     if (const auto* const swav = std::get_if<SwavSpec>(&run.model)) {
         return vector_bytes(run) + swav_cast_bytes(*swav);
     }
@@ -95,9 +105,8 @@ std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format)
         return vector_bytes(run) + vector_bytes(run) / 2;
     }
     const AlbertSpec& model = albert_of(run);
-    const std::uint64_t weights = 4 * model.hidden * model.hidden + 2 * model.hidden * model.ffn;
     // Weights are cast once for all layers, or for each of them.
-    return vector_bytes(run) + 2 * (format.fuses_layers ? 1 : model.layers) * weights;
+    return vector_bytes(run) + 2 * (format.fuses_layers ? 1 : model.layers) * layer_weights(model);
 }
 
 std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages) {

@@ -20,8 +20,9 @@ struct ProductFormat {
 /// That for reduced precision counts what autograd saves.
 std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format);
 
-/// Bytes that a micro-batch of any size needs besides activations: the gradient, and in reduced
-/// precision the weights that were cast for each product.
+/// Bytes that a micro-batch of any size needs besides activations: the gradient, in reduced
+/// precision the weights that were cast for each product, and in fp32 with fused attention, as
+/// processors compute ALBERT, those that were packed.
 std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format);
 
 /// Bytes that a trainer needs at least, with micro-batches of one unit: on a machine that computes

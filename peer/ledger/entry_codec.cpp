@@ -23,8 +23,12 @@ constexpr std::uint8_t kShortLosses = 4;  ///< all losses are binary32 numbers
 constexpr std::uint8_t kNewLearningRate = 8;
 constexpr std::uint8_t kNewFirstCorrection = 16;
 constexpr std::uint8_t kNewSecondCorrection = 32;
-constexpr std::uint8_t kNewParts = 64;  ///< some member reduced more or less than before
-constexpr std::uint8_t kNewMixture = 128;
+constexpr std::uint8_t kNewParts = 64;     ///< some member reduced more or less than before
+constexpr std::uint8_t kNewMixture = 128;  ///< or other added sources of some member
+// Flags of its byte.
+constexpr std::uint8_t kIsChanged = 1;    ///< the digest of a change follows; else the run file's
+constexpr std::uint8_t kNewAdded = 2;     ///< some member has more or fewer than before
+constexpr std::uint8_t kSameMixture = 4;  ///< only the added sources are new
 static_assert(wire::kMaxVoters < 64, "a set of voters is a number");
 
 void write_number(std::uint64_t number, ByteWriter& out) {
@@ -169,18 +173,36 @@ std::uint8_t EntryCodec::flags_of(const Decision& decision) const {
         flags |= kNewSecondCorrection;
     }
     if (!std::ranges::all_of(record.members, [this](const CommitLine& line) {
-            return line.reduced == last_reduced(line.peer);
+            return line.reduced == last_of(line.peer).reduced;
         })) {
         flags |= kNewParts;
     }
-    if (record.mixture != mixture_) flags |= kNewMixture;
+    if (record.mixture != mixture_ || has_other_added(record)) flags |= kNewMixture;
     return flags;
 }
 
-/// What the encoder predicts: elements that the peer reduced in its last commit.
-std::uint64_t EntryCodec::last_reduced(const PeerKey& peer) const {
+/// What the encoder predicts: the peer's numbers in its last commit; zeros if there is none.
+EntryCodec::Known EntryCodec::last_of(const PeerKey& peer) const {
     const auto place = places_.find(peer);
-    return place == places_.end() ? 0 : roster_[place->second].reduced;
+    return place == places_.end() ? Known{.key = peer} : roster_[place->second];
+}
+
+bool EntryCodec::has_other_added(const CommitRecord& record) const {
+    return std::ranges::any_of(record.members, [this](const CommitLine& line) {
+        return line.added != last_of(line.peer).added;
+    });
+}
+
+/// Asks for has_other_added() before the members join the roster.
+void EntryCodec::write_mixture(const CommitRecord& record, ByteWriter& out) const {
+    std::uint8_t flags = has_other_added(record) ? kNewAdded : 0;
+    if (record.mixture == mixture_) {
+        flags |= kSameMixture;
+    } else if (record.mixture) {
+        flags |= kIsChanged;
+    }
+    out.write(flags);
+    if ((flags & kIsChanged) != 0) out.write(*record.mixture);
 }
 
 bool EntryCodec::encode(const Decision& decision, ByteWriter& out) {
@@ -195,10 +217,8 @@ bool EntryCodec::encode(const Decision& decision, ByteWriter& out) {
     if ((flags & kNewLearningRate) != 0) out.write(record.scalars.learning_rate);
     if ((flags & kNewFirstCorrection) != 0) out.write(record.scalars.first_correction);
     if ((flags & kNewSecondCorrection) != 0) out.write(record.scalars.second_correction);
-    if ((flags & kNewMixture) != 0) {
-        out.write(static_cast<std::uint8_t>(record.mixture ? 1 : 0));
-        if (record.mixture) out.write(*record.mixture);
-    }
+    const bool have_added = has_other_added(record);
+    if ((flags & kNewMixture) != 0) write_mixture(record, out);
     if ((flags & kMembersChange) != 0) write_members(record, out);
     for (const CommitLine& line : record.members) {
         write_difference(roster_[place_of(line.peer)].samples, line.samples.value(), out);
@@ -212,8 +232,11 @@ bool EntryCodec::encode(const Decision& decision, ByteWriter& out) {
     }
     if ((flags & kNewParts) != 0) {
         for (const CommitLine& line : record.members) {
-            write_difference(last_reduced(line.peer), line.reduced, out);
+            write_difference(last_of(line.peer).reduced, line.reduced, out);
         }
+    }
+    if (have_added) {
+        for (const CommitLine& line : record.members) out.write(line.added);
     }
     write_certificate(decision.certificate, (flags & kNewTerm) != 0, out);
     append(decision);
@@ -293,12 +316,38 @@ std::optional<std::vector<PeerKey>> EntryCodec::read_members(ByteReader& bytes) 
     return members;
 }
 
-/// False unless it is another one than the last record's: one encoding for each entry.
-bool EntryCodec::read_mixture(ByteReader& bytes, CommitRecord& record) const {
-    const auto has_one = bytes.read<std::uint8_t>();
-    if (!has_one || *has_one > 1) return false;
-    record.mixture = *has_one == 1 ? bytes.read<Digest>() : std::nullopt;
-    return record.mixture != mixture_ && record.mixture.has_value() == (*has_one == 1);
+/// False unless mixture or added sources differ from the last record's: one encoding for each
+/// entry.
+bool EntryCodec::read_mixture(ByteReader& bytes, CommitRecord& record, bool& have_added) const {
+    const auto flags = bytes.read<std::uint8_t>();
+    if (!flags || *flags > (kNewAdded | kSameMixture)) return false;
+    have_added = (*flags & kNewAdded) != 0;
+    if ((*flags & kSameMixture) != 0) return *flags == (kNewAdded | kSameMixture);
+    const bool is_changed = (*flags & kIsChanged) != 0;
+    record.mixture = is_changed ? bytes.read<Digest>() : std::nullopt;
+    return record.mixture != mixture_ && record.mixture.has_value() == is_changed;
+}
+
+bool EntryCodec::read_parts(ByteReader& bytes, bool are_new, CommitRecord& record) const {
+    for (CommitLine& line : record.members) {
+        line.reduced = last_of(line.peer).reduced;
+        if (!are_new) continue;
+        const auto reduced = read_after(line.reduced, bytes);
+        if (!reduced) return false;
+        line.reduced = *reduced;
+    }
+    return true;
+}
+
+bool EntryCodec::read_added(ByteReader& bytes, bool are_new, CommitRecord& record) const {
+    for (CommitLine& line : record.members) {
+        line.added = last_of(line.peer).added;
+        if (!are_new) continue;
+        const auto added = bytes.read<std::uint8_t>();
+        if (!added || *added > wire::kMaxSources) return false;
+        line.added = *added;
+    }
+    return are_new == has_other_added(record);
 }
 
 std::optional<Entry> EntryCodec::decode_commit(ByteReader& bytes) {
@@ -323,7 +372,10 @@ std::optional<Entry> EntryCodec::decode_commit(ByteReader& bytes) {
         record.scalars.second_correction = bytes.read<std::uint32_t>().value_or(0);
     }
     record.mixture = mixture_;
-    if ((*flags & kNewMixture) != 0 && !read_mixture(bytes, record)) return std::nullopt;
+    bool have_added = false;
+    if ((*flags & kNewMixture) != 0 && !read_mixture(bytes, record, have_added)) {
+        return std::nullopt;
+    }
     const auto members =
         (*flags & kMembersChange) != 0 ? read_members(bytes) : std::optional{members_};
     if (!members) return std::nullopt;
@@ -334,13 +386,8 @@ std::optional<Entry> EntryCodec::decode_commit(ByteReader& bytes) {
         line.samples = Samples{*samples};
     }
     if (!read_losses(bytes, (*flags & kShortLosses) != 0, record.members)) return std::nullopt;
-    for (CommitLine& line : record.members) {
-        line.reduced = last_reduced(line.peer);
-        if ((*flags & kNewParts) == 0) continue;
-        const auto reduced = read_after(line.reduced, bytes);
-        if (!reduced) return std::nullopt;
-        line.reduced = *reduced;
-    }
+    if (!read_parts(bytes, (*flags & kNewParts) != 0, record)) return std::nullopt;
+    if (!read_added(bytes, have_added, record)) return std::nullopt;
     if (!membership::extends(head_, record)) return std::nullopt;
     auto certificate = read_certificate(bytes, (*flags & kNewTerm) != 0);
     if (!certificate) return std::nullopt;
@@ -395,6 +442,7 @@ void EntryCodec::append(const Decision& decision) {
         Known& known = roster_[place_of(line.peer)];
         known.samples = line.samples.value();
         known.reduced = line.reduced;
+        known.added = line.added;
         members_.push_back(line.peer);
     }
     scalars_ = decision.record.scalars;

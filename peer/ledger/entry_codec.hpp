@@ -6,10 +6,11 @@
 // decoding returns exactly the decision that was encoded, with the same digest.
 //
 //   1  commit       flags, previous_state (32), average (32), scalars that changed (4 each), the
-//                   mixture if it changed (1, and 32 unless it is the run file's), changes of the
-//                   member list, samples, losses (8 or 4 each), reduced elements if any of them
-//                   changed, then the certificate: its term if that is a new one, the set of its
-//                   voters, signatures (64 each)
+//                   mixture if it changed or added sources did (1, and 32 if it changed and is not
+//                   the run file's), changes of the member list, samples, losses (8 or 4 each),
+//                   reduced elements if any of them changed, likewise added sources (1 each), then
+//                   the certificate: its term if that is a new one, the set of its voters,
+//                   signatures (64 each)
 //   2  generation   the project's appointment of voters; later entries chain to it
 //
 // Numbers are LEB128, differences zigzag, the rest little-endian. A change of the member list gives
@@ -61,6 +62,7 @@ class EntryCodec {
         PeerKey key;
         std::uint64_t samples = 0;  ///< its samples in the last commit with it as member
         std::uint64_t reduced = 0;  ///< elements that it reduced in that commit
+        std::uint8_t added = 0;     ///< CommitLine::added there
     };
     using Place = std::uint32_t;  ///< index in the roster
 
@@ -68,12 +70,16 @@ class EntryCodec {
     void write_key(const PeerKey& key, ByteWriter& out);
     std::optional<PeerKey> read_key(ByteReader& bytes);
     std::uint8_t flags_of(const Decision& decision) const;
-    std::uint64_t last_reduced(const PeerKey& peer) const;
+    Known last_of(const PeerKey& peer) const;
+    bool has_other_added(const CommitRecord& record) const;
     void write_members(const CommitRecord& record, ByteWriter& out);
     void write_certificate(const Certificate& certificate, bool is_new_term, ByteWriter& out);
     std::optional<std::vector<PeerKey>> read_members(ByteReader& bytes);
     std::optional<Certificate> read_certificate(ByteReader& bytes, bool is_new_term);
-    bool read_mixture(ByteReader& bytes, CommitRecord& record) const;
+    void write_mixture(const CommitRecord& record, ByteWriter& out) const;
+    bool read_mixture(ByteReader& bytes, CommitRecord& record, bool& have_added) const;
+    bool read_parts(ByteReader& bytes, bool are_new, CommitRecord& record) const;
+    bool read_added(ByteReader& bytes, bool are_new, CommitRecord& record) const;
     std::optional<Entry> decode_commit(ByteReader& bytes);
     std::optional<Entry> decode_generation(ByteReader& bytes);
     void append(const Decision& decision);

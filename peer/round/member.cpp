@@ -170,7 +170,8 @@ void Member::join(const Term& term, Outbox& out) {
                         .upload = upload_,
                         .download = download_,
                         .exponent = held_.encoder().exponent(),
-                        .mixture = mixtures_.at(step_)});
+                        .mixture = mixtures_.at(step_),
+                        .added = config_.added_sources});
 }
 
 // --- the end of a round ------------------------------------------------------

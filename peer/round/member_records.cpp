@@ -26,7 +26,8 @@ CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Dige
         record.members.push_back({.peer = member.peer,
                                   .samples = member.samples,
                                   .loss_sum = member.loss_sum,
-                                  .reduced = reduced[k]});
+                                  .reduced = reduced[k],
+                                  .added = member.added});
     }
     return record;
 }

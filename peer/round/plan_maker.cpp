@@ -174,7 +174,8 @@ std::optional<NewPlan> make_plan(const RoundRules& rules, const Term& term, std:
                                 .loss_sum = callee.join->loss_sum,
                                 .contribution_id = callee.join->contribution_id,
                                 .receives = callee.join->receives,
-                                .exponent = callee.join->exponent});
+                                .exponent = callee.join->exponent,
+                                .added = callee.join->added});
     }
     const planning::PlanRequest request = request_for(rules, callees);
     if (!has_samples(plan)) return {};

@@ -37,6 +37,7 @@ struct World::Node {
     Endpoint endpoint{};
     Clock clock{};
     Disk disk{};
+    std::uint8_t added_sources = 0;  ///< its job's: PeerConfig::added_sources
 
     // Its process, and what the world has in store for it.
     std::unique_ptr<Peer> peer{};               ///< null before the first start

@@ -104,6 +104,9 @@ World::Id World::add(Role role, const Profile& profile) {
     const Id id = network_.add_node(profile.connection, endpoint);
     nodes_.push_back(std::make_unique<Node>(
         Node{.key = key_of(seed_, 1 + number), .role = role, .profile = profile}));
+    if (role == Role::kTrainer) {
+        node(id).added_sources = static_cast<std::uint8_t>(added_.size());
+    }
     node(id).endpoint = endpoint;
     // Every clock shows another time.
     const TimePoint shown = TimePoint{} + std::chrono::milliseconds{random_.below(1'000'000)};
@@ -154,8 +157,20 @@ void World::change_mixture(StepIndex from, std::vector<std::uint64_t> weights) {
     std::vector<MixtureChange> changes = last ? last->changes : std::vector<MixtureChange>{};
     std::erase_if(changes, [&](const MixtureChange& change) { return change.from >= from; });
     changes.push_back({.from = from, .weights = std::move(weights)});
-    const auto mixture = std::make_shared<const SignedMixture>(
-        sign_mixture(run_, last ? last->version + 1 : 1, std::move(changes), project_));
+    sign_mixture_after(last, std::move(changes), added_);
+}
+
+void World::add_source() {
+    note(0, "is told that the run has another source");
+    const SharedMixture last = node(0).mixture;
+    added_.push_back(blake2b(bytes_of(fmt::format("source {}", added_.size()))));
+    sign_mixture_after(last, last ? last->changes : std::vector<MixtureChange>{}, added_);
+}
+
+void World::sign_mixture_after(const SharedMixture& last, std::vector<MixtureChange> changes,
+                               std::vector<Digest> added) {
+    const auto mixture = std::make_shared<const SignedMixture>(sign_mixture(
+        run_, last ? last->version + 1 : 1, std::move(changes), project_, std::move(added)));
     if (node(0).is_alive) deliver(0, event::MixtureSigned{mixture});
 }
 
@@ -208,6 +223,7 @@ PeerConfig World::config_for(Id id, Memory memory) const {
         .voter = {},
         .pause = {},
         .sources = kSources,
+        .added_sources = host.added_sources,
         .mixture = {}};
     if (memory != Memory::kLost || host.life == 1) {
         config.generation = last_generation(host.disk);

@@ -118,6 +118,9 @@ class World : private NetworkSink {
     /// The project changes the mixture of sources from this step on: host 0 receives
     /// event::MixtureSigned, if it runs. Changes from a later step are withdrawn.
     void change_mixture(StepIndex from, std::vector<std::uint64_t> weights);
+    /// The project adds a source: host 0 receives event::MixtureSigned, if it runs. Jobs of hosts
+    /// that are added after that have it.
+    void add_source();
     /// Adds and starts a trainer.
     Id add_trainer(const Profile& profile = {});
     /// Adds and starts `count` equal trainers.
@@ -206,6 +209,8 @@ class World : private NetworkSink {
     void note(Id id, const std::string& line) { hooks_->noted(id, line); }
 
   private:
+    void sign_mixture_after(const SharedMixture& last, std::vector<MixtureChange> changes,
+                            std::vector<Digest> added);
     void happened(Id id, const Event& event) override;
     void handle(Id id, const Event& event);
     void perform_rest(Id id);
@@ -245,6 +250,7 @@ class World : private NetworkSink {
     Hooks none_;  ///< does nothing
     Hooks* hooks_ = &none_;
     std::vector<std::unique_ptr<Node>> nodes_;
+    std::vector<Digest> added_;  ///< sources that the project has added
     std::map<std::uint64_t, std::function<void()>> calls_;
     std::uint64_t next_call_ = 0;
     std::map<std::uint64_t, SignedGeneration> signed_;

@@ -97,11 +97,13 @@ inline constexpr std::size_t kMaxSources = 16;
 inline constexpr std::uint64_t kMaxSourceWeight = 1'000'000;
 /// How often the mixture of a run's sources can change.
 inline constexpr std::size_t kMaxMixtureChanges = 64;
-/// A signed list of so many changes: magic, version, two counts, changes, signature.
-constexpr std::size_t mixture_bytes(std::size_t changes, std::size_t sources) {
-    return 4 + 8 + 2 * 4 + changes * (8 + sources * 8) + kSignatureBytes;
+/// A signed list of so many changes, each with so many weights, and added sources: magic, version,
+/// two counts, digests of the sources, changes, signature.
+constexpr std::size_t mixture_bytes(std::size_t changes, std::size_t weights, std::size_t added) {
+    return 4 + 8 + 2 * 4 + added * 32 + changes * (8 + 4 + weights * 8) + kSignatureBytes;
 }
-inline constexpr std::size_t kMaxMixtureBytes = mixture_bytes(kMaxMixtureChanges, kMaxSources);
+inline constexpr std::size_t kMaxMixtureBytes =
+    mixture_bytes(kMaxMixtureChanges, kMaxSources, kMaxSources);
 /// The swarm's head in the DHT. An item of BEP 44 has less than 1,000 bytes.
 inline constexpr std::size_t kMaxHeadEndpoints = 8;
 inline constexpr std::size_t kMaxHeadBytes =
@@ -117,9 +119,10 @@ inline constexpr std::int64_t kClockErrorSeconds = 600;
 
 // Bytes of one list element on the wire (messages.fbs). The checks below use them to show that the
 // largest messages fit a frame.
-inline constexpr std::size_t kMemberBytes = 54;                   ///< a member of a plan
-inline constexpr std::size_t kLineBytes = 56;                     ///< a line of a record
-inline constexpr std::size_t kRangeBytes = 12;                    ///< chunks of one reducer
+inline constexpr std::size_t kMemberBytes = 54;  ///< a member of a plan
+inline constexpr std::size_t kLineBytes = 56;    ///< a line of a record
+inline constexpr std::size_t kAddedBytes = 1;    ///< more for each of both once a source was added
+inline constexpr std::size_t kRangeBytes = 12;   ///< chunks of one reducer
 inline constexpr std::size_t kReducerBytes = kMaxHostBytes + 32;  ///< a reducer's endpoint
 inline constexpr std::size_t kVoteBytes = 96;                     ///< a voter's key and signature
 inline constexpr std::size_t kDigestBytes = 32;                   ///< a digest
@@ -135,7 +138,7 @@ inline constexpr std::uint32_t kMaxStaleSteps = 4;
 /// Largest frame inside a Relay.
 inline constexpr std::size_t kMaxRelayedBytes = kMaxFrameBytes - kMaxOverheadBytes;
 /// Largest member list of a record and largest vote list of a certificate.
-inline constexpr std::size_t kMaxRecordBytes = kMaxMembers * kLineBytes;
+inline constexpr std::size_t kMaxRecordBytes = kMaxMembers * (kLineBytes + kAddedBytes);
 inline constexpr std::size_t kMaxCertificateBytes = kMaxVoters * kVoteBytes;
 
 // The relations between the limits.
@@ -147,7 +150,7 @@ static_assert(kMaxMembers == 1u << 10 && kMaxInt8Code < 1 << 7 && kMaxInt8Expone
               "the largest sum of codes is below 2^(10 + 7 + 111), as floats are");
 static_assert(kMaxInt8Exponent <= kMaxHalfExponent, "kMaxHalfExponent is the limit of any codec");
 static_assert(kLeafBytes + kMaxOverheadBytes <= kMaxFrameBytes);
-static_assert(kMaxMembers * kMemberBytes + kMaxRanges * kRangeBytes +
+static_assert(kMaxMembers * (kMemberBytes + kAddedBytes) + kMaxRanges * kRangeBytes +
                       kMaxReducers * (kReducerBytes + sizeof(std::uint32_t)) + kMaxOverheadBytes <=
                   kMaxRelayedBytes,
               "a plan fits a relayed frame");

@@ -74,8 +74,7 @@ struct Heartbeat {
     bool may_vote = false;      ///< it is an appointed voter that remembers its votes
     Term term;                  ///< the term that the sender follows or leads
     std::uint32_t attempt = 0;  ///< Plan::attempt of the newest plan in this round; 0: none
-    /// Pause::count as far as the sender knows; 0: it knows of no pause. A receiver that knows more
-    /// tells the sender.
+    /// Pause::count as far as the sender knows, 0: none. A receiver that knows more tells it.
     std::uint64_t pause_count = 0;
     /// As in Hello, where it may have changed since; nullopt: an older peer does not tell.
     std::optional<std::uint16_t> listening_port{};
@@ -154,10 +153,10 @@ struct Join {
     Digest state;                         ///< the state that the contribution was computed on
     std::optional<Bandwidth> upload{};    ///< nullopt: unknown
     std::optional<Bandwidth> download{};  ///< nullopt: unknown
-    /// Scale of its chunks: Halves::exponent, or the largest of Int8Blocks::exponents; 0 with other
-    /// codecs and without samples.
+    /// Scale of its chunks: Halves::exponent, the largest of Int8Blocks::exponents, or else 0.
     std::uint8_t exponent = 0;
     std::optional<Digest> mixture{};  ///< CommitRecord::mixture of this round, as it knows it
+    std::uint8_t added = 0;           ///< CommitLine::added; at most kMaxSources
     bool operator==(const Join&) const = default;
 };
 /// One member of a plan, with values from its Join.
@@ -168,6 +167,7 @@ struct PlanMember {
     std::uint32_t contribution_id = 0;  ///< Join::contribution_id
     bool receives = true;               ///< false: it gets no chunks of the average
     std::uint8_t exponent = 0;          ///< Join::exponent; reducers refuse chunks that differ
+    std::uint8_t added = 0;             ///< Join::added
     bool operator==(const PlanMember&) const = default;
 };
 /// The chunks [first_chunk, last_chunk) are averaged by Plan::members[member].

@@ -92,7 +92,8 @@ template <class List, class Key>
 bool are_members(const List& members, Key key) {
     if (members.empty() || !ascends(members, key)) return false;
     return std::all_of(members.begin(), members.end(), [](const auto& member) {
-        return is_good(member.samples) && is_loss_sum(member.loss_sum, member.samples);
+        return is_good(member.samples) && is_loss_sum(member.loss_sum, member.samples) &&
+               member.added <= kMaxSources;
     });
 }
 

@@ -86,7 +86,7 @@ template <>
 inline constexpr std::size_t kStructBytes<ChunkRange> = kRangeBytes;
 template <>
 inline constexpr std::size_t kStructBytes<ChunkSpan> = 8;
-/// Only what comes before the columns of a plan.
+/// Only what comes before the columns of a plan or record.
 template <>
 inline constexpr std::size_t kStructBytes<PlanMember> = 48;
 /// What travels as its bytes in memory, which are little-endian (bytes.hpp).
@@ -96,9 +96,9 @@ concept Struct = (kStructBytes<T> != 0);
 /// Whether these have the same size in memory.
 template <Struct... T>
 inline constexpr bool kHaveNoPadding = ((sizeof(T) == kStructBytes<T>)&&...);
-static_assert(kHaveNoPadding<Digest, PeerKey, RunId, Signature, Term, Vote, CommitLine, ChunkRange,
-                             ChunkSpan>);
+static_assert(kHaveNoPadding<Digest, PeerKey, RunId, Signature, Term, Vote, ChunkRange, ChunkSpan>);
 static_assert(offsetof(PlanMember, contribution_id) == kStructBytes<PlanMember>);
+static_assert(offsetof(CommitLine, added) == kStructBytes<CommitLine>);
 
 // --- entries of the lists ------------------------------------------------------
 
@@ -126,6 +126,17 @@ Column<Rows, Member> column(Rows& rows, Member number) {
     return {rows, number};
 }
 
+/// The same, but absent while all numbers are 0, as in messages of peers that do not know it.
+template <class Rows, class Member>
+struct RareColumn {
+    Column<Rows, Member> column;  ///< the list and the member
+};
+/// A rare column of this list.
+template <class Rows, class Member>
+RareColumn<Rows, Member> rare_column(Rows& rows, Member number) {
+    return {{rows, number}};
+}
+
 /// The fields of a table: references to members, or the above.
 template <class... Fields>
 std::tuple<Fields...> in_order(Fields&&... fields) {
@@ -146,7 +157,8 @@ auto fields(Is<CommitRecord> auto& m) {
     return in_order(up_to(m.generation, kMaxGeneration), m.step, m.previous_record,
                     m.previous_state, up_to(m.members, kMaxMembers), m.average,
                     m.scalars.learning_rate, m.scalars.first_correction,
-                    m.scalars.second_correction, m.mixture);
+                    m.scalars.second_correction, m.mixture,
+                    rare_column(m.members, &CommitLine::added));
 }
 auto fields(Is<Certificate> auto& m) {
     return in_order(m.term, up_to(m.votes, kMaxVoters));
@@ -196,7 +208,8 @@ auto fields(Is<Call> auto& m) {
 }
 auto fields(Is<Join> auto& m) {
     return in_order(m.term, m.contribution_id, m.samples, m.loss_sum, m.is_finite, m.receives,
-                    m.state, m.upload, m.download, up_to(m.exponent, kMaxHalfExponent), m.mixture);
+                    m.state, m.upload, m.download, up_to(m.exponent, kMaxHalfExponent), m.mixture,
+                    up_to(m.added, kMaxSources));
 }
 auto fields(Is<ReducerEndpoint> auto& m) {
     return in_order(m.member, up_to(m.endpoint.host, kMaxHostBytes), m.endpoint.port);
@@ -208,7 +221,7 @@ auto fields(Is<Plan> auto& m) {
         up_to(m.members, kMaxMembers), column(m.members, &PlanMember::contribution_id),
         column(m.members, &PlanMember::receives), column(m.members, &PlanMember::exponent),
         up_to(m.ranges, kMaxRanges), up_to(m.reducers, kMaxReducers), up_to(m.relays, kMaxReducers),
-        m.expected, m.mixture);
+        m.expected, m.mixture, rare_column(m.members, &PlanMember::added));
 }
 auto fields(Is<Cancel> auto& m) {
     return in_order(m.term);

@@ -6,6 +6,7 @@
 // chunk's elements and copies other bulk once.
 #include <flatbuffers/flatbuffers.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -98,6 +99,11 @@ class TableWriter {
         numbers.reserve(column.rows.size());
         for (const auto& row : column.rows) numbers.push_back(number_of(row.*column.number));
         add_child(list(numbers));
+    }
+    template <class Rows, class Member>
+    void add(const RareColumn<Rows, Member>& rare) {
+        const auto is_zero = [&](const auto& row) { return row.*rare.column.number == 0; };
+        std::ranges::all_of(rare.column.rows, is_zero) ? add_child({}) : add(rare.column);
     }
     void add(const Elements& elements);
     void add(const Body& body);

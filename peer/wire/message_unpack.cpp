@@ -165,6 +165,18 @@ class TableReader {
         }
         return true;
     }
+    /// Zeros have one encoding: the column is absent.
+    template <class Rows, class Member>
+    bool take(Cursor& at, RareColumn<Rows, Member> rare) {
+        if (!at.table.CheckField(at.field())) {
+            at.next();
+            return true;
+        }
+        if (!take(at, rare.column)) return false;
+        const auto is_zero = [&](const auto& row) { return row.*rare.column.number == 0; };
+        require(has_failed_ || !std::ranges::all_of(rare.column.rows, is_zero));
+        return true;
+    }
     bool take(Cursor& at, Elements& elements);
     bool take(Cursor& at, Body& body);
 

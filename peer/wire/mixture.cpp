@@ -1,11 +1,12 @@
 // All numbers are little-endian:
 //
-//     magic (4)  version (8)  changes (4)  sources (4)
-//     for each change: from (8), sources × weight (8)
+//     magic (4)  version (8)  changes (4)  added sources (4)
+//     for each added source: digest (32)
+//     for each change: from (8), weights (4), each weight (8)
 //     signature (64)
 //
-// The decoder compares the size of the bytes with the two counts before it reads a change, so the
-// counts cannot make it allocate more.
+// The decoder compares each count with its limit and with the bytes that are left before it reads
+// so many, so no count can make it allocate more.
 #include "peer/wire/mixture.hpp"
 
 #include <algorithm>
@@ -23,23 +24,35 @@ constexpr std::uint32_t kMixtureMagic = 0x314D4C44;  // "DLM1"
 void write_changes(ByteWriter& out, const SignedMixture& mixture) {
     out.write(mixture.version);
     out.write(static_cast<std::uint32_t>(mixture.changes.size()));
-    const std::size_t sources = mixture.changes.empty() ? 0 : mixture.changes[0].weights.size();
-    out.write(static_cast<std::uint32_t>(sources));
+    out.write(static_cast<std::uint32_t>(mixture.added.size()));
+    for (const Digest& source : mixture.added) out.write(source);
     for (const MixtureChange& change : mixture.changes) {
         out.write(change.from.value());
+        out.write(static_cast<std::uint32_t>(change.weights.size()));
         for (const std::uint64_t weight : change.weights) out.write(weight);
     }
 }
 
+/// Repetitions are looked for among at most kMaxSources digests.
+bool are_sound(const std::vector<Digest>& added) {
+    if (added.size() > wire::kMaxSources) return false;
+    for (auto at = added.begin(); at != added.end(); ++at) {
+        if (std::find(added.begin(), at, *at) != at) return false;
+    }
+    return true;
+}
+
 bool is_sound(const SignedMixture& mixture) {
     if (mixture.version < 1 || mixture.changes.size() > wire::kMaxMixtureChanges) return false;
+    if (!are_sound(mixture.added)) return false;
     StepIndex last{0};
+    std::size_t sources = 1;
     for (const MixtureChange& change : mixture.changes) {
         if (change.from <= last || change.from.value() > wire::kMaxStep) return false;
         last = change.from;
         const auto& weights = change.weights;
-        if (weights.empty() || weights.size() > wire::kMaxSources) return false;
-        if (weights.size() != mixture.changes[0].weights.size()) return false;
+        if (weights.size() < sources || weights.size() > wire::kMaxSources) return false;
+        sources = weights.size();
         std::uint64_t sum = 0;
         for (const std::uint64_t weight : weights) {
             if (weight > wire::kMaxSourceWeight) return false;
@@ -48,6 +61,19 @@ bool is_sound(const SignedMixture& mixture) {
         if (sum == 0) return false;
     }
     return true;
+}
+
+std::optional<MixtureChange> read_change(ByteReader& in) {
+    const auto from = in.read<std::uint64_t>();
+    const auto weights = in.read<std::uint32_t>();
+    if (!weights || *weights > wire::kMaxSources) return std::nullopt;
+    MixtureChange change{.from = StepIndex{*from}, .weights = {}};
+    for (std::uint32_t k = 0; k < *weights; ++k) {
+        const auto weight = in.read<std::uint64_t>();
+        if (!weight) return std::nullopt;
+        change.weights.push_back(*weight);
+    }
+    return change;
 }
 
 Digest finished(ByteWriter out) {
@@ -85,8 +111,12 @@ Digest mixture_digest(const RunId& run, const SignedMixture& mixture) {
 }
 
 SignedMixture sign_mixture(const RunId& run, std::uint64_t version,
-                           std::vector<MixtureChange> changes, const KeyPair& project) {
-    SignedMixture mixture{.version = version, .changes = std::move(changes), .signature = {}};
+                           std::vector<MixtureChange> changes, const KeyPair& project,
+                           std::vector<Digest> added) {
+    SignedMixture mixture{.version = version,
+                          .changes = std::move(changes),
+                          .signature = {},
+                          .added = std::move(added)};
     DEDLOC_CHECK(is_sound(mixture), "a mixture that is signed is within its bounds", version);
     mixture.signature = project.sign(mixture_digest(run, mixture).bytes);
     return mixture;
@@ -94,6 +124,14 @@ SignedMixture sign_mixture(const RunId& run, std::uint64_t version,
 
 bool is_signed(const RunId& run, const PeerKey& project, const SignedMixture& mixture) {
     return verify(project, mixture_digest(run, mixture).bytes, mixture.signature);
+}
+
+bool fits_sources(const SignedMixture& mixture, std::size_t sources) {
+    const std::size_t all = sources + mixture.added.size();
+    if (all > wire::kMaxSources || (sources == 0 && all > 0)) return false;
+    return std::ranges::all_of(mixture.changes, [&](const MixtureChange& change) {
+        return change.weights.size() >= sources && change.weights.size() <= all;
+    });
 }
 
 Buffer encode_mixture(const SignedMixture& mixture) {
@@ -110,21 +148,23 @@ std::optional<SignedMixture> decode_mixture(std::span<const std::byte> bytes) {
     const auto magic = in.read<std::uint32_t>();
     const auto version = in.read<std::uint64_t>();
     const auto changes = in.read<std::uint32_t>();
-    const auto sources = in.read<std::uint32_t>();
-    if (!sources || *magic != kMixtureMagic) return std::nullopt;
-    if (*changes > wire::kMaxMixtureChanges || *sources > wire::kMaxSources) return std::nullopt;
-    if ((*changes == 0) != (*sources == 0)) return std::nullopt;
-    const std::size_t size = wire::mixture_bytes(*changes, *sources);
-    if (bytes.size() != size) return std::nullopt;
-    SignedMixture mixture{.version = *version, .changes = {}, .signature = {}};
-    for (std::uint32_t i = 0; i < *changes; ++i) {
-        MixtureChange& change = mixture.changes.emplace_back();
-        change.from = StepIndex{*in.read<std::uint64_t>()};
-        for (std::uint32_t k = 0; k < *sources; ++k) {
-            change.weights.push_back(*in.read<std::uint64_t>());
-        }
+    const auto added = in.read<std::uint32_t>();
+    if (!added || *magic != kMixtureMagic) return std::nullopt;
+    if (*changes > wire::kMaxMixtureChanges || *added > wire::kMaxSources) return std::nullopt;
+    SignedMixture mixture{.version = *version, .changes = {}, .signature = {}, .added = {}};
+    for (std::uint32_t i = 0; i < *added; ++i) {
+        const auto source = in.read<Digest>();
+        if (!source) return std::nullopt;
+        mixture.added.push_back(*source);
     }
-    mixture.signature = *in.read<Signature>();
+    for (std::uint32_t i = 0; i < *changes; ++i) {
+        auto change = read_change(in);
+        if (!change) return std::nullopt;
+        mixture.changes.push_back(std::move(*change));
+    }
+    const auto signature = in.read<Signature>();
+    if (!signature || in.remaining() != 0) return std::nullopt;
+    mixture.signature = *signature;
     if (!is_sound(mixture)) return std::nullopt;
     return mixture;
 }

@@ -1,7 +1,7 @@
-// The mixture of a run's sources over its steps, as the project changes it while the run goes on.
-// One signed document has all changes, so a peer that holds the newest one knows the mixture of
-// every step: a peer that was away for any time needs nothing else. mixtures.md says how it takes
-// effect.
+// The mixture of a run's sources over its steps, and the sources that were added to them, as the
+// project changes both while the run goes on. One signed document has all changes, so a peer that
+// holds the newest one knows the mixture of every step: a peer that was away for any time needs
+// nothing else. core/mixtures.md says how it takes effect.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,10 @@ namespace dedloc {
 
 /// From this step on samples are drawn with these weights, until the next change.
 struct MixtureChange {
-    StepIndex from;                      ///< at least 1: step 0 has the run file's weights
-    std::vector<std::uint64_t> weights;  ///< one for each source of the run; their sum is above 0
+    StepIndex from;  ///< at least 1: step 0 has the run file's weights
+    /// One for each source that the run had when the change was signed; those that were added later
+    /// have 0. Their sum is above 0.
+    std::vector<std::uint64_t> weights;
     bool operator==(const MixtureChange&) const = default;
 };
 /// The name of a change, which records of rounds have.
@@ -29,8 +31,11 @@ Digest digest_of(const MixtureChange& change);
 /// The project's list of all changes, with its signature. A higher version replaces a lower one.
 struct SignedMixture {
     std::uint64_t version = 0;           ///< at least 1
-    std::vector<MixtureChange> changes;  ///< ascending by step, all with as many weights
+    std::vector<MixtureChange> changes;  ///< ascending by step; none has fewer weights than before
     Signature signature{};               ///< the project's, over mixture_digest()
+    /// Sources that the run file lacks, in the order in which they were added: the digest of each
+    /// one's file (formats::AddedSource). All differ. Later versions only append.
+    std::vector<Digest> added{};
     bool operator==(const SignedMixture&) const = default;
 };
 /// Shared by the parts of a process that draw samples. Null: no change yet.
@@ -46,9 +51,15 @@ std::optional<Digest> mixture_at(const SignedMixture* mixture, StepIndex step);
 Digest mixture_digest(const RunId& run, const SignedMixture& mixture);
 /// Signs a list with the project's key. Requires that it is within its bounds (DEDLOC_CHECK).
 SignedMixture sign_mixture(const RunId& run, std::uint64_t version,
-                           std::vector<MixtureChange> changes, const KeyPair& project);
+                           std::vector<MixtureChange> changes, const KeyPair& project,
+                           std::vector<Digest> added = {});
 /// Whether the project has signed this for this run. Cost: one signature check (0.06 ms).
 bool is_signed(const RunId& run, const PeerKey& project, const SignedMixture& mixture);
+
+/// Whether a run file with this many sources can have the list: each change has a weight for every
+/// one of them, and for no more sources than these and the added ones; all together are at most
+/// kMaxSources. Sources can be added only to a run that has some.
+bool fits_sources(const SignedMixture& mixture, std::size_t sources);
 
 /// The list as bytes, for messages and files: at most wire::kMaxMixtureBytes.
 Buffer encode_mixture(const SignedMixture& mixture);

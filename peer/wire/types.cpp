@@ -67,8 +67,11 @@ std::vector<std::uint64_t> reduced_bytes(const CommitRecord& record, Codec codec
     return bytes;
 }
 
+/// Records of runs to which no source was added keep their digests.
 Digest digest_of(const CommitRecord& record) {
-    ByteWriter out = begin("DeDLOC@home commit 4\n");
+    const bool have_added =
+        std::ranges::any_of(record.members, [](const CommitLine& line) { return line.added != 0; });
+    ByteWriter out = have_added ? begin("DeDLOC@home commit 5\n") : begin("DeDLOC@home commit 4\n");
     out.write(record.generation);
     out.write(record.step.value());
     out.append(record.previous_record.bytes);
@@ -79,6 +82,7 @@ Digest digest_of(const CommitRecord& record) {
         out.write(line.samples.value());
         out.write(line.loss_sum);
         out.write(line.reduced);
+        if (have_added) out.write(line.added);
     }
     out.append(record.average.bytes);
     out.write(record.scalars.learning_rate);

@@ -94,6 +94,9 @@ struct CommitLine {
     /// Elements of the vector whose average it computed, by the plan that the record is about. The
     /// lines of a record sum up to the length of the vector.
     std::uint64_t reduced = 0;
+    /// Sources that its job has of those that the project has added in mid-run, counted from the
+    /// first one on (SignedMixture::added), as it says itself.
+    std::uint8_t added = 0;
     bool operator==(const CommitLine&) const = default;
 };
 

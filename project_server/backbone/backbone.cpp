@@ -32,7 +32,7 @@
 #include "project_server/backbone/ledger_history.hpp"
 #include "project_server/backbone/ledger_states.hpp"
 #include "project_server/backbone/live_run.hpp"
-#include "project_server/backbone/mixture_file.hpp"
+#include "project_server/backbone/next_mixture.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/remote_suspicions.hpp"
 #include "project_server/backbone/revocation_watch.hpp"
@@ -42,6 +42,7 @@
 #include "project_server/backbone/voter_memory.hpp"
 #include "project_server/backbone/voters_watch.hpp"
 #include "project_server/control/sockets.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/signed_revocations.hpp"
 
 namespace dedloc::backbone {
@@ -96,7 +97,7 @@ Start starting_state(const RunFolder& run, const CheckpointStore& store, const H
 PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     PeerConfig config = dedloc::peer_config(run.run);
     config.pause = read_pause(run.pause(), run.id, run.run.project_key);
-    config.mixture = read_mixture(run.mixture(), run.run);
+    config.mixture = server::read_mixture(run.mixture(), run.run);
     config.role = Role::kBackbone;
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
@@ -181,7 +182,7 @@ class Backbone::Impl {
                  [this](const formats::CheckpointHead& head) { return states_.judge(head); }),
           history_(run_.ledger(), owner()),
           live_(run_.run, read_pause(run_.pause(), run_.id, run_.run.project_key),
-                read_mixture(run_.mixture(), run_.run)),
+                server::read_mixture(run_.mixture(), run_.run)),
           ledger_(run_.ledger(), owner(),
                   [this](const LedgerRecord& record, const LedgerReader::Place& after) {
                       states_.take(record);
@@ -281,6 +282,7 @@ class Backbone::Impl {
                 .set_paused = [this](bool is_paused,
                                      const auto& order) { return set_paused(is_paused, order); },
                 .mix = [this](const control::Mix& wanted) { return mix(wanted); },
+                .add_source = [this](const Digest& source) { return add_source(source); },
                 .checkpoint = [this]() -> std::optional<std::uint64_t> {
                     const auto step = keeper_.checkpoint(kCheckpointLimit);
                     return step ? std::optional{step->value()} : std::nullopt;
@@ -323,6 +325,18 @@ class Backbone::Impl {
         queue_.post(event::MixtureSigned{std::make_shared<const SignedMixture>(next)});
         if (!live_.await_mixture(next.version, kPauseLimit)) return std::nullopt;
         return next.changes.back().from.value();
+    }
+    bool add_source(const Digest& source) {
+        if (!run_.project_key) {
+            throw InputError("only the backbone that has the project's key adds a source");
+        }
+        const std::lock_guard lock{pause_mutex_};
+        const auto last = live_.mixture();
+        const auto next = next_addition(last.as_signed, last.in_force, source, run_.folder,
+                                        run_.run, *run_.project_key);
+        if (!next) return true;
+        queue_.post(event::MixtureSigned{std::make_shared<const SignedMixture>(*next)});
+        return live_.await_mixture(next->version, kPauseLimit);
     }
     void check_order(const SignedPause& order, bool is_paused) const {
         if (is_paused_at(order.count) != is_paused ||

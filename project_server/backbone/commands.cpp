@@ -31,6 +31,11 @@ Reply mix(const control::Mix& wanted, const CommandHandlers& handlers) {
     return {.is_done = true, .note = fmt::format("from step {} on", *from), .step = from};
 }
 
+Reply add_source(const Digest& source, const CommandHandlers& handlers) {
+    if (handlers.add_source(source)) return {.is_done = true, .note = "the source is added"};
+    return {.is_done = false, .note = "the backbone has not done it in time"};
+}
+
 Reply reply_to(const control::Request& request, const CommandHandlers& handlers) {
     switch (request.command) {
         case Command::kSnapshot:
@@ -53,6 +58,8 @@ Reply reply_to(const control::Request& request, const CommandHandlers& handlers)
             return {.is_done = true, .note = "forgiven"};
         case Command::kMix:
             return mix(request.mix, handlers);
+        case Command::kAddSource:
+            return add_source(request.source, handlers);
     }
     return {.is_done = false, .note = "unknown command"};
 }

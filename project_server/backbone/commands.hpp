@@ -22,6 +22,8 @@ struct CommandHandlers {
         set_paused;
     /// Changes the mixture of sources; returns the first step of the change. Nothing: not in time.
     std::function<std::optional<std::uint64_t>(const control::Mix&)> mix;
+    /// Adds the source whose file has this digest, or has it already. False: not in time.
+    std::function<bool(const Digest&)> add_source;
     /// Returns the step of the state; nothing if this backbone holds none yet.
     std::function<std::optional<std::uint64_t>()> checkpoint;
     /// Reads the run's voters from the database again.

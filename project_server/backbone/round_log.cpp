@@ -12,10 +12,10 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "project_server/backbone/mixture_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/voter_memory.hpp"
 #include "project_server/database/suspicions.hpp"
+#include "project_server/run_sources.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -106,7 +106,7 @@ void RoundLog::on(const action::PauseChanged& changed) {
 }
 
 void RoundLog::on(const action::MixtureChanged& changed) {
-    write_mixture(options_.mixture, *changed.as_signed);
+    server::write_mixture(options_.mixture, *changed.as_signed);
     if (options_.live != nullptr) options_.live->mixture_changed(changed);
 }
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "peer/base/error.hpp"
-#include "peer/platform/files.hpp"
+#include "project_server/run_sources.hpp"
 
 namespace dedloc::backbone {
 
@@ -12,9 +12,8 @@ RunFiles read_run_files(const std::filesystem::path& folder) {
     if (!std::filesystem::exists(whole / "run.json")) {
         throw InputError(fmt::format("there is no run.json in {}", whole.string()));
     }
-    RunFiles files{.folder = whole,
-                   .run = formats::parse_run_file(platform::read_text(whole / "run.json")),
-                   .id = {}};
+    RunFiles files{
+        .folder = whole, .run = server::read_run(whole, server::Reader::kElsewhere), .id = {}};
     files.id = formats::run_id(files.run);
     return files;
 }

@@ -13,7 +13,7 @@ namespace dedloc::backbone {
 /// The folder of a run (PROJECT/runs/NAME) or of a voter on another machine.
 struct RunFiles {
     std::filesystem::path folder;  ///< absolute
-    formats::RunFile run;          ///< run.json
+    formats::RunFile run;          ///< run.json, and the sources that were added in mid-run
     RunId id;                      ///< the run's id
 
     /// The run's files.

@@ -35,7 +35,7 @@ struct RunFolder {
     /// How often the run was paused or resumed (pause_file.hpp), and what was revoked and is not in
     /// the database yet (pending_revocations.hpp).
     std::filesystem::path pause() const { return folder / "pause"; }
-    /// The project's changes of the mixture of sources (mixture_file.hpp).
+    /// The project's changes of the mixture of sources (project_server/run_sources.hpp).
     std::filesystem::path mixture() const { return folder / "mixture"; }
     std::filesystem::path pending_revocations() const { return folder / "pending_revocations"; }
     std::filesystem::path wanted_voters() const { return folder / "voters.json"; }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "peer/base/error.hpp"
-#include "peer/platform/files.hpp"
+#include "project_server/run_sources.hpp"
 
 namespace dedloc::check {
 
@@ -17,8 +17,7 @@ std::vector<RunFolder> run_folders(const std::filesystem::path& state) {
         if (!entry.is_directory() || name.starts_with('.')) continue;
         RunFolder run{.folder = entry.path(), .run = {}, .id = {}, .failure = {}};
         try {
-            run.run = formats::parse_run_file(
-                platform::read_text(run.folder / "run.json", formats::kMaxRunFileBytes));
+            run.run = server::read_run(run.folder);
             run.id = formats::run_id(*run.run);
         } catch (const Error& error) {
             run.failure = fmt::format("{}: {}", (run.folder / "run.json").string(), error.what());

@@ -13,10 +13,11 @@ namespace dedloc::check {
 
 /// PROJECT/runs/NAME.
 struct RunFolder {
-    std::filesystem::path folder;         ///< its name is the run's
-    std::optional<formats::RunFile> run;  ///< nothing if run.json cannot be used
-    RunId id{};                           ///< the run's id
-    std::string failure;                  ///< why it cannot be used
+    std::filesystem::path folder;  ///< its name is the run's
+    /// run.json with the sources that were added in mid-run; nothing if one of them cannot be used.
+    std::optional<formats::RunFile> run;
+    RunId id{};           ///< the run's id
+    std::string failure;  ///< why it cannot be used
 
     /// The run's name by its folder.
     std::string name() const { return folder.filename().string(); }

@@ -17,9 +17,10 @@ void add_tokenizer_commands(CLI::App& corpus);  ///< `corpus` is the subcommand 
 void add_app_commands(CLI::App& dedloc);
 void add_key_commands(CLI::App& app);  ///< `app` is the subcommand `dedloc app`
 void add_run_commands(CLI::App& dedloc);
-void add_live_commands(CLI::App& run);   ///< `run` is the subcommand `dedloc run`
-void add_voter_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
-void add_model_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
+void add_live_commands(CLI::App& run);    ///< `run` is the subcommand `dedloc run`
+void add_source_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
+void add_voter_commands(CLI::App& run);   ///< `run` is the subcommand `dedloc run`
+void add_model_commands(CLI::App& run);   ///< `run` is the subcommand `dedloc run`
 void add_ban_commands(CLI::App& dedloc);
 void add_team_commands(CLI::App& dedloc);
 void add_report_commands(CLI::App& dedloc, CLI::App& run);    ///< `run` as above

@@ -89,20 +89,24 @@ void list_contributions(const CheckpointOptions& options) {
     const backbone::RunFiles files = options.read();
     Progress progress{options.prints_json};
     const auto proof = proof_of(files, progress);
+    const runs::RecordMixtures mixtures{files};
     json::Value::List list;
     proof.visit_decisions(proof.head().step, [&](const CommitRecord& decided) {
         for (const CommitLine& line : decided.members) {
             if (line.samples == Samples{0}) continue;
+            const auto weights = mixtures.weights(decided, line);
             if (!options.prints_json) {
-                fmt::print("{}",
-                           formats::contribution_line(
-                               {.step = decided.step, .peer = line.peer, .samples = line.samples}));
+                fmt::print("{}", formats::contribution_line({.step = decided.step,
+                                                             .peer = line.peer,
+                                                             .samples = line.samples,
+                                                             .weights = weights}));
                 continue;
             }
             json::Value data;
             data.set("step", decided.step.value())
                 .set("peer", line.peer.hex())
-                .set("samples", line.samples.value());
+                .set("samples", line.samples.value())
+                .set("weights", json::Value::List(weights.begin(), weights.end()));
             list.push_back(std::move(data));
         }
     });
@@ -114,14 +118,14 @@ void list_contributions(const CheckpointOptions& options) {
     print(data, true);
 }
 
-json::Value source_data(const std::string& name, const runs::SourceCount& source,
-                        std::uint64_t samples) {
+json::Value source_data(const std::string& name, const runs::SourceCount& source) {
     const json::Value none{nullptr};
     json::Value data;
     data.set("name", name)
         .set("share", source.share)
         .set("samples", source.samples)
-        .set("expected", source.share * static_cast<double>(samples))
+        .set("expected", source.expected)
+        .set("expected_error", std::sqrt(source.variance))
         .set("training_loss", source.loss ? json::Value{source.loss->loss} : none)
         .set("training_loss_error", source.loss ? json::Value{source.loss->error} : none);
     return data;
@@ -133,13 +137,13 @@ void print_sources_json(const backbone::RunFiles& files, std::uint64_t steps,
     for (const runs::MixtureCount& count : counts) {
         json::Value::List sources;
         for (std::size_t i = 0; i < count.sources.size(); ++i) {
-            sources.push_back(
-                source_data(files.run.sources[i].name, count.sources[i], count.samples));
+            sources.push_back(source_data(files.run.sources[i].name, count.sources[i]));
         }
         json::Value mixture;
         mixture.set("first_step", count.first.value())
             .set("last_step", count.last.value())
             .set("samples", count.samples)
+            .set("samples_of_older_jobs", count.samples_of_older)
             .set("sources", std::move(sources));
         mixtures.push_back(std::move(mixture));
     }
@@ -149,12 +153,10 @@ void print_sources_json(const backbone::RunFiles& files, std::uint64_t steps,
 }
 
 /// "  web        50.00 %      1290 samples, 1280.0 ± 25.3 expected  training loss 5.4321 ± 0.0123".
-std::string source_line(const std::string& name, const runs::SourceCount& source,
-                        std::uint64_t samples) {
-    const double expected = source.share * static_cast<double>(samples);
+std::string source_line(const std::string& name, const runs::SourceCount& source) {
     std::string line = fmt::format("  {:<16} {:>6.2f} %  {:>10} samples, {:.1f} ± {:.1f} expected",
-                                   name, 100 * source.share, source.samples, expected,
-                                   std::sqrt(expected * (1 - source.share)));
+                                   name, 100 * source.share, source.samples, source.expected,
+                                   std::sqrt(source.variance));
     if (source.loss) {
         line +=
             fmt::format("; training loss {:.4f} ± {:.4f}", source.loss->loss, source.loss->error);
@@ -171,11 +173,14 @@ void list_sources(const CheckpointOptions& options) {
     if (options.prints_json) return print_sources_json(files, steps, counts);
     fmt::print("run {}: {} steps in the verified ledger\n", files.run.name, steps);
     for (const runs::MixtureCount& count : counts) {
-        fmt::print("steps {} to {}: {} samples\n", count.first.value(), count.last.value(),
-                   count.samples);
+        fmt::print("steps {} to {}: {} samples{}\n", count.first.value(), count.last.value(),
+                   count.samples,
+                   count.samples_of_older == 0
+                       ? ""
+                       : fmt::format(", {} of them by jobs that are older than a source",
+                                     count.samples_of_older));
         for (std::size_t i = 0; i < count.sources.size(); ++i) {
-            fmt::print("{}\n",
-                       source_line(files.run.sources[i].name, count.sources[i], count.samples));
+            fmt::print("{}\n", source_line(files.run.sources[i].name, count.sources[i]));
         }
     }
 }

@@ -300,6 +300,7 @@ void add_run_commands(CLI::App& dedloc) {
     add_jobs(*run);
     add_sentences(*run);
     add_live_commands(*run);
+    add_source_commands(*run);
     add_voter_commands(*run);
     add_model_commands(*run);
     add_report_commands(dedloc, *run);

@@ -15,8 +15,9 @@ inline constexpr std::array<const char*, 3> kStateNames{"running", "paused", "fi
 inline constexpr std::array<const char*, std::variant_size_v<Happening>> kEventNames{
     "step", "settled", "void", "joined", "left", "progress", "state", "suspicion"};
 /// The names of Command.
-inline constexpr std::array<const char*, 8> kCommandNames{
-    "snapshot", "pause", "resume", "checkpoint", "read_voters", "revoke", "forgive", "mix"};
+inline constexpr std::array<const char*, 9> kCommandNames{
+    "snapshot", "pause",   "resume", "checkpoint", "read_voters",
+    "revoke",   "forgive", "mix",    "add_source"};
 /// Magnitude of every number that is not whole.
 inline constexpr double kMaxNumber = 1e30;
 

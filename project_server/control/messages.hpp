@@ -159,11 +159,12 @@ enum class Command : std::uint8_t {
     kReadVoters,  ///< voters.json has changed
     kRevoke,      ///< close the links of these now, and see that the database gets it
     kForgive,     ///< drop what kRevoke has kept for the database, and read its list anew
-    kMix          ///< change the mixture of sources; answered when that is on the disk
+    kMix,         ///< change the mixture of sources; answered when that is on the disk
+    kAddSource    ///< add a source, whose files are in the run's folder; answered likewise
 };
 /// What kMix asks for.
 struct Mix {
-    std::vector<std::uint64_t> weights{};  ///< one for each source of the run
+    std::vector<std::uint64_t> weights{};  ///< one for each source of the run, with the added ones
     std::optional<std::uint64_t> from{};   ///< first step; absent: as soon as it can be
     bool operator==(const Mix&) const = default;
 };
@@ -174,7 +175,8 @@ struct Request {
     /// What kPause and kResume tell, signed by the project. Nothing: the backbone signs it itself,
     /// if it has the project's key.
     std::optional<SignedPause> pause{};
-    Mix mix{};  ///< what kMix asks for
+    Mix mix{};        ///< what kMix asks for
+    Digest source{};  ///< the file of the source that kAddSource adds
     bool operator==(const Request&) const = default;
 };
 /// The answer.

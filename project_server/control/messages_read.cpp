@@ -223,6 +223,7 @@ Request read_request(std::string_view text) {
         request.revocation = revocation(fields);
     }
     if (request.command == Command::kMix) request.mix = mix(fields);
+    if (request.command == Command::kAddSource) fields.hex("source", request.source.bytes);
     const bool may_pause =
         request.command == Command::kPause || request.command == Command::kResume;
     if (may_pause && fields.has("pause")) {

@@ -140,6 +140,7 @@ std::string write(const Request& request) {
         out.set("weights", json::Value::List(weights.begin(), weights.end()));
         if (request.mix.from) out.set("from", *request.mix.from);
     }
+    if (request.command == Command::kAddSource) out.set("source", request.source.hex());
     if (request.pause) {
         json::Value pause;
         pause.set("count", request.pause->count).set("signature", to_hex(request.pause->signature));

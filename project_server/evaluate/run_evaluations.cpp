@@ -30,6 +30,7 @@
 #include "project_server/database/evaluations.hpp"
 #include "project_server/evaluate/run_questions.hpp"
 #include "project_server/evaluate/state_evaluator.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::evaluate {
@@ -92,9 +93,13 @@ struct RunEvaluations::Run {
     Clock::time_point retry{};
 
     void open(const fs::path& its_folder, std::uint64_t samples, unsigned threads) {
-        if (evaluator) return;
+        // The project may have added a source since.
+        formats::RunFile now = server::read_run(its_folder);
+        if (evaluator && now.added_sources == file.added_sources) return;
+        evaluator.reset();
+        questions.reset();
         folder = its_folder;
-        file = formats::parse_run_file(platform::read_text(folder / "run.json"));
+        file = std::move(now);
         id = formats::run_id(file);
         evaluator = open_evaluator(
             file, {.folders = {.held_out = folder / "held_out", .shards = folder / "shards"},

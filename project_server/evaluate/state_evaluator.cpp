@@ -63,6 +63,7 @@ class SampleEvaluator final : public StateEvaluator {
                     const EvaluatorOptions& options) {
         auto alone = std::make_unique<formats::RunFile>(run);
         alone->sources.clear();
+        alone->added_sources = alone->added_shards = 0;
         std::erase_if(alone->shards, [&](const formats::ShardReference& shard) {
             return !shard.is_held_out || shard.source != source;
         });

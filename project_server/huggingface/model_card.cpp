@@ -34,6 +34,38 @@ std::string measurement_section(const formats::RunFile& run, const Measurement& 
         const auto* const figure = formats::find_figure(measured.figures, kind.name);
         if (figure != nullptr) row(kind, figure->value, figure->error);
     }
+    for (const formats::SourceLoss& source : formats::source_losses(measured.figures)) {
+        formats::FigureKind kind = formats::loss_of(architecture);
+        const std::string label = "loss of " + source.source;
+        kind.label = label.c_str();
+        row(kind, source.loss, source.error);
+    }
+    return text;
+}
+
+/// A text that an administrator wrote, inside a table.
+std::string cell_of(const std::string& text) {
+    std::string cell;
+    for (const char letter : text) cell += letter == '|' ? std::string{"\\|"} : std::string{letter};
+    return cell;
+}
+
+/// The sources that samples came from, with the notes of their licences.
+std::string source_section(const formats::RunFile& run) {
+    if (run.sources.empty()) return {};
+    std::string text =
+        "\n## Sources\n\n| source | samples at the beginning | licence |\n|---|---|---|\n";
+    double sum = 0;
+    for (const formats::SourceSpec& source : run.sources) sum += static_cast<double>(source.weight);
+    const std::size_t own = run.sources.size() - run.added_sources;
+    for (std::size_t i = 0; i < run.sources.size(); ++i) {
+        const formats::SourceSpec& source = run.sources[i];
+        const std::string share =
+            i < own ? fmt::format("{:.1f} %", 100 * static_cast<double>(source.weight) / sum)
+                    : "added in mid-run";
+        text += fmt::format("| {} | {} | {} |\n", source.name, share,
+                            source.licence.empty() ? "not said" : cell_of(source.licence));
+    }
     return text;
 }
 
@@ -67,6 +99,7 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     }
     row("project key", fmt::format("`{}`", run.project_key.hex()));
     row("backbone key", fmt::format("`{}`", run.backbone_key.hex()));
+    text += source_section(run);
     if (measured) text += measurement_section(run, *measured);
     text += texts.loading;
     if (!provenance.proof) {

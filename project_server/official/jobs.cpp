@@ -91,17 +91,11 @@ void remove_run_files(Project& project) {
     const auto& config = project.config();
     const auto tables = project.tables();
     if (std::ranges::find(tables, "dedloc_run") == tables.end()) return;
-    for (const auto& row : project.database().query("select spec from dedloc_run")) {
+    for (const auto& row : project.database().query("select name, spec from dedloc_run")) {
         try {
             const auto run = formats::parse_run_file(row.text("spec"));
-            remove_staged(config.download_directory, config.directory_fanout,
-                          work::staged_name_of(run));
-            if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
-                remove_staged(config.download_directory, config.directory_fanout,
-                              work::staged_name_of(*module));
-            }
-            for (const auto& shard : run.shards) {
-                remove_staged(config.download_directory, config.directory_fanout, shard.name);
+            for (const auto& name : work::staged_names(config, row.text("name"), run)) {
+                remove_staged(config.download_directory, config.directory_fanout, name);
             }
         } catch (const InputError&) {
             continue;  // a run of which nothing can have been staged

@@ -56,11 +56,12 @@ Without dedloc: tar --zstd -xf THIS_FILE, then sha256sum -c SHA256SUMS.
 constexpr auto kProjectParts = {"dedloc.json", "config.xml", "keys",    "templates",
                                 "download",    "upload",     "evidence"};
 /// The same in a run's folder, without checkpoints and ledger.
-constexpr auto kRunParts = {"run.json",       "backbone.key", "tokenizer.model",
-                            "tokenizer.json", "corpus.json",  "tensors.json",
-                            "module",         "shards",       "held_out",
-                            "norms",          "voters.json",  "masked_sentences.txt",
-                            "pause",          "revocations",  "output_template"};
+constexpr auto kRunParts = {"run.json",       "backbone.key",   "tokenizer.model",
+                            "tokenizer.json", "corpus.json",    "tensors.json",
+                            "module",         "shards",         "held_out",
+                            "norms",          "voters.json",    "masked_sentences.txt",
+                            "pause",          "mixture",        "added",
+                            "revocations",    "output_template"};
 constexpr const char* kPendingRevocations = "pending_revocations";
 
 /// A file to back up.

@@ -16,7 +16,6 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/formats/job_shards.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/states.hpp"
@@ -94,11 +93,8 @@ int DownloadPurge::delete_inputs(std::int64_t before) {
         try {
             const auto run = formats::parse_run_file(row.text("spec"));
             auto& names = row.integer("is_over") != 0 ? over : needed;
-            names.insert(work::staged_name_of(run));
-            if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
-                names.insert(work::staged_name_of(*module));
-            }
-            for (const auto& shard : formats::training_shards(run)) names.insert(shard.name);
+            const auto staged = work::staged_names(config_, row.text("name"), run);
+            names.insert(staged.begin(), staged.end());
         } catch (const InputError& error) {
             log_warning("no run's files are deleted, because run {} is unreadable: {}",
                         row.text("name"), error.what());

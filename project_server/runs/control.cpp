@@ -20,11 +20,11 @@
 #include "peer/formats/task.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "peer/platform/key_file.hpp"
-#include "project_server/backbone/mixture_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/pending_revocations.hpp"
 #include "project_server/backbone/remote_voters.hpp"
 #include "project_server/project/project.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/runs/find_run.hpp"
 #include "project_server/settings.hpp"
 
@@ -107,22 +107,26 @@ std::vector<std::uint64_t> ordered(const formats::RunFile& run,
     return formats::whole_weights(shares);
 }
 
-std::vector<double> shares_of(const std::vector<std::uint64_t>& weights) {
+/// A share for each of the sources: those without a weight were added after the change.
+std::vector<double> shares_of(const std::vector<std::uint64_t>& weights, std::size_t sources) {
     const double sum =
         static_cast<double>(std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}));
     std::vector<double> shares;
     for (const std::uint64_t weight : weights) {
         shares.push_back(static_cast<double>(weight) / sum);
     }
+    shares.resize(sources, 0);
     return shares;
 }
 
 /// Sources, the mixture of the last step, and the changes: by the ledger and the signed list. Steps
 /// of the ledger have proof that a change that came too late has not.
 void add_mixtures(server::RunStatus& status, const RunHistory& history) {
-    const formats::RunFile& run = history.files().run;
-    if (run.sources.empty()) return;
-    const auto mixture = backbone::read_mixture(history.files().mixture(), run);
+    if (history.files().run.sources.empty()) return;
+    // Sources may have been added since the history was opened.
+    const formats::RunFile run =
+        server::read_run(history.files().folder, server::Reader::kElsewhere);
+    const auto mixture = server::read_mixture(history.files().mixture(), run);
     std::vector<std::uint64_t> weights;
     for (const auto& source : run.sources) weights.push_back(source.weight);
     const std::uint64_t decided = history.lines().empty() ? 0 : history.lines().back().step;
@@ -131,13 +135,13 @@ void add_mixtures(server::RunStatus& status, const RunHistory& history) {
     for (const MixtureChange& change : changes) {
         const bool is_to_come = change.from.value() >= decided;
         status.mixtures.push_back({.from = change.from.value(),
-                                   .shares = shares_of(change.weights),
+                                   .shares = shares_of(change.weights, run.sources.size()),
                                    .is_in_force = is_to_come || is_before_last});
         if (!history.mixture() || digest_of(change) != *history.mixture()) continue;
         weights = change.weights;
         is_before_last = false;
     }
-    const auto shares = shares_of(weights);
+    const auto shares = shares_of(weights, run.sources.size());
     for (std::size_t i = 0; i < run.sources.size(); ++i) {
         status.sources.push_back(
             {.name = run.sources[i].name, .share = shares[i], .licence = run.sources[i].licence});

@@ -49,7 +49,8 @@ std::string_view body_of(std::string_view body, std::string_view name) {
 
 }  // namespace
 
-std::string input_template_for(std::string_view one_shard, std::size_t shards, bool has_module) {
+std::string input_template_for(std::string_view one_shard, std::size_t shards, std::size_t sources,
+                               bool has_module) {
     DEDLOC_CHECK(shards >= 1, "a run must have at least one shard");
     const std::string_view root = body_of(one_shard, "input_template");
     const Block info = last_element(one_shard, root, "file_info");
@@ -72,6 +73,7 @@ std::string input_template_for(std::string_view one_shard, std::size_t shards, b
         references += std::string{reference_text}.replace(name, 7, open_name);
     };
     for (std::size_t i = 1; i < shards; ++i) add(fmt::format("shard_{}", i));
+    for (std::size_t i = 0; i < sources; ++i) add(fmt::format("source_{}", i));
     if (has_module) add("module");
     std::string text{one_shard};
     // The later element first, so that the position of the earlier one does not change.

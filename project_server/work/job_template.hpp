@@ -9,10 +9,12 @@
 namespace dedloc::work {
 
 /// `one_shard` is templates/dedloc_train_in, which describes the run file and one shard. Returns
-/// the template for `shards` shards, and the module that the run trains if it does: repeats the
-/// last file_info and the last file_ref, with the open names shard_1, shard_2 … and module.
+/// the template for `shards` shards, the files of `sources` added sources, and the module that the
+/// run trains if it does: repeats the last file_info and the last file_ref, with the open names
+/// shard_1, shard_2 …, source_0, source_1 … and module.
 /// Requires shards ≥ 1. Errors: InputError if the template has another form.
-std::string input_template_for(std::string_view one_shard, std::size_t shards, bool has_module);
+std::string input_template_for(std::string_view one_shard, std::size_t shards, std::size_t sources,
+                               bool has_module);
 
 /// `receipt_only` is templates/dedloc_train_out, or what an administrator has made of it. Returns
 /// the output template of a job that may also upload its state while it runs: an optional output

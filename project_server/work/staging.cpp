@@ -9,7 +9,10 @@
 #include <array>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/added_source.hpp"
+#include "peer/formats/job_shards.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::work {
@@ -40,6 +43,26 @@ std::string staged_name_of(const formats::RunFile& run) {
 
 std::string staged_name_of(const formats::ModuleSpec& module) {
     return fmt::format("module_{}", module.digest.hex().substr(0, 32));
+}
+
+std::string staged_name_of(const Digest& source) {
+    return fmt::format("source_{}.json", source.hex().substr(0, 32));
+}
+
+std::vector<std::string> staged_names(const server::ProjectConfig& config, const std::string& name,
+                                      const formats::RunFile& run) {
+    const auto folder = server::state_folder(config.directory) / "runs" / name;
+    std::vector<std::string> names{staged_name_of(run)};
+    if (const auto* const module = std::get_if<formats::ModuleSpec>(&run.model)) {
+        names.push_back(staged_name_of(*module));
+    }
+    formats::RunFile all = run;
+    for (const Digest& source : server::added_to(folder, run)) {
+        names.push_back(staged_name_of(source));
+        formats::add_source(all, server::read_source(folder, source));
+    }
+    for (const auto& shard : formats::training_shards(all)) names.push_back(shard.name);
+    return names;
 }
 
 void stage_file(const server::ProjectConfig& config, const std::filesystem::path& source,

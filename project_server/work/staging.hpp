@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "peer/base/digest.hpp"
 #include "peer/formats/run_file.hpp"
 #include "project_server/database/project_config.hpp"
 
@@ -23,5 +25,12 @@ std::filesystem::path staged_place(const server::ProjectConfig& config, const st
 std::string staged_name_of(const formats::RunFile& run);
 /// The name of a run's module there, which contains its digest.
 std::string staged_name_of(const formats::ModuleSpec& module);
+/// The name there of the file of an added source, which has this digest.
+std::string staged_name_of(const Digest& source);
+
+/// The files of a run, with those of its added sources and all shards that jobs may have, under
+/// their names there. `name` is the run's folder, `run` its run file. Errors: InputError, IoError.
+std::vector<std::string> staged_names(const server::ProjectConfig& config, const std::string& name,
+                                      const formats::RunFile& run);
 
 }  // namespace dedloc::work

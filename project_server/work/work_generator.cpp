@@ -21,6 +21,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/added_source.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/task.hpp"
@@ -30,6 +31,7 @@
 #include "project_server/database/boinc_apps.hpp"
 #include "project_server/database/host_blacklist.hpp"
 #include "project_server/database/states.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
 #include "project_server/work/staging.hpp"
@@ -78,19 +80,33 @@ double bytes_of(const std::vector<formats::ShardReference>& shards) {
     return bytes;
 }
 
-/// Copies run file, shards and module of a job to the download tree. Returns their names there, in
-/// the order of the template.
+double bytes_of(const fs::path& folder, const std::vector<Digest>& sources) {
+    double bytes = 0;
+    for (const Digest& source : sources) {
+        bytes += static_cast<double>(fs::file_size(server::source_file(folder, source)));
+    }
+    return bytes;
+}
+
+/// Copies run file, shards, added sources and module of a job to the download tree. Returns their
+/// names there, in the order of the template.
 std::vector<std::string> stage_inputs(const server::ProjectConfig& project, const fs::path& folder,
                                       const formats::RunFile& run,
-                                      const std::vector<formats::ShardReference>& shards) {
+                                      const std::vector<formats::ShardReference>& shards,
+                                      const std::vector<Digest>& sources) {
     std::vector<std::string> names{staged_name_of(run)};
     stage_file(project, folder / "run.json", names.front());
     for (const auto& shard : shards) {
         stage_file(project, folder / "shards" / shard.name, shard.name);
         names.push_back(shard.name);
     }
+    if (shards.empty()) return names;
+    for (const Digest& source : sources) {
+        names.push_back(staged_name_of(source));
+        stage_file(project, server::source_file(folder, source), names.back());
+    }
     const auto* const module = std::get_if<formats::ModuleSpec>(&run.model);
-    if (module == nullptr || shards.empty()) return names;
+    if (module == nullptr) return names;
     names.push_back(staged_name_of(*module));
     stage_file(project, folder / formats::kModuleFile, names.back());
     return names;
@@ -152,6 +168,7 @@ WorkReport WorkGenerator::pass() {
     failed_.clear();
     for (const App& app : apps()) {
         renew_jobs(app, report);
+        if (!app.is_aggregator) renew_sources(app, report);
         serve(app, report);
     }
     if (failure_) std::rethrow_exception(failure_);
@@ -225,6 +242,40 @@ void WorkGenerator::renew_jobs_of(const server::Row& run, const App& app, double
                               {needed, job.integer("id")});
         }
     }
+}
+
+/// A source that was added is for all volunteers that come from now on, so jobs that no volunteer
+/// has are replaced as above.
+void WorkGenerator::renew_sources(const App& app, WorkReport& report) {
+    for (const auto& run :
+         database_.query("select id, name from dedloc_run where state = 'running'")) {
+        attempt(run.integer("id"), [&] { renew_sources_of(run, app, report); });
+    }
+}
+
+void WorkGenerator::renew_sources_of(const server::Row& run, const App& app, WorkReport& report) {
+    const auto folder = server::state_folder(config_.directory) / "runs" / run.text("name");
+    if (!fs::exists(server::mixture_file(folder))) return;
+    const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
+    const std::vector<Digest> sources = server::added_to(folder, file);
+    std::size_t& known = added_[run.integer("id")];
+    if (sources.size() == known) return;
+    const std::string newest = staged_name_of(sources.back());
+    for (const auto& job : database_.query(
+             fmt::format("select w.id, w.xml_doc {} and not exists (select 1 from result r where "
+                         "r.workunitid = w.id and r.server_state <> ?)",
+                         kOpenJobs),
+             {app.id, run.integer("id"), server::AssimilateState::kInit,
+              server::ServerState::kUnsent})) {
+        const auto inputs = server::described_files(job.text("xml_doc"));
+        if (std::ranges::find(inputs, newest, [](const auto& input) { return input.name; }) !=
+            inputs.end()) {
+            continue;
+        }
+        server::in_transaction(database_, [&] { cancel(job.integer("id")); });
+        ++report.cancelled;
+    }
+    known = sources.size();
 }
 
 bool WorkGenerator::attempt(std::int64_t run, const std::function<void()>& change) {
@@ -309,7 +360,8 @@ WorkGenerator::Needs WorkGenerator::needs_of(const App& app, const formats::RunF
     auto shards = formats::shards_of_job(run, static_cast<std::uint64_t>(made));
     if (shards.empty()) throw InputError(fmt::format("The run {} has no shard.", run.name));
     const auto* const module = std::get_if<formats::ModuleSpec>(&run.model);
-    std::string input = input_template_for(kInputTemplate, shards.size(), module != nullptr);
+    std::string input =
+        input_template_for(kInputTemplate, shards.size(), run.added_sources, module != nullptr);
     return {.shards = std::move(shards),
             .module_bytes = module != nullptr ? static_cast<double>(module->bytes) : 0,
             .memory = static_cast<double>(formats::trainer_machine_bytes(run, kKeptAverages)),
@@ -320,7 +372,12 @@ WorkGenerator::Needs WorkGenerator::needs_of(const App& app, const formats::RunF
 void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     const auto& [run, name, hours] = wanted;
     const fs::path folder = server::state_folder(config_.directory) / "runs" / name;
-    const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
+    // The list is read once: the job's files and what the trainer makes of them are of one moment.
+    formats::RunFile file = formats::parse_run_file(platform::read_text(folder / "run.json"));
+    const std::vector<Digest> sources = server::added_to(folder, file);
+    for (const Digest& source : sources) {
+        formats::add_source(file, server::read_source(folder, source));
+    }
     // Both numbers only grow, although old jobs are deleted: dedloc-purge keeps the newest one.
     const auto next = database_.query_one(
         "select (select coalesce(max(id), 0) + 1 from workunit) as id, jobs from dedloc_run "
@@ -330,7 +387,7 @@ void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     // dedloc-purge deletes no file between its staging and the job that needs it.
     const platform::FolderLock lock{config_.download_directory,
                                     platform::FolderLock::Sharing::kAwaited};
-    const auto names = stage_inputs(config_, folder, file, needs.shards);
+    const auto names = stage_inputs(config_, folder, file, needs.shards, sources);
     std::vector<const char*> inputs;
     for (const auto& input : names) inputs.push_back(input.c_str());
 
@@ -341,8 +398,8 @@ void WorkGenerator::create_job(const App& app, const Wanted& wanted) {
     job->opaque = static_cast<double>(run);
     job->rsc_fpops_est = estimate_of(app, hours);
     job->rsc_memory_bound = needs.memory;
-    job->rsc_disk_bound = kSlotBytes + needs.disk + bytes_of(needs.shards) + needs.module_bytes +
-                          files_[app.id].bytes;
+    job->rsc_disk_bound = kSlotBytes + needs.disk + bytes_of(needs.shards) +
+                          bytes_of(folder, sources) + needs.module_bytes + files_[app.id].bytes;
     const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
     job_name.copy(job->name, sizeof job->name - 1);
     const std::string template_file =

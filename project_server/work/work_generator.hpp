@@ -87,6 +87,8 @@ class WorkGenerator {
     void renew_jobs(const App& app, WorkReport& report);
     void renew_jobs_of(const server::Row& run, const App& app, double version_bytes,
                        WorkReport& report);
+    void renew_sources(const App& app, WorkReport& report);
+    void renew_sources_of(const server::Row& run, const App& app, WorkReport& report);
     /// Changes something of a run. A run whose files or rows are damaged must not stop the others:
     /// its first failure is kept for the end of the pass, and false returned. Errors: DatabaseError
     /// if the database is away.
@@ -96,9 +98,10 @@ class WorkGenerator {
     const server::ProjectConfig config_;
     server::Database& database_;
     const WorkOptions options_;
-    std::map<std::int64_t, AppFiles> files_;  ///< those of the last pass; by app
-    std::exception_ptr failure_;              ///< the first of the present pass
-    std::set<std::int64_t> failed_;           ///< runs that it does not serve any more
+    std::map<std::int64_t, AppFiles> files_;     ///< those of the last pass; by app
+    std::map<std::int64_t, std::size_t> added_;  ///< sources that all unsent jobs of a run have
+    std::exception_ptr failure_;                 ///< the first of the present pass
+    std::set<std::int64_t> failed_;              ///< runs that it does not serve any more
 };
 
 }  // namespace dedloc::work

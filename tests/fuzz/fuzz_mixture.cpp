@@ -3,6 +3,7 @@
 #include <span>
 
 #include "peer/base/check.hpp"
+#include "peer/wire/limits.hpp"
 #include "peer/wire/mixture.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 #include "tests/peer/wire/samples.hpp"
@@ -16,8 +17,13 @@ void fuzz_mixture(std::span<const std::byte> input) {
     const Buffer again = encode_mixture(*mixture);
     DEDLOC_CHECK(std::ranges::equal(again, input), "a list has one encoding", again.size());
     (void)is_signed(RunId{}, key.public_key(), *mixture);
-    const SignedMixture ours = sign_mixture(RunId{}, mixture->version, mixture->changes, key);
+    const SignedMixture ours =
+        sign_mixture(RunId{}, mixture->version, mixture->changes, key, mixture->added);
     DEDLOC_CHECK(is_signed(RunId{}, key.public_key(), ours), "what was signed is signed");
+    for (std::size_t sources = 0; sources <= wire::kMaxSources; ++sources) {
+        if (!fits_sources(*mixture, sources)) continue;
+        DEDLOC_CHECK(sources + mixture->added.size() <= wire::kMaxSources, "sources are few");
+    }
     for (const MixtureChange& change : mixture->changes) {
         const MixtureChange* const there = change_at(&*mixture, change.from);
         DEDLOC_CHECK(there != nullptr && *there == change, "a change is in force from its step on");

@@ -297,17 +297,22 @@ void write_receipts(const std::filesystem::path& root) {
 
 void write_mixtures(const std::filesystem::path& root) {
     const Corpus corpus(root, "mixture");
-    const auto add = [&](const std::string& name, std::size_t changes, std::size_t sources) {
-        SignedMixture mixture{.version = 1, .changes = {}, .signature = {}};
+    const auto add = [&](const std::string& name, std::size_t changes, std::size_t sources,
+                         std::size_t added) {
+        SignedMixture mixture{.version = 1, .changes = {}, .signature = {}, .added = {}};
+        for (std::size_t i = 0; i < added; ++i) {
+            mixture.added.push_back(blake2b(bytes_of(std::to_string(i))));
+        }
         for (std::size_t i = 0; i < changes; ++i) {
             mixture.changes.push_back({.from = StepIndex{10 * (i + 1)},
                                        .weights = std::vector<std::uint64_t>(sources, i + 1)});
         }
         corpus.add(name, encode_mixture(mixture));
     };
-    add("empty", 0, 0);
-    add("two_changes", 2, 2);
-    add("largest", wire::kMaxMixtureChanges, wire::kMaxSources);
+    add("empty", 0, 0, 0);
+    add("two_changes", 2, 2, 0);
+    add("added_source", 2, 3, 1);
+    add("largest", wire::kMaxMixtureChanges, wire::kMaxSources, wire::kMaxSources);
 }
 
 void write_shards(const std::filesystem::path& root) {

@@ -92,6 +92,10 @@ is_live() {
 }
 await 60 "the backbone of the run with sources" is_live
 keep run mix --project "$project" --name mixed a=1 b=1
+sed 's/town/ship/' "$folder/text" >"$folder/later"
+"$dedloc" corpus build --tokenizer "$project/runs/mixed/tokenizer.model" --max-unknown 1 \
+    --source "c=$folder/later" --out "$folder/later_corpus" >/dev/null 2>&1
+keep run add-source --project "$project" --name mixed --corpus "$folder/later_corpus"
 "$peer" ticket "$project/runs/mixed/run.json" --project-key "$project/keys/project.key" \
     --key "$folder/key" --ticket "$folder/mixed" --user 1 --host 1 >/dev/null
 "$peer" join "$project/runs/mixed/run.json" --key "$folder/key" --ticket "$folder/mixed" \

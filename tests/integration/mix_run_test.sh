@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # The mixture of a run's sources is changed twice while three stock BOINC clients train; one of them
-# joins after the first change, another one is suspended during the second. Samples of each source,
-# counted from the verified ledger, are as the weights of their step; digests are equal, credit is
+# joins after the first change, another one is suspended during the second. Then a source is added
+# and a third change draws from it, in a fourth client's job and not in the older ones. Samples of
+# each source, counted from the verified ledger, are as the weights of their step among the sources
+# that each job has; who computes them again reaches the last state; digests are equal, credit is
 # exact, and held-out and training loss are told for each source.
 # Usage: mix_run_test.sh PROGRAMS
 set -Eeuo pipefail
@@ -9,7 +11,7 @@ is_large=yes
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 use_volunteers "$1"
 output=$folder/output
-steps=250
+steps=400
 # of_run COMMAND...: a command on the run.
 of_run() { "$dedloc" run "$1" --project "$project" --name mixed "${@:2}"; }
 # value EXPRESSION COMMAND...: what jq finds in the command's JSON.
@@ -36,9 +38,23 @@ perl -e 'srand 3; my @c = split //, "bcdfghjklmnprstvwxyz"; my @v = split //, "a
     --target-batch 96 --steps $steps --evaluate-every 40 --evaluate-samples 384 >"$output" 2>&1 \
     || fail_test "run create"
 says 1 'does not work: start the project' of_run mix chant=1 story=1 noise=1
+
+echo "a text that comes later, with the run's tokenizer and with another one"
+tokenizer=$project/runs/mixed/tokenizer.model
+perl -e 'srand 4; for my $i (1 .. 400) { my $c = $i % 9; print "A ship came to port $c. " .
+    "The ship was old and the port was new. In port $c they made the ship new.\n\n" }' \
+    >"$folder/later"
+build() { "$dedloc" corpus build --out "$folder/$1" --held-out 0.1 "${@:2}" >"$output" 2>&1; }
+build other --vocabulary 200 --source "later=$folder/noise" || fail_test "another tokenizer"
+build later_corpus --tokenizer "$tokenizer" --max-unknown 0.2 --source "later=$folder/later" \
+    --licence "later=free" || fail_test "a corpus with the run's tokenizer"
+build nameless --tokenizer "$tokenizer" --max-unknown 0.2 --text "$folder/later" \
+    || fail_test "a corpus without sources"
+says 1 'does not work: start the project and repeat' \
+    of_run add-source --corpus "$folder/later_corpus"
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
 start_project
-volunteer_arguments="--micro-batch 8"
+volunteer_arguments="--micro-batch 8 --precision fp32"
 
 has_step() { [[ $(value .step status) -ge $1 ]]; }
 add_volunteer 1 "$url"
@@ -86,19 +102,61 @@ await 300 "steps of the second change" has_step $((second + 2))
 run_mode auto 2
 of_run status >"$output"
 grep -q 'samples from chant 0.0 %, story 75.0 %, noise 25.0 %' "$output" || fail_test "the mixture"
+await 600 "steps of the second change" has_step $((second + 140))
+
+echo "a source that cannot be added is refused in one sentence"
+says 2 'made with another tokenizer than the run mixed' of_run add-source --corpus "$folder/other"
+says 2 'has no source poem, only later' \
+    of_run add-source --corpus "$folder/later_corpus" --source poem
+says 2 'give the source a name' of_run add-source --corpus "$folder/nameless"
+says 2 'it has a source of this name' \
+    of_run add-source --corpus "$folder/nameless" --source story
+says 2 'has several sources: name one' of_run add-source --corpus "$folder/corpus"
+cp -r "$folder/later_corpus" "$folder/damaged"
+for shard in "$folder"/damaged/shard-*; do echo >>"$shard"; done
+says 2 'is cut off or altered' of_run add-source --corpus "$folder/damaged"
+[[ $(value '.sources | length' status) == 3 ]] || fail_test "a refused source was added"
+
+echo "a source is added, and a volunteer that joins after it"
+value . add-source --corpus "$folder/later_corpus" >"$output"
+jq -e '.source == "later" and .licence == "free" and .is_new and .shards >= 1 and
+    .held_out_shards >= 1' "$output" >/dev/null || fail_test "add-source"
+of_run add-source --corpus "$folder/later_corpus" >"$output"
+grep -q 'has source later already' "$output" || fail_test "the same command again"
+says 2 'give source later one weight' of_run mix chant=1 story=1 noise=1
+[[ $(value '.sources[3] | "\(.name) \(.licence) \(.share)"' status) == "later free 0" ]] \
+    || fail_test "the status: $(value .sources status)"
+has_new_jobs() {
+    [[ $(sql "select count(*) from workunit where xml_doc like '%<open_name>source_0<%'") -ge 1 ]]
+}
+await 60 "jobs with the source" has_new_jobs
+run_mode never 1 2 3
+await 60 "three suspended volunteers" has_peers 0
+add_volunteer 4 "$url"
+await 300 "the fourth volunteer" has_peers 1
+third=$(value .from_step mix chant=1 story=1 noise=0 later=2)
+run_mode auto 1 2 3
+await 300 "four volunteers" has_peers 4
 of_run wait --timeout 6000 >"$output" 2>&1 || fail_test "the run does not end"
 
 echo "samples of each source, by the verified ledger, are as the weights"
 of_run sources | tee "$output"
 of_run sources --json >"$folder/sources.json"
 jq -e "[.mixtures[] | .first_step, .last_step] ==
-    [0, $first - 1, $first, $second - 1, $second, $steps - 1]" "$folder/sources.json" >/dev/null \
-    || fail_test "other steps than 0, $first, $second: $(<"$folder/sources.json")"
-jq -e '[.mixtures[].sources[].share] == [0.75, 0.25, 0, 0.25, 0.25, 0.5, 0, 0.75, 0.25]' \
+    [0, $first - 1, $first, $second - 1, $second, $third - 1, $third, $steps - 1]" \
+    "$folder/sources.json" >/dev/null \
+    || fail_test "other steps than 0, $first, $second, $third: $(<"$folder/sources.json")"
+jq -e '[.mixtures[].sources[].share] == [0.75, 0.25, 0, 0, 0.25, 0.25, 0.5, 0,
+    0, 0.75, 0.25, 0, 0.25, 0.25, 0, 0.5]' \
     "$folder/sources.json" >/dev/null || fail_test "shares: $(<"$folder/sources.json")"
 jq -e '[.mixtures[].sources[] | (.samples - .expected) * (.samples - .expected)
-    <= 25 * .expected * (1 - .share)] | all' "$folder/sources.json" >/dev/null \
+    <= 25 * .expected_error * .expected_error] | all' "$folder/sources.json" >/dev/null \
     || fail_test "more than five standard deviations: $(<"$folder/sources.json")"
+# Old jobs and new ones have samples of the last mixture, and the old ones none of the new source.
+jq -e '.mixtures[3] | .samples_of_older_jobs > 0 and .samples_of_older_jobs < .samples and
+    .sources[3].samples > 0 and .sources[3].expected < 0.5 * .samples and
+    .sources[2].samples == 0' "$folder/sources.json" >/dev/null \
+    || fail_test "old and new jobs: $(<"$folder/sources.json")"
 jq -e '[.mixtures[] | .samples == ([.sources[].samples] | add)] | all' "$folder/sources.json" \
     >/dev/null || fail_test "samples without a source"
 [[ $(jq '[.mixtures[].samples] | add' "$folder/sources.json") == \
@@ -110,30 +168,49 @@ jq -e '.mixtures[2].sources | .[2].training_loss - .[1].training_loss >
     3 * (.[2].training_loss_error + .[1].training_loss_error)' "$folder/sources.json" >/dev/null \
     || fail_test "training losses: $(jq -c '.mixtures[2]' "$folder/sources.json")"
 
-echo "digests are equal, credit is exact, all three have trained"
+echo "who computes the samples of the ledger again reaches the last state"
+run=$project/runs/mixed
+of_run contributions >"$folder/list"
+[[ $(awk '$4 == "" { ++run_file } $4 ~ /^[0-9]+,[0-9]+,[0-9]+$/ { ++three }
+    $4 ~ /^([0-9]+,){3}[0-9]+$/ { ++four } END { print (run_file > 0), (three > 0), (four > 0) }' \
+    "$folder/list") == "1 1 1" ]] || fail_test "the weights of contributions"
+"$programs/dedloc_train" local --run "$run/run.json" --source "$run"/added/*.json \
+    --shard "$run"/shards/shard-* --threads 1 --micro-batch 8 --precision fp32 \
+    --contributions "$folder/list" >"$folder/again" 2>&1 || fail_test "$(tail -n 3 "$folder/again")"
+digest=$(value .final_digest status)
+grep -q "^state $digest after step $steps\$" "$folder/again" \
+    || fail_test "not $digest: $(tail -n 2 "$folder/again")"
+
+echo "digests are equal, credit is exact, all four have trained"
 measured() { [[ $(value '.held_out[-1].step' status) == "$steps" ]]; }
 await 120 "the figures of the last state" measured
 of_run report --json >"$output" || fail_test "the report"
 jq -e '.equal_steps == .steps and .credit_agrees' "$output" >/dev/null || fail_test "the report"
 [[ $(sql "select count(distinct t.userid) from dedloc_contribution c
-    join result t on t.id = c.resultid where c.samples > 0") == 3 ]] || fail_test "not three"
+    join result t on t.id = c.resultid where c.samples > 0") == 4 ]] || fail_test "not four"
 
 echo "held-out loss of each source"
 value '.held_out[-1]' status >"$output"
 jq -e '.loss_of_noise - .loss_of_story > 0.5 and .loss_of_chant > 0' "$output" >/dev/null \
     || fail_test "held-out losses"
 curl -sf "${url}run/mixed" >"$folder/page" || fail_test "no page of the run"
-for source in chant story noise; do
+for source in chant story noise later; do
     loss=$(jq -r ".loss_of_$source" "$output")
     grep -q "Held-out loss of $source" "$folder/page" || fail_test "no $source on the page"
     grep -q "$(printf %.4f "$loss")" "$folder/page" || fail_test "not $loss on the page"
 done
 curl -sf "${url}run/mixed.json" >"$output" || fail_test "no JSON of the run"
-jq -e '.sources == ["chant", "noise", "story"] and (.source_curve | length) >= 3 and
-    ([.source_curve[] | length] | unique) == [4]' "$output" >/dev/null || fail_test "no curves"
+jq -e '.sources == ["chant", "later", "noise", "story"] and (.source_curve | length) >= 3 and
+    ([.source_curve[] | length] | unique) == [5] and .source_curve[0][2] == null and
+    .source_curve[-1][2] > 0' "$output" >/dev/null || fail_test "no curves"
+of_run export "$folder/model" >"$output" 2>&1 || fail_test "export"
+grep -q '| later | added in mid-run | free |' "$folder/model/README.md" \
+    || fail_test "the model's card"
 of_run activity --json >"$output" || fail_test "no activity"
-jq -e '[.held_out[].source] == ["", "chant", "noise", "story"] and
-    all(.held_out[]; .change < 0 and .since_step < .step)' "$output" >/dev/null \
+jq -e '[.held_out[].source] == ["", "chant", "later", "noise", "story"] and
+    all(.held_out[]; .since_step < .step) and
+    all(.held_out[] | select(.source == "story" or .source == "noise"); .change < 0)' \
+    "$output" >/dev/null \
     || fail_test "losses of the activity"
 of_run status | tee "$output"
 "$dedloc" project check "$project" >"$output" 2>&1 || fail_test "the project has faults"

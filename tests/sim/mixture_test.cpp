@@ -146,3 +146,49 @@ TEST_CASE("a change for a step that is past is void at every peer, and another o
         require_change(world, 24, 17, {}, name_of(17, {3, 1}));
     }
 }
+
+TEST_CASE("a source that is added in mid-run is that of newer jobs, and the record says so",
+          "[averaging][sim]") {
+    for (const auto seed : seeds(8)) {
+        INFO("replay: " << replay_command(seed));
+        const std::size_t voters = seed % 3 == 0 ? 3 : 1;
+        TestWorld world{seed, options(seed, voters, 26)};
+        const Watch watch{world};
+        begin(world, 3, StepIndex{4});
+        world.change_mixture(StepIndex{8}, {1, 3});
+        world.run_for(1s);  // the backbone signs one list after the other
+        world.add_source();
+        // The backbone dies between signing and telling; one trainer is away for an hour.
+        if (seed % 2 == 0) {
+            world.crash(0, Exit::kCutOff);
+            world.run_for(std::chrono::seconds{1 + seed % 3});
+            world.restart(0);
+        }
+        const auto away = static_cast<TestWorld::Id>(voters);
+        world.suspend(away);
+        const auto newcomer = world.add_trainer();
+        require_all_at(world, StepIndex{9}, 300s);
+        world.change_mixture(StepIndex{14}, {1, 3, 4});
+        require_all_at(world, StepIndex{16}, 300s);
+        world.set_paused(true);
+        world.run_for(3'600s);
+        world.resume(away);
+        world.set_paused(false);
+        // An old job that begins again, without what it had on its disk.
+        const auto old = static_cast<TestWorld::Id>(voters + 1);
+        world.crash(old, Exit::kCutOff);
+        world.restart(old, Memory::kLost);
+        require_all_at(world, StepIndex{26}, 600s);
+        require_end(world, 26);
+        CHECK(mixtures_of(world)[25] == name_of(14, {1, 3, 4}));
+        std::size_t counted = 0;
+        const PeerKey fresh = world.key(newcomer);
+        visit_contributions(world, [&](const Round& round, const PeerKey& peer, const Frozen&) {
+            const CommitLine* const line = line_of(round.record, peer);
+            REQUIRE(line != nullptr);
+            CHECK(line->added == (peer == fresh ? 1 : 0));
+            counted += line->added;
+        });
+        CHECK(counted > 0);
+    }
+}

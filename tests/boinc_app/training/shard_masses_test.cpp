@@ -55,6 +55,25 @@ TEST_CASE("samples come from sources in proportion to the weights, not to the si
     CHECK(std::abs(shares[2] - 0.5) < error_of(0.5));
 }
 
+TEST_CASE("with fewer weights it is drawn as a job without the later sources draws", "[training]") {
+    const std::vector<SourceSpec> sources{{"wiki", 1, ""}, {"web", 3, ""}, {"no", 0, ""}};
+    const ShardMasses all = three_sources(sources);
+    ShardMasses two{sources};
+    two.add(1, 10, 0);
+    two.add(1, 4'000, 1);
+    two.add(1, 1'000, 1);
+    for (std::uint64_t i = 0; i < 2'000; ++i) {
+        for (const auto& weights : {std::vector<std::uint64_t>{1, 2, 5}, {0, 0, 1}}) {
+            Random one = Random{9}.split(i);
+            Random other = one;
+            const ShardPlace there = two.draw(one, weights);
+            const ShardPlace again = all.draw(other, std::span{weights}.first(2));
+            REQUIRE(there.shard == again.shard);
+            REQUIRE(there.index == again.index);
+        }
+    }
+}
+
 TEST_CASE("within a source every thing is as likely as its shard's weight says", "[training]") {
     const std::vector<SourceSpec> sources{{"only", 1, ""}};
     ShardMasses masses{sources};

@@ -177,6 +177,39 @@ TEST_CASE("samples are drawn by the mixture of the state that they are computed 
     CHECK_FALSE(*after.sum == sum_of(after, StepIndex{1}, nullptr));
 }
 
+TEST_CASE("a job draws by a mixture with more sources, or with fewer, than it has", "[training]") {
+    formats::RunFile run = test::tiny_run();
+    run.sources = {{"first", 1, ""}, {"second", 1, ""}};
+    const auto is_drawn_as = [&](std::vector<std::uint64_t> weights,
+                                 const std::vector<std::uint64_t>& expected) {
+        SwarmFixture world{run};
+        world.load();
+        world.trainer.perform(action::Mix{std::make_shared<const SignedMixture>(
+            SignedMixture{.version = 1,
+                          .changes = {{.from = StepIndex{0}, .weights = std::move(weights)}},
+                          .signature = {}})});
+        const Contribution made = world.contribute(StepIndex{0});
+        const auto drawn = std::make_shared<const std::vector<std::uint64_t>>(expected);
+        set_compute_threads(1);
+        const auto model = world.task.make_model(world.state.parameters(), {});
+        FloatVector sum(world.state.element_count());
+        for (std::uint64_t i = 0; i < made.samples.value(); i += kSwarmMicroBatch) {
+            REQUIRE(model->add_gradient({.peer = {},
+                                         .step = StepIndex{0},
+                                         .first = i,
+                                         .count = kSwarmMicroBatch,
+                                         .weights = drawn},
+                                        sum, {}));
+        }
+        return *made.sum == sum;
+    };
+    CHECK(is_drawn_as({1, 2, 3}, {1, 2}));
+    CHECK(is_drawn_as({0, 1, 3}, {0, 1}));
+    CHECK(is_drawn_as({0, 0, 1}, {1, 1}));
+    CHECK(is_drawn_as({1}, {1, 0}));
+    CHECK_FALSE(is_drawn_as({1}, {1, 1}));
+}
+
 TEST_CASE("with overlap a contribution begins with samples of the state before", "[training]") {
     SwarmFixture world;
     world.load();

@@ -79,14 +79,32 @@ TEST_CASE("a list of a stranger, or of another run's sources, is refused", "[pro
         OtherEnd& member = world.peer.introduce(kOther);
         world.peer.forget();
         world.peer.hear(member, {}, mixture);
-        CHECK(versions(world).empty());
-        CHECK(world.peer.acted<action::Mix>().empty());
-        return !world.peer.acted<action::Close>().empty();
+        const bool is_closed = !world.peer.acted<action::Close>().empty();
+        CHECK(versions(world).empty() == is_closed);
+        CHECK(world.peer.acted<action::Mix>().empty() == is_closed);
+        return is_closed;
     };
     CHECK(closes(told(mixture_of(1, 20, {1, 1}, kOther))));
     CHECK(closes(told(mixture_of(1, 20, {1, 1}, kBackbone))));
     CHECK(closes(told(mixture_of(1, 20, {1, 1, 1}))));
     CHECK(closes({Buffer(40)}));
+    // Sources that the project has not signed, more than a run can have, and a weight for one that
+    // was never added.
+    const auto with_added = [](std::size_t added, std::vector<std::uint64_t> weights,
+                               const KeyPair& key) {
+        std::vector<Digest> sources;
+        for (std::size_t i = 0; i < added; ++i) {
+            sources.push_back(blake2b(bytes_of(std::to_string(i))));
+        }
+        return told(sign_mixture(RunId{}, 1,
+                                 {{.from = StepIndex{20}, .weights = std::move(weights)}}, key,
+                                 std::move(sources)));
+    };
+    CHECK_FALSE(closes(with_added(1, {1, 1, 2}, kProject)));
+    CHECK(closes(with_added(1, {1, 1, 2}, kOther)));
+    CHECK(closes(with_added(1, {1, 1, 2, 3}, kProject)));
+    CHECK(closes(with_added(1, {1}, kProject)));
+    CHECK(closes(with_added(wire::kMaxSources - 1, {1, 1}, kProject)));
     Buffer damaged = encode_mixture(mixture_of(1, 20));
     damaged.back() ^= std::byte{1};
     CHECK(closes({damaged}));

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/source_spec.hpp"
 
 namespace dedloc::formats {
 namespace {
@@ -15,7 +16,9 @@ CountedSamples counted(std::uint64_t step, unsigned char peer, std::uint64_t sam
 }
 
 TEST_CASE("a list of contributions is read as it was written", "[formats]") {
-    const std::vector<CountedSamples> list{counted(0, 1, 64), counted(0, 2, 128), counted(3, 1, 1)};
+    std::vector<CountedSamples> list{counted(0, 1, 64), counted(0, 2, 128), counted(3, 1, 1)};
+    list[1].weights = {1, 0, kMaxSourceWeight};
+    list[2].weights = {7};
     std::string text = "# step peer samples\n\n";
     for (const CountedSamples& one : list) text += contribution_line(one);
     CHECK(parse_contributions(text, "file") == list);
@@ -38,7 +41,11 @@ TEST_CASE("a bad list of contributions is refused with the number of its line", 
     refuses("6 " + key, "has no number of samples");
     refuses("6 " + key + " 0", "has no number of samples");
     refuses("6 " + key + " 6.5", "has no number of samples");
-    refuses("6 " + key + " 64 1", "has more than step, peer and samples");
+    for (const char* const weights :
+         {"x", "1,", ",1", "1,,2", "-1", "1000001", "1;2", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}) {
+        refuses("6 " + key + " 64 " + weights, "has weights that are none");
+    }
+    refuses("6 " + key + " 64 1 1", "has more than step, peer, samples and weights");
     refuses("4 " + key + " 64", "goes back to an older step");
     refuses(good, "names a peer twice in a step");
     refuses(std::string(1, '\0'), "has no step");

@@ -70,6 +70,41 @@ TEST_CASE("the mixture of a step costs bytes only when it changes", "[ledger]") 
     CHECK(sizes[3] < sizes[2] + 15);
 }
 
+TEST_CASE("added sources of members cost bytes only when they change", "[ledger]") {
+    History history(6, {.members = 4, .churn = 0.4, .short_losses = true});
+    EntryCodec encoder = codec_of(history);
+    EntryCodec decoder = codec_of(history);
+    const Digest first = blake2b(bytes_of(std::string_view{"first"}));
+    const std::vector<std::uint8_t> some{0, 1, 1, 0, 1, 1};
+    const std::vector<std::uint8_t> all(6, std::uint8_t{16});
+    std::size_t before = 0;
+    for (const auto& added : {std::vector<std::uint8_t>{}, some, some, some, all, all, some}) {
+        for (const auto& mixture : {std::optional<Digest>{}, std::optional{first}}) {
+            const Decision decision = history.decide(mixture, added);
+            ByteWriter out;
+            REQUIRE(encoder.encode(decision, out));
+            const Buffer bytes = std::move(out).finish();
+            ByteReader reader(bytes);
+            const auto decoded = decoder.decode(reader);
+            REQUIRE(decoded);
+            CHECK(std::get<Decision>(*decoded) == decision);
+            CHECK(reader.remaining() == 0);
+            before = bytes.size();
+        }
+    }
+    CHECK(before > 0);
+    // Once they are known, an entry is as large as without them.
+    History still(7, {.members = 3, .churn = 0, .short_losses = true});
+    EntryCodec codec = codec_of(still);
+    std::vector<std::size_t> sizes;
+    for (int step = 0; step < 3; ++step) {
+        ByteWriter out;
+        REQUIRE(codec.encode(still.decide(first, all), out));
+        sizes.push_back(std::move(out).finish().size());
+    }
+    CHECK(sizes[2] + 20 < sizes[0]);
+}
+
 TEST_CASE("a damaged entry is refused or decodes to a different valid entry",
           "[ledger][property]") {
     History history(7, {.members = 5, .churn = 0.8, .short_losses = false});
@@ -77,7 +112,7 @@ TEST_CASE("a damaged entry is refused or decodes to a different valid entry",
     ByteWriter out;
     for (int i = 0; i < 12; ++i) REQUIRE(encoder.encode(history.decide(), out));
     REQUIRE(encoder.encode(history.begin_generation(StepIndex{3}), out));
-    REQUIRE(encoder.encode(history.decide(), out));
+    REQUIRE(encoder.encode(history.decide({}, {1, 0, 2, 1, 0, 3}), out));
     const Buffer good = std::move(out).finish();
     Random random(11);
     for (int trial = 0; trial < 20'000; ++trial) {

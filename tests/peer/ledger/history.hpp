@@ -36,8 +36,10 @@ class History {
 
     Trust trust() const { return {run, project.public_key(), keys[backbone_].public_key()}; }
 
-    /// The next record after `head`, drawn by this mixture; moves the head.
-    CommitRecord next(const std::optional<Digest>& mixture = {}) {
+    /// The next record after `head`, drawn by this mixture, by jobs with so many added sources, in
+    /// the order of the keys (none: 0); moves the head.
+    CommitRecord next(const std::optional<Digest>& mixture = {},
+                      const std::vector<std::uint8_t>& added = {}) {
         CommitRecord record;
         record.mixture = mixture;
         record.generation = head.generation;
@@ -57,7 +59,8 @@ class History {
                 {.peer = keys[i].public_key(),
                  .samples = Samples{i == backbone_ ? 1 : 8 * (20 + random_.below(20))},
                  .loss_sum = options_.short_losses ? static_cast<float>(loss) : loss,
-                 .reduced = random_.below(2) == 0 ? 0 : random_.below(1'000'000)});
+                 .reduced = random_.below(2) == 0 ? 0 : random_.below(1'000'000),
+                 .added = i < added.size() ? added[i] : std::uint8_t{0}});
         }
         record.members.back().reduced += 1;
         before = head;
@@ -79,8 +82,9 @@ class History {
     }
     std::size_t majority() const { return before.voters.size() / 2 + 1; }
 
-    Decision decide(const std::optional<Digest>& mixture = {}) {
-        const CommitRecord record = next(mixture);
+    Decision decide(const std::optional<Digest>& mixture = {},
+                    const std::vector<std::uint8_t>& added = {}) {
+        const CommitRecord record = next(mixture, added);
         return {.record = record, .certificate = certify(record)};
     }
 

@@ -27,9 +27,15 @@ SignedMixture two_changes() {
                         test_key());
 }
 
+Digest source_named(const std::string& name) {
+    return blake2b(bytes_of(name));
+}
+
 /// The same with other changes, as if it came from a stranger.
-bool is_read(std::uint64_t version, const std::vector<MixtureChange>& changes) {
-    const SignedMixture mixture{.version = version, .changes = changes, .signature = {}};
+bool is_read(std::uint64_t version, const std::vector<MixtureChange>& changes,
+             const std::vector<Digest>& added = {}) {
+    const SignedMixture mixture{
+        .version = version, .changes = changes, .signature = {}, .added = added};
     return decode_mixture(encode_mixture(mixture)).has_value();
 }
 
@@ -38,7 +44,7 @@ bool is_read(std::uint64_t version, const std::vector<MixtureChange>& changes) {
 TEST_CASE("a list of changes survives its bytes, and no others are read", "[wire]") {
     const SignedMixture mixture = two_changes();
     const Buffer bytes = encode_mixture(mixture);
-    CHECK(bytes.size() == wire::mixture_bytes(2, 2));
+    CHECK(bytes.size() == wire::mixture_bytes(2, 2, 0));
     CHECK(decode_mixture(bytes) == mixture);
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         CHECK_FALSE(decode_mixture(std::span{bytes}.first(size)));
@@ -47,7 +53,7 @@ TEST_CASE("a list of changes survives its bytes, and no others are read", "[wire
     longer.push_back(std::byte{0});
     CHECK_FALSE(decode_mixture(longer));
     // Counts that the bytes do not account for.
-    for (const std::size_t place : {12U, 16U}) {
+    for (const std::size_t place : {12U, 16U, 28U}) {
         Buffer more = bytes;
         more[place + 3] = std::byte{0x7F};
         CHECK_FALSE(decode_mixture(more));
@@ -77,6 +83,62 @@ TEST_CASE("changes ascend, and each has weights within their bounds", "[wire]") 
     CHECK(is_read(1, many));
     many.push_back(change(1'000, many.back().weights));
     CHECK_FALSE(is_read(1, many));
+}
+
+TEST_CASE("a list names the sources that were added, each once", "[wire]") {
+    const auto change = [](std::uint64_t from, std::vector<std::uint64_t> weights) {
+        return MixtureChange{.from = StepIndex{from}, .weights = std::move(weights)};
+    };
+    const std::vector<MixtureChange> changes{change(3, {1, 1}), change(9, {1, 0, 2})};
+    const SignedMixture mixture =
+        sign_mixture(run_named(1), 2, changes, test_key(), {source_named("hindi")});
+    const Buffer bytes = encode_mixture(mixture);
+    CHECK(bytes.size() == wire::mixture_bytes(2, 2, 1) + 8);
+    CHECK(decode_mixture(bytes) == mixture);
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+        CHECK_FALSE(decode_mixture(std::span{bytes}.first(size)));
+    }
+    CHECK(is_signed(run_named(1), test_key().public_key(), mixture));
+    SignedMixture other = mixture;
+    other.added[0] = source_named("urdu");
+    CHECK_FALSE(is_signed(run_named(1), test_key().public_key(), other));
+    other.added.clear();
+    CHECK_FALSE(is_signed(run_named(1), test_key().public_key(), other));
+    // No weight is taken away again, and no source is named twice.
+    CHECK_FALSE(is_read(1, {change(3, {1, 1, 1}), change(9, {1, 1})}));
+    CHECK_FALSE(is_read(1, {}, {source_named("a"), source_named("b"), source_named("a")}));
+    std::vector<Digest> many;
+    for (std::size_t i = 0; i < wire::kMaxSources; ++i) {
+        many.push_back(source_named(std::to_string(i)));
+    }
+    CHECK(is_read(1, {}, many));
+    many.push_back(source_named("one more"));
+    CHECK_FALSE(is_read(1, {}, many));
+}
+
+TEST_CASE("a list fits a run by its sources and those that were added", "[wire]") {
+    const auto fits = [](std::vector<std::size_t> weights, std::size_t added, std::size_t sources) {
+        SignedMixture mixture{.version = 1, .changes = {}, .signature = {}, .added = {}};
+        for (const std::size_t count : weights) {
+            mixture.changes.push_back({.from = StepIndex{mixture.changes.size() + 1},
+                                       .weights = std::vector<std::uint64_t>(count, 1)});
+        }
+        for (std::size_t i = 0; i < added; ++i) {
+            mixture.added.push_back(source_named(std::to_string(i)));
+        }
+        return fits_sources(mixture, sources);
+    };
+    CHECK(fits({}, 0, 0));
+    CHECK(fits({}, 0, 2));
+    CHECK(fits({2, 2}, 0, 2));
+    CHECK(fits({2, 3, 4}, 2, 2));
+    CHECK(fits({}, wire::kMaxSources - 2, 2));
+    CHECK_FALSE(fits({}, wire::kMaxSources - 1, 2));
+    CHECK_FALSE(fits({1}, 0, 2));
+    CHECK_FALSE(fits({3}, 0, 2));
+    CHECK_FALSE(fits({2, 4}, 1, 2));
+    CHECK_FALSE(fits({}, 1, 0));
+    CHECK_FALSE(fits({1}, 0, 0));
 }
 
 TEST_CASE("only the project's key signs a list, for one run", "[wire]") {
@@ -128,11 +190,37 @@ TEST_CASE("messages and records carry the mixture, and none where there is none"
     check(wire::Plan{}, [&](wire::Plan& m) { m.mixture = name; });
     check(wire::Heartbeat{}, [&](wire::Heartbeat& m) { m.mixture_version = 7; });
     check(wire::RoundOffer{}, [&](wire::RoundOffer& m) { m.record.mixture = name; });
+    // How many of the added sources each job has.
+    check(wire::Join{}, [&](wire::Join& m) { m.added = 2; });
+    check(wire::Plan{}, [&](wire::Plan& m) { m.members.front().added = 1; });
+    check(wire::RoundOffer{},
+          [&](wire::RoundOffer& m) { m.record.members.back().added = wire::kMaxSources; });
     CommitRecord record;
     samples.make(record);
     const Digest without = digest_of(record);
     record.mixture = name;
     CHECK(digest_of(record) != without);
+    record.mixture.reset();
+    record.members.front().added = 1;
+    CHECK(digest_of(record) != without);
+    record.members.front().added = 0;
+    CHECK(digest_of(record) == without);
+}
+
+TEST_CASE("a job has no more added sources than a run can have", "[wire]") {
+    check_limit<wire::Join>(&wire::Join::added, std::uint8_t{wire::kMaxSources},
+                            std::uint8_t{wire::kMaxSources + 1});
+    WireSamples samples{4};
+    wire::Plan plan;
+    samples.make(plan);
+    plan.members.back().added = wire::kMaxSources;
+    CHECK(wire::is_within_bounds(plan));
+    plan.members.back().added = wire::kMaxSources + 1;
+    CHECK_FALSE(wire::is_within_bounds(plan));
+    Decision decision;
+    samples.make(decision);
+    decision.record.members.back().added = wire::kMaxSources + 1;
+    CHECK_FALSE(wire::is_within_bounds(decision));
 }
 
 TEST_CASE("a message with a list is never empty or too long", "[wire]") {

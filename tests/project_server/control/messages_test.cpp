@@ -42,6 +42,11 @@ TEST_CASE("every message is read as it was written", "[server]") {
                               .mix = {.weights = {230'000, 770'000}, .from = from}};
         CHECK(read_request(write(request)) == request);
     }
+    const Request addition{.command = Command::kAddSource,
+                           .source = blake2b(bytes_of(std::string_view{"source"}))};
+    CHECK(read_request(write(addition)) == addition);
+    CHECK_THROWS_AS(read_request(R"({"version": 1, "command": "add_source", "source": "12"})"),
+                    InputError);
     for (const char* wrong : {"[]", "[-1]", "[1.5]", "[1000001]", "7"}) {
         const std::string text =
             std::string{R"({"version": 1, "command": "mix", "weights": )"} + wrong + "}";

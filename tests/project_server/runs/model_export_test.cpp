@@ -10,6 +10,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/added_source.hpp"
 #include "project_server/backbone/run_files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/model_card.hpp"
@@ -123,6 +124,24 @@ TEST_CASE("a model's card has the figures of its task, if they were measured", "
                         "| masked tokens right | 25.00 % | 6.25 % | higher |\n"
                         "| sentence orders right | 50.00 % |  | higher |\n\n"));
     CHECK_THAT(huggingface::write_model_card(run, {}, {}), !Catch::Contains("## Measured"));
+}
+
+TEST_CASE("a model's card has the sources of its samples, with their licences", "[server]") {
+    formats::RunFile run = tests::small_run();
+    CHECK_THAT(huggingface::write_model_card(run, {}, {}), !Catch::Contains("## Sources"));
+    run.sources = {{"wiki", 1, "CC BY-SA 4.0"}, {"web", 3, ""}};
+    formats::add_source(run, {.name = "hindi",
+                              .licence = "as|is",
+                              .shards = {{.name = "h", .digest = blake2b({}), .bytes = 1}}});
+    const huggingface::Measurement measured{
+        .loss = 6.25,
+        .figures = {{.name = "loss_of_hindi", .value = 7.5, .error = 0.5}},
+        .samples = 64};
+    const std::string card = huggingface::write_model_card(run, {}, measured);
+    CHECK_THAT(card, Catch::Contains("| wiki | 25.0 % | CC BY-SA 4.0 |\n"
+                                     "| web | 75.0 % | not said |\n"
+                                     "| hindi | added in mid-run | as\\|is |\n"));
+    CHECK_THAT(card, Catch::Contains("| loss of hindi | 7.5000 nats | 0.5000 | lower |\n"));
 }
 
 TEST_CASE("a checkpoint from elsewhere is exported, and the card says whether it is proven",

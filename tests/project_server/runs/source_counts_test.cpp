@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "peer/base/error.hpp"
-#include "project_server/backbone/mixture_file.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/runs/checkpoints.hpp"
 #include "project_server/runs/find_run.hpp"
 #include "tests/project_server/runs/stored_run.hpp"
@@ -39,10 +39,21 @@ formats::RunFile run_of(const std::vector<formats::SourceSpec>& sources) {
     return run;
 }
 
+/// A contribution of a job with so many of the added sources.
+CommitLine line_of(std::uint64_t samples, std::uint8_t added = 0) {
+    return {.peer = {}, .samples = Samples{samples}, .added = added};
+}
+
+formats::AddedSource hindi() {
+    return {.name = "hindi",
+            .licence = "CC0",
+            .shards = {{.name = "h", .digest = blake2b(bytes_of("h")), .bytes = 7}}};
+}
+
 TEST_CASE("the samples of a contribution are counted by their sources", "[server]") {
     const formats::RunFile run = run_of(kSources);
     const auto count = [&](std::uint64_t step, std::uint64_t samples) {
-        return sources_of_samples(run, {1, 1, 2}, PeerKey{}, StepIndex{step}, samples);
+        return sources_of_samples(run, {1, 1, 2}, line_of(samples), StepIndex{step});
     };
     const auto counts = count(3, 40'000);
     CHECK(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) == 40'000);
@@ -53,13 +64,13 @@ TEST_CASE("the samples of a contribution are counted by their sources", "[server
     // A source without shards has no samples, whatever its weight.
     formats::RunFile absent = run;
     absent.shards.back().is_held_out = true;
-    CHECK(sources_of_samples(absent, {1, 1, 2}, PeerKey{}, StepIndex{3}, 1'000)[2] == 0);
+    CHECK(sources_of_samples(absent, {1, 1, 2}, line_of(1'000), StepIndex{3})[2] == 0);
 }
 
 TEST_CASE("a claim of very many samples takes bounded time", "[server]") {
     const formats::RunFile run = run_of(kSources);
     const std::uint64_t claimed = std::uint64_t{1} << 40;
-    const auto counts = sources_of_samples(run, {1, 3, 0}, PeerKey{}, StepIndex{0}, claimed);
+    const auto counts = sources_of_samples(run, {1, 3, 0}, line_of(claimed), StepIndex{0});
     CHECK(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) == claimed);
     CHECK(static_cast<double>(counts[0]) / static_cast<double>(claimed) ==
           Approx(0.25).margin(0.002));
@@ -74,7 +85,7 @@ TEST_CASE("each mixture has its rounds and its samples", "[server]") {
     CHECK_THROWS_WITH(counts_of(stored),
                       Catch::Contains("step 30 was drawn by a changed mixture") &&
                           Catch::Contains("mixture does not list"));
-    backbone::write_mixture(
+    server::write_mixture(
         stored.folder() / "mixture",
         sign_mixture(formats::run_id(stored.run()), 1, {change}, stored.project_key()));
     const auto counts = counts_of(stored);
@@ -99,6 +110,54 @@ TEST_CASE("each mixture has its rounds and its samples", "[server]") {
         }
         CHECK(sum == mixture.samples);
     }
+}
+
+TEST_CASE("a job that is older than a source has none of its samples", "[server]") {
+    formats::RunFile run = run_of(kSources);
+    formats::add_source(run, hindi());
+    const std::vector<std::uint64_t> weights{1, 1, 0, 2};
+    const auto old = sources_of_samples(run, weights, line_of(40'000), StepIndex{3});
+    CHECK(old[3] == 0);
+    CHECK(std::abs(static_cast<double>(old[0]) - 20'000) < 5 * std::sqrt(10'000));
+    const auto fresh = sources_of_samples(run, weights, line_of(40'000, 1), StepIndex{3});
+    CHECK(std::abs(static_cast<double>(fresh[3]) - 20'000) < 5 * std::sqrt(10'000));
+    CHECK(std::abs(static_cast<double>(fresh[0]) - 10'000) < 5 * std::sqrt(7'500));
+    // A liar that claims more than there are gains nothing by it.
+    CHECK(sources_of_samples(run, weights, line_of(40'000, 16), StepIndex{3}) == fresh);
+    // Where only the new source has a weight, an old job draws from all of its own alike.
+    const auto alone = sources_of_samples(run, {0, 0, 0, 1}, line_of(30'000), StepIndex{3});
+    CHECK(std::abs(static_cast<double>(alone[2]) - 10'000) < 5 * std::sqrt(6'667));
+    CHECK(alone[3] == 0);
+}
+
+TEST_CASE("rounds of old and new jobs are counted by what each has", "[server]") {
+    StoredRun stored{kModel, 3, {}, kSources};
+    server::write_source(stored.folder(), hindi());
+    const MixtureChange change{.from = StepIndex{20}, .weights = {1, 1, 0, 2}};
+    server::write_mixture(server::mixture_file(stored.folder()),
+                          sign_mixture(formats::run_id(stored.run()), 2, {change},
+                                       stored.project_key(), {formats::digest_of(hindi())}));
+    for (int step = 0; step < 20; ++step) stored.step(stored.voter(), {}, {0, 1});
+    for (int step = 0; step < 30; ++step) stored.step(stored.voter(), digest_of(change), {0, 1});
+    const auto counts = counts_of(stored);
+    REQUIRE(counts.size() == 2);
+    CHECK(counts[0].sources[3].share == 0);
+    CHECK(counts[0].sources[3].samples == 0);
+    CHECK(counts[0].samples_of_older == 20 * 20);
+    CHECK(counts[1].samples_of_older == 30 * 20);
+    CHECK(counts[1].sources[3].share == 0.5);
+    CHECK(counts[1].sources[3].expected == Approx(300));
+    CHECK(counts[1].sources[0].expected == Approx(300 + 150));
+    for (const SourceCount& source : counts[1].sources) {
+        CHECK(std::abs(static_cast<double>(source.samples) - source.expected) <=
+              6 * std::sqrt(source.variance));
+    }
+    CHECK(counts[1].sources[3].variance == Approx(150));
+    // A copy of the folder without the source's file still tells how many there were.
+    std::filesystem::remove_all(stored.folder() / "added");
+    const auto again = counts_of(stored);
+    REQUIRE(again.size() == 2);
+    CHECK(again[1].sources[3].samples == counts[1].sources[3].samples);
 }
 
 TEST_CASE("a run without sources has none to count", "[server]") {

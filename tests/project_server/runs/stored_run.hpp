@@ -2,6 +2,7 @@
 // ledger with real signatures, without a database or a swarm.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -63,8 +64,10 @@ class StoredRun {
     const formats::RunFile& run() const { return run_; }
     const state::ModelState& state() const { return state_; }
 
-    /// One step of two members, of which one differs each time; `voter` signs it.
-    void step(const KeyPair& voter, const std::optional<Digest>& mixture = {}) {
+    /// One step of two members, of which one differs each time; `voter` signs it. `added`: sources
+    /// that were added in mid-run and the jobs of the members have, in the order of their keys.
+    void step(const KeyPair& voter, const std::optional<Digest>& mixture = {},
+              std::array<std::uint8_t, 2> added = {}) {
         CommitRecord record;
         record.mixture = mixture;
         record.step = head_.step;
@@ -76,6 +79,7 @@ class StoredRun {
         for (const PeerKey& member : members) {
             record.members.push_back({.peer = member, .samples = Samples{20}, .loss_sum = 90});
         }
+        for (std::size_t i = 0; i < added.size(); ++i) record.members[i].added = added[i];
         record.members.front().reduced = state_.element_count();
         Certificate certificate{.term = {1, voter.public_key()}, .votes = {}};
         const auto bytes = vote_bytes(id_, certificate.term, digest_of(record));

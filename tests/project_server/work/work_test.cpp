@@ -1,15 +1,19 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/added_source.hpp"
 #include "peer/formats/task.hpp"
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
 #include "project_server/work/staging.hpp"
 #include "project_server/work/work_generator.hpp"
+#include "tests/peer/wire/samples.hpp"
 #include "tests/project_server/project_fixture.hpp"
 #include "tests/work_run.hpp"
 
@@ -67,17 +71,23 @@ TEST_CASE("the input template describes every shard", "[server]") {
         "        <file_ref>\n            <open_name>run.json</open_name>\n        </file_ref>\n"
         "        <file_ref>\n            <open_name>shard_0</open_name>\n        </file_ref>\n"
         "    </workunit>\n</input_template>\n";
-    CHECK(input_template_for(one, 1, false) == one);
-    const std::string three = input_template_for(one, 3, false);
+    CHECK(input_template_for(one, 1, 0, false) == one);
+    const std::string three = input_template_for(one, 3, 0, false);
     CHECK(count_of(three, "<file_info>") == 4);
     CHECK(count_of(three, "<file_ref>") == 4);
     CHECK(count_of(three, "<open_name>shard_1</open_name>") == 1);
     CHECK(three.find("shard_1") < three.find("shard_2"));
-    const std::string module = input_template_for(one, 2, true);
+    const std::string module = input_template_for(one, 2, 0, true);
     CHECK(count_of(module, "<file_info>") == 4);
     CHECK(count_of(module, "<file_ref>") == 4);
     CHECK(module.find("shard_1") < module.find("<open_name>module</open_name>"));
-    CHECK_THROWS_AS(input_template_for("<input_template/>", 2, false), InputError);
+    const std::string added = input_template_for(one, 2, 2, true);
+    CHECK(count_of(added, "<file_info>") == 6);
+    CHECK(count_of(added, "<file_ref>") == 6);
+    CHECK(added.find("shard_1") < added.find("<open_name>source_0</open_name>"));
+    CHECK(added.find("source_0") < added.find("<open_name>source_1</open_name>"));
+    CHECK(added.find("source_1") < added.find("<open_name>module</open_name>"));
+    CHECK_THROWS_AS(input_template_for("<input_template/>", 2, 0, false), InputError);
 }
 
 TEST_CASE("the output template of a trainer has an optional file for its state", "[server]") {
@@ -152,6 +162,53 @@ TEST_CASE("jobs take turns with the shards and never have one that is held out",
     CHECK(world.one("select group_concat(xml_doc like '%shard_a<%', xml_doc like '%shard_b<%', "
                     "xml_doc like '%shard_1%' order by id) x from workunit") == "100,010");
     CHECK(world.one("select group_concat(xml_doc like '%shard_c%') x from workunit") == "0,0");
+}
+
+TEST_CASE("jobs have the sources that were added, and unsent ones are replaced",
+          "[server][integration]") {
+    World world;
+    auto run = tests::work_run();
+    run.project_key = tests::test_key().public_key();
+    run.sources = {{"wiki", 1, ""}, {"web", 1, ""}};
+    run.shards[1].source = 1;
+    const auto folder = world.project.root() / "runs/demo";
+    platform::replace_file(folder / "run.json", formats::write_run_file(run));
+    CHECK(world.generator.pass().created == 2);
+    world.make_instance(1, 4);  // a volunteer has the first job
+    world.make_instance(2, 2);
+    const formats::AddedSource source{
+        .name = "hindi",
+        .licence = "CC0",
+        .shards = {{.name = "shard_h", .digest = blake2b(bytes_of("hindi")), .bytes = 5}}};
+    platform::replace_file(folder / "shards/shard_h", std::string_view{"hindi"});
+    server::write_source(folder, source);
+    CHECK(world.generator.pass().cancelled == 0);  // nothing is signed yet
+    const auto list = [&](const KeyPair& key) {
+        server::write_mixture(
+            server::mixture_file(folder),
+            sign_mixture(formats::run_id(run), 1, {}, key, {formats::digest_of(source)}));
+    };
+    list(tests::test_key(2));  // a stranger's
+    CHECK_THROWS_WITH(world.generator.pass(), Catch::Contains("is not signed by the project"));
+    list(tests::test_key());
+    const auto report = world.generator.pass();
+    CHECK(report.cancelled == 2);
+    CHECK(report.created == 2);
+    CHECK(world.generator.pass().cancelled == 0);
+    CHECK(world.one("select group_concat(error_mask <> 0, xml_doc like '%source_0%', "
+                    "xml_doc like '%shard_h%', xml_doc like '%shard_2%' order by id separator "
+                    "' ') x from workunit") == "0000 1000 1000 0111 0111");
+    CHECK(platform::read_text(work::staged_place(
+              world.project.config(), work::staged_name_of(formats::digest_of(source)))) ==
+          formats::write_added_source(source));
+    const auto names = work::staged_names(world.project.config(), "demo", run);
+    CHECK(std::ranges::count(names, "shard_h") == 1);
+    CHECK(names.size() == 1 + 1 + 3);
+    // Its file is altered: no job is made of it.
+    platform::replace_file(server::source_file(folder, formats::digest_of(source)),
+                           std::string_view{"{}"});
+    world.make_instance(4, 4);
+    CHECK_THROWS_WITH(world.generator.pass(), Catch::Contains("put it back from a backup"));
 }
 
 TEST_CASE("a job of a run that trains a module brings the module", "[server][integration]") {

@@ -1,5 +1,5 @@
-// The file `mixture` in a run's folder: the project's last list of changes of the mixture, as
-// encode_mixture() writes it.
+// What the run's own backbone signs when the project changes the mixture of sources, or adds one.
+// project_server/run_sources.hpp reads and writes the signed list.
 #pragma once
 
 #include <filesystem>
@@ -15,15 +15,9 @@ namespace dedloc::backbone {
 /// has heard of it.
 inline constexpr std::uint64_t kMixtureLead = 3;
 
-/// Null if there is no such file: the mixture was never changed. Errors: IoError, InputError
-/// (damaged, not signed by the project for this run, other sources).
-SharedMixture read_mixture(const std::filesystem::path& file, const formats::RunFile& run);
-/// Replaces the file, atomically and durably. Errors: IoError.
-void write_mixture(const std::filesystem::path& file, const SignedMixture& mixture);
-
 /// What `dedloc run mix` asks for.
 struct MixtureOrder {
-    std::vector<std::uint64_t> weights;  ///< one for each source of the run
+    std::vector<std::uint64_t> weights;  ///< one for each source of the run, with the added ones
     std::optional<std::uint64_t> from;   ///< first step; absent: as soon as it can be
     bool operator==(const MixtureOrder&) const = default;
 };
@@ -36,5 +30,15 @@ struct MixtureOrder {
 SignedMixture next_mixture(const SharedMixture& last, const SharedMixture& in_force,
                            const MixtureOrder& order, StepIndex step, const formats::RunFile& run,
                            const KeyPair& project);
+
+/// The signed list after `last` with one added source more, whose file has this digest; the changes
+/// stay as they are. Nothing if the list has it already. `folder`: the run's, with the files of all
+/// added sources and their shards, which are looked at before the list names them.
+/// Errors  InputError: one of these files is absent or another one; the source does not fit the run
+///         (formats::add_source)
+std::optional<SignedMixture> next_addition(const SharedMixture& last, const SharedMixture& in_force,
+                                           const Digest& source,
+                                           const std::filesystem::path& folder,
+                                           const formats::RunFile& run, const KeyPair& project);
 
 }  // namespace dedloc::backbone

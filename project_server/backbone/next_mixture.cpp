@@ -1,36 +1,16 @@
-#include "project_server/backbone/mixture_file.hpp"
+#include "project_server/backbone/next_mixture.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "peer/base/error.hpp"
-#include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/run_sources.hpp"
 
 namespace dedloc::backbone {
-
-SharedMixture read_mixture(const std::filesystem::path& file, const formats::RunFile& run) {
-    if (!std::filesystem::exists(file)) return nullptr;
-    const auto refuse = [&](const char* why) {
-        throw InputError(fmt::format("{} {}", file.string(), why));
-    };
-    const auto mixture = decode_mixture(platform::read_file(file, wire::kMaxMixtureBytes));
-    if (!mixture) refuse("is no list of changes of a mixture, or damaged");
-    const auto& changes = mixture->changes;
-    if (!changes.empty() && changes[0].weights.size() != run.sources.size()) {
-        refuse("has other sources than the run");
-    }
-    if (!is_signed(formats::run_id(run), run.project_key, *mixture)) {
-        refuse("is not signed by the project for this run");
-    }
-    return std::make_shared<const SignedMixture>(*mixture);
-}
-
-void write_mixture(const std::filesystem::path& file, const SignedMixture& mixture) {
-    platform::replace_file(file, encode_mixture(mixture));
-}
 
 SignedMixture next_mixture(const SharedMixture& last, const SharedMixture& in_force,
                            const MixtureOrder& order, StepIndex step, const formats::RunFile& run,
@@ -38,9 +18,11 @@ SignedMixture next_mixture(const SharedMixture& last, const SharedMixture& in_fo
     if (run.sources.empty()) {
         throw InputError(fmt::format("the run {} has no sources to mix", run.name));
     }
+    const std::size_t added = last ? last->added.size() : 0;
+    const std::size_t sources = run.sources.size() - run.added_sources + added;
     const auto& weights = order.weights;
     const bool is_sound =
-        weights.size() == run.sources.size() &&
+        weights.size() == sources &&
         std::ranges::all_of(
             weights, [](std::uint64_t weight) { return weight <= wire::kMaxSourceWeight; }) &&
         std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}) > 0;
@@ -66,7 +48,24 @@ SignedMixture next_mixture(const SharedMixture& last, const SharedMixture& in_fo
             fmt::format("the mixture of a run can change {} times", wire::kMaxMixtureChanges));
     }
     return sign_mixture(formats::run_id(run), last ? last->version + 1 : 1, std::move(changes),
-                        project);
+                        project, last ? last->added : std::vector<Digest>{});
+}
+
+std::optional<SignedMixture> next_addition(const SharedMixture& last, const SharedMixture& in_force,
+                                           const Digest& source,
+                                           const std::filesystem::path& folder,
+                                           const formats::RunFile& run, const KeyPair& project) {
+    std::vector<Digest> added = last ? last->added : std::vector<Digest>{};
+    if (std::ranges::find(added, source) != added.end()) return std::nullopt;
+    formats::RunFile all = run;
+    for (const Digest& known : added) formats::add_source(all, server::read_source(folder, known));
+    const formats::AddedSource another = server::read_source(folder, source);
+    formats::add_source(all, another);
+    server::require_shards(folder, another);
+    added.push_back(source);
+    return sign_mixture(formats::run_id(run), last ? last->version + 1 : 1,
+                        in_force ? in_force->changes : std::vector<MixtureChange>{}, project,
+                        std::move(added));
 }
 
 }  // namespace dedloc::backbone
