@@ -293,8 +293,7 @@ Layers server_ground() {
         server("huggingface/", {"json/"},
                {"peer/formats/", "peer/platform/", "kernels/arithmetic.hpp", "archive.h",
                 "archive_entry.h"}),
-        // Texts to token ids as other programs do it, with the data of ICU and the regular
-        // expressions of Oniguruma.
+        // Texts to token ids as other programs do it, with ICU's data and Oniguruma's expressions.
         server("tokenizer/", {"huggingface/"},
                {"peer/formats/", "peer/platform/", "oniguruma.h", "sentencepiece_trainer.h",
                 "unicode/"}),

@@ -37,6 +37,7 @@ struct ActivityOptions {
 };
 
 /// The data without lists of numbers and whole keys, which people read as a curve and a short key.
+/// The loss of no source is that of all samples.
 json::Value for_people(const json::Value& data) {
     json::Value shown;
     for (const auto& [name, field] : std::get<json::Value::Fields>(data.value())) {
@@ -44,7 +45,9 @@ json::Value for_people(const json::Value& data) {
         if (is_hourly || name == "key" || name.ends_with("_id")) continue;
         const auto* const list = std::get_if<json::Value::List>(&field.value());
         if (list == nullptr) {
-            shown.set(name, field);
+            const auto* const text = std::get_if<std::string>(&field.value());
+            const bool is_of_all = name == "source" && text != nullptr && text->empty();
+            shown.set(name, is_of_all ? json::Value{"all samples"} : field);
             continue;
         }
         json::Value::List rows;
