@@ -2,8 +2,9 @@
 // same samples by LocalTrainer. And a suspended volunteer computes nothing.
 #include <catch2/catch.hpp>
 
-#include "boinc_app/training/host_replica.hpp"
+#include "boinc_app/device/gpu.hpp"
 #include "boinc_app/training/local_trainer.hpp"
+#include "boinc_app/training/replica.hpp"
 #include "boinc_app/training/task.hpp"
 #include "tests/integration/local_swarm.hpp"
 
@@ -17,7 +18,10 @@ std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
     training::set_compute_threads(1);
     const kernels::ThisThread workers;
     const auto task = albert_task(run, shards);
-    training::HostReplica replica{run, *task, workers};
+    // As the seats do: bits depend on the way to compute.
+    const device::Compute compute = device::make_compute({.kind = device::Choice::Kind::kProcessor},
+                                                         run, *task, workers, {.threads = 1});
+    training::Replica& replica = *compute.replica;
     training::LocalTrainer trainer{run, workers, replica, kMicroBatch};
     std::map<StepIndex, Digest> digests;
     for (const CommitRecord& commit : commits) {

@@ -374,10 +374,14 @@ last_message() {
         | grep -Ev '^(Sending|Requesting|Scheduler request|Not requesting|Fetching|Starting task)' \
         | tail -n 1
 }
+# tell_time: sets `now`, in seconds. A signal to the terminal's processes ends `date`, too.
+tell_time() {
+    until now=$(date +%s) && [ -n "$now" ]; do :; done
+}
 # show: one line if something has changed; in text at most every ten seconds.
 shown='' shown_at=0
 show() {
-    now=$(date +%s)
+    tell_time
     [ -n "$prints_json" ] || [ "$now" -ge $((shown_at + 10)) ] || return 0
     read_logs
     if [ "$step" -gt 0 ]; then
@@ -403,10 +407,11 @@ show() {
 }
 
 watch() {
-    deadline=$((${minutes:-0} * 60 + $(date +%s)))
+    tell_time
+    deadline=$((${minutes:-0} * 60 + now))
     while runs; do
         show
-        [ -z "$minutes" ] || [ "$(date +%s)" -lt "$deadline" ] || return 0
+        [ -z "$minutes" ] || [ "$now" -lt "$deadline" ] || return 0
         pause 2
     done
     fail "the BOINC client has ended: $(tail -n 1 "$folder/log")"
@@ -414,11 +419,13 @@ watch() {
 
 # wait_until SECONDS COMMAND...: true once the command is; false without a client, too.
 wait_until() {
-    until_when=$(($1 + $(date +%s)))
+    tell_time
+    until_when=$(($1 + now))
     shift
     while :; do
         ! "$@" || return 0
-        runs && [ "$(date +%s)" -lt "$until_when" ] || return 1
+        tell_time
+        runs && [ "$now" -lt "$until_when" ] || return 1
         sleep 0.2
     done
 }
