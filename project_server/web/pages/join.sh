@@ -337,10 +337,7 @@ start_client() {
         trap 'exit 0' INT TERM HUP && [ -z "$is_stopped" ] || exit 0
         waited=0
         while runs && [ "$waited" -lt 60 ]; do
-            if is_up; then
-                is_attached=yes
-                return 0
-            fi
+            is_up && is_attached=yes && return 0
             pause 0.5
             waited=$((waited + 1))
         done
@@ -375,9 +372,7 @@ last_message() {
         | tail -n 1
 }
 # tell_time: sets `now`, in seconds. A signal to the terminal's processes ends `date`, too.
-tell_time() {
-    until now=$(date +%s) && [ -n "$now" ]; do :; done
-}
+tell_time() { until now=$(date +%s) && [ -n "$now" ]; do :; done; }
 # show: one line if something has changed; in text at most every ten seconds.
 shown='' shown_at=0
 show() {
@@ -407,8 +402,7 @@ show() {
 }
 
 watch() {
-    tell_time
-    deadline=$((${minutes:-0} * 60 + now))
+    tell_time && deadline=$((${minutes:-0} * 60 + now))
     while runs; do
         show
         [ -z "$minutes" ] || [ "$now" -lt "$deadline" ] || return 0
@@ -419,13 +413,11 @@ watch() {
 
 # wait_until SECONDS COMMAND...: true once the command is; false without a client, too.
 wait_until() {
-    tell_time
-    until_when=$(($1 + now))
+    tell_time && until_when=$(($1 + now))
     shift
     while :; do
         ! "$@" || return 0
-        tell_time
-        runs && [ "$now" -lt "$until_when" ] || return 1
+        runs && tell_time && [ "$now" -lt "$until_when" ] || return 1
         sleep 0.2
     done
 }
