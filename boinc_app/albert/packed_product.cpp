@@ -34,7 +34,7 @@ c10::OperatorHandle operation(const char* name, const char* overload) {
 
 /// Whether a product of ones is what it should be.
 bool multiplies_ones(at::ScalarType type) {
-    // Without bf16 instructions oneDNN computes bf16 products by its slow reference kernels, and
+    // On processors without bf16 instructions oneDNN uses slow reference kernels for bf16, and
     // without AVX-512 MKL's products in fp32 are as fast.
     const bool is_fast = type == at::kFloat
                              ? kernels::widest_instruction_set() == kernels::InstructionSet::kAvx512

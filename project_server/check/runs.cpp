@@ -12,6 +12,7 @@
 #include "project_server/check/checks.hpp"
 #include "project_server/check/run_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/ticket_key.hpp"
 
 namespace dedloc::check {
@@ -104,9 +105,7 @@ void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick
                      "give other ids than the model was trained on");
     }
     for (const auto& shard : run.shards) {
-        check_file("shard",
-                   folder.folder / (shard.is_held_out ? "held_out" : "shards") / shard.name, shard,
-                   is_quick, findings);
+        check_file("shard", server::shard_file(folder.folder, shard), shard, is_quick, findings);
     }
 }
 

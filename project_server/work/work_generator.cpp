@@ -97,7 +97,7 @@ std::vector<std::string> stage_inputs(const server::ProjectConfig& project, cons
     std::vector<std::string> names{staged_name_of(run)};
     stage_file(project, folder / "run.json", names.front());
     for (const auto& shard : shards) {
-        stage_file(project, folder / "shards" / shard.name, shard.name);
+        stage_file(project, server::shard_file(folder, shard), shard.name);
         names.push_back(shard.name);
     }
     if (shards.empty()) return names;

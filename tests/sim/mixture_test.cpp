@@ -59,6 +59,13 @@ void require_change(const TestWorld& world, std::uint64_t steps, std::uint64_t f
     }
 }
 
+/// The first backbone is cut off, and comes back some seconds later.
+void crash_backbone(TestWorld& world, std::uint64_t seed) {
+    world.crash(0, Exit::kCutOff);
+    world.run_for(std::chrono::seconds{1 + seed % 3});
+    world.restart(0);
+}
+
 }  // namespace
 
 TEST_CASE("every peer changes the mixture at the same step, newcomers too", "[averaging][sim]") {
@@ -113,9 +120,7 @@ TEST_CASE("a change outlives crashes of backbones, and a second one follows it",
         const Watch watch{world};
         begin(world, 3, StepIndex{2});
         world.change_mixture(StepIndex{8}, {1, 3});
-        world.crash(0, Exit::kCutOff);
-        world.run_for(std::chrono::seconds{1 + seed % 3});
-        world.restart(0);
+        crash_backbone(world, seed);
         require_all_at(world, StepIndex{10}, 200s);
         world.change_mixture(StepIndex{16}, {3, 1});
         require_all_at(world, StepIndex{24}, 300s);
@@ -159,11 +164,7 @@ TEST_CASE("a source that is added in mid-run is that of newer jobs, and the reco
         world.run_for(1s);  // the backbone signs one list after the other
         world.add_source();
         // The backbone dies between signing and telling; one trainer is away for an hour.
-        if (seed % 2 == 0) {
-            world.crash(0, Exit::kCutOff);
-            world.run_for(std::chrono::seconds{1 + seed % 3});
-            world.restart(0);
-        }
+        if (seed % 2 == 0) crash_backbone(world, seed);
         const auto away = static_cast<TestWorld::Id>(voters);
         world.suspend(away);
         const auto newcomer = world.add_trainer();

@@ -61,7 +61,7 @@ TEST_CASE("a damaged choice is replaced", "[boinc]") {
     CHECK_FALSE(file.read());
     CHECK(file.keep(kWay) == kWay);
     CHECK(file.read() == kWay);
-    // Without a folder to write in, each job has its own.
+    // If the folder cannot be written, each job uses its own choice.
     const WayFile nowhere = file_in(folder.path() / "missing");
     CHECK(nowhere.keep(kWay) == kWay);
     CHECK_FALSE(nowhere.read());

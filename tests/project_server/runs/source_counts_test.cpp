@@ -124,7 +124,7 @@ TEST_CASE("a job that is older than a source has none of its samples", "[server]
     CHECK(std::abs(static_cast<double>(fresh[0]) - 10'000) < 5 * std::sqrt(7'500));
     // A liar that claims more than there are gains nothing by it.
     CHECK(sources_of_samples(run, weights, line_of(40'000, 16), StepIndex{3}) == fresh);
-    // Where only the new source has a weight, an old job draws from all of its own alike.
+    // If only the new source has a weight, an old job draws from its own sources uniformly.
     const auto alone = sources_of_samples(run, {0, 0, 0, 1}, line_of(30'000), StepIndex{3});
     CHECK(std::abs(static_cast<double>(alone[2]) - 10'000) < 5 * std::sqrt(6'667));
     CHECK(alone[3] == 0);
