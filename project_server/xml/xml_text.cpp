@@ -101,9 +101,8 @@ class Parsed {
         }
     }
 
-    /// The text with the slashes that were missing: all offsets of this class are offsets there.
-    const std::string& text() const { return text_; }
-    /// The offset in the text as it is.
+    /// The offset in the text as it is, of an offset in the text with the slashes that were missing;
+    /// all others of this class are of the latter kind.
     std::size_t outside(std::size_t offset) const {
         const auto before = std::ranges::lower_bound(added_, offset);
         return offset - static_cast<std::size_t>(before - added_.begin());
@@ -240,8 +239,8 @@ std::string XmlText::empty_form(const XmlPath& path) const {
     const Parsed parsed{text_, file_};
     const auto element = parsed.find(path);
     if (!element || element.first_child()) return {};
-    const auto begin = parsed.begin(element);
-    return parsed.text().substr(begin, parsed.end(element) - begin);
+    const auto begin = parsed.outside(parsed.begin(element));
+    return text_.substr(begin, parsed.outside(parsed.end(element)) - begin);
 }
 
 std::vector<XmlChild> XmlText::children(const XmlPath& path) const {

@@ -194,6 +194,7 @@ TEST_CASE("status and check name our daemons and warn of an address that leads e
     const auto port = platform::free_port("127.0.0.1");
     Started world{port};
     world.start();
+    await_backbone(world, 0);
     const auto project = world.root().string();
     const auto status = [&] { return world.own({"project", "status", "--json", project}); };
     for (const char* const name :
