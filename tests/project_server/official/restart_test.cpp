@@ -158,7 +158,7 @@ TEST_CASE("a daemon in the middle of a pass gives way to its successor, which wa
         return world.database()
                    .query_one(
                        "select count(*) as waiting from information_schema.processlist where state "
-                       "like 'Waiting for table%' and info like '%seats_ready%'")
+                       "like 'Waiting for table%' and info like 'select id, name%dedloc_run%'")
                    ->integer("waiting") > 0;
     });
     const pid_t first = world.process_of("dedloc-work");
