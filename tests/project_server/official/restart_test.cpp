@@ -151,7 +151,9 @@ TEST_CASE("a daemon in the middle of a pass gives way to its successor, which wa
           "[server][official]") {
     Started world{platform::free_port("127.0.0.1")};
     world.start();
-    // dedloc-work waits for this table, and cannot look at signals meanwhile.
+    world.await("select jobs >= 16 from dedloc_run", "1");
+    // dedloc-work has made its jobs, so each further pass waits for this table in a statement that
+    // begins so. It cannot look at signals meanwhile.
     server::Database other{world.database().settings()};
     other.execute("lock tables dedloc_run write");
     world.await([&] {
