@@ -101,8 +101,8 @@ class Parsed {
         }
     }
 
-    /// The offset in the text as it is, of an offset in the text with the slashes that were missing;
-    /// all others of this class are of the latter kind.
+    /// The offset in the text as it is; all other offsets of this class are those in the text with
+    /// the slashes that were missing.
     std::size_t outside(std::size_t offset) const {
         const auto before = std::ranges::lower_bound(added_, offset);
         return offset - static_cast<std::size_t>(before - added_.begin());

@@ -123,12 +123,11 @@ TEST_CASE("three voters tolerate the loss of any one, which catches up when it i
     // A voter that has just started is back once its ledger grows.
     const auto catches_up = [&](const std::filesystem::path& file,
                                 const std::filesystem::path& other) {
-        const StepIndex before = head_in(world, file).step;
-        return await([&] {
-            // The other file is read first: the run goes on meanwhile.
-            const StepIndex there = head_in(world, other).step;
-            const StepIndex here = head_in(world, file).step;
-            return here > before && here.value() + 3 >= there.value();
+        const auto before = head_in(world, file).step.value();
+        return await([&] {  // the other file is read first: the run goes on meanwhile
+            const auto there = head_in(world, other).step.value();
+            const auto here = head_in(world, file).step.value();
+            return here > before && here + 3 >= there;
         });
     };
     const bool went_on = goes_on(second.ledger());
