@@ -5,9 +5,9 @@
 namespace dedloc::server {
 namespace {
 
-constexpr std::array<const char*, kJobStates> kNames{"unsent",    "in_progress", "succeeded",
-                                                     "waiting",   "refused",     "failed",
-                                                     "timed_out", "given_up",    "not_needed"};
+constexpr std::array<const char*, kJobStates> kNames{
+    "unsent", "in_progress", "succeeded", "waiting",  "refused",
+    "failed", "aborted",     "timed_out", "given_up", "not_needed"};
 
 JobState state_of_success(ValidateState verdict) {
     switch (verdict) {
@@ -19,6 +19,17 @@ JobState state_of_success(ValidateState verdict) {
         default:
             return JobState::kRefused;
     }
+}
+
+/// A client that aborts a job reports it as one that failed.
+JobState state_of_failure(ExitStatus status) {
+    switch (status) {
+        case ExitStatus::kAbortedByProject:
+            return JobState::kNotNeeded;
+        case ExitStatus::kAbortedByVolunteer:
+            return JobState::kAborted;
+    }
+    return JobState::kFailed;
 }
 
 }  // namespace
@@ -35,7 +46,7 @@ JobState job_state_of(const Row& row) {
         case ResultOutcome::kSuccess:
             return state_of_success(state_of<ValidateState>(row, "validate_state"));
         case ResultOutcome::kClientError:
-            return JobState::kFailed;
+            return state_of_failure(state_of<ExitStatus>(row, "exit_status"));
         case ResultOutcome::kNoReply:
             return JobState::kTimedOut;
         case ResultOutcome::kValidateError:
@@ -61,6 +72,8 @@ const char* task_state(const Row& row) {
             return "not valid";
         case JobState::kFailed:
             return "failed on the computer";
+        case JobState::kAborted:
+            return "aborted by the volunteer";
         case JobState::kTimedOut:
             return "not reported in time";
         case JobState::kGivenUp:
@@ -68,15 +81,18 @@ const char* task_state(const Row& row) {
         case JobState::kNotNeeded:
             break;
     }
-    const bool is_unneeded = state_of<ResultOutcome>(row, "outcome") == ResultOutcome::kNotNeeded;
+    const auto outcome = state_of<ResultOutcome>(row, "outcome");
+    const bool is_unneeded =
+        outcome == ResultOutcome::kNotNeeded || outcome == ResultOutcome::kClientError;
     return is_unneeded ? "not needed any more" : "over";
 }
 
 JobCounts count_jobs(Database& database, const std::string& condition, Parameters parameters) {
     JobCounts counts;
     for (const Row& row : database.query(
-             "select server_state, outcome, validate_state, count(*) as n from result where " +
-                 condition + " group by server_state, outcome, validate_state",
+             "select server_state, outcome, validate_state, exit_status, count(*) as n from result "
+             "where " +
+                 condition + " group by server_state, outcome, validate_state, exit_status",
              parameters)) {
         counts.add(job_state_of(row), row.integer("n"));
     }

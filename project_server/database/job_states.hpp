@@ -18,20 +18,21 @@ enum class JobState : std::uint8_t {
     kWaiting,     ///< the validator has not decided yet
     kRefused,     ///< it is not valid
     kFailed,      ///< the client reported a failure
+    kAborted,     ///< the volunteer aborted it
     kTimedOut,    ///< not reported in time
     kGivenUp,     ///< its client has left the project or started anew
     kNotNeeded,   ///< it ended in another way
 };
 /// Their number. kNotNeeded is the last one.
 inline constexpr std::size_t kJobStates = static_cast<std::size_t>(JobState::kNotNeeded) + 1;
-/// Those of jobs that have ended and brought nothing.
+/// Those of jobs that have ended and brought nothing, although their volunteers did not abort them.
 inline constexpr std::array kFailedStates{JobState::kRefused, JobState::kFailed,
                                           JobState::kTimedOut, JobState::kGivenUp};
 
 /// As statistics call it, for example "in_progress".
 const char* name_of(JobState state);
 
-/// The state of a row that has server_state, outcome and validate_state.
+/// The state of a row that has server_state, outcome, validate_state and exit_status.
 JobState job_state_of(const Row& row);
 
 /// What happened to a task, in words. The row has the same columns.

@@ -29,6 +29,13 @@ enum class ResultOutcome : int {
     kDetached = 7,       ///< its client has left the project or started anew
 };
 
+/// result.exit_status of a job that did not fail, although its client reports one that did not
+/// succeed. BOINC's numbers.
+enum class ExitStatus : int {
+    kAbortedByProject = 202,    ///< the scheduler told the client that nobody needs it
+    kAbortedByVolunteer = 203,  ///< the volunteer told the client to abort it
+};
+
 /// result.validate_state: the validator's verdict. BOINC's numbers.
 enum class ValidateState : int {
     kInit = 0,          ///< none yet

@@ -193,6 +193,7 @@ class Activity {
     std::vector<ComputerSession> sessions_{};
     std::map<std::string, PeerHours> peers_{};
     std::vector<FailedJob> failed_{};
+    std::int64_t aborted_ = 0;  ///< jobs that their volunteers have aborted
     Names users_{};
     Names hosts_{};
 };
@@ -254,8 +255,8 @@ void Activity::read_samples() {
 
 void Activity::read_jobs() {
     for (const Row& row : database_.query(
-             "select t.peer_key, r.server_state, r.outcome, r.validate_state from dedloc_ticket t "
-             "join result r on r.id = t.resultid where t.runid = ?",
+             "select t.peer_key, r.server_state, r.outcome, r.validate_state, r.exit_status from "
+             "dedloc_ticket t join result r on r.id = t.resultid where t.runid = ?",
              {run_.id})) {
         const auto found = peers_.find(row.text("peer_key"));
         if (found != peers_.end()) found->second.job = task_state(row);
@@ -277,9 +278,9 @@ void Activity::read_failures() {
              {run_.id, ServerState::kOver})) {
         const JobState state = job_state_of(row);
         const std::int64_t at = row.integer("over_at");
-        if (!hour_of(at) || std::ranges::find(kFailedStates, state) == kFailedStates.end()) {
-            continue;
-        }
+        if (!hour_of(at)) continue;
+        if (state == JobState::kAborted) ++aborted_;
+        if (std::ranges::find(kFailedStates, state) == kFailedStates.end()) continue;
         failed_.push_back(
             {.at = at,
              .user = row.integer("userid"),
@@ -325,6 +326,7 @@ void Activity::add_totals(json::Value& data) const {
         .set("sessions", std::ssize(sessions_))
         .set("mean_session_seconds", length / count)
         .set("failed_jobs", std::ssize(failed_))
+        .set("aborted_jobs", aborted_)
         .set("curve", block_curve(all.samples));
 }
 

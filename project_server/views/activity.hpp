@@ -31,8 +31,8 @@ inline constexpr std::size_t kMaxListed = 100;  ///< rows of each list
 ///
 ///     {run, state, step, steps, hours, began_at, ended_at, samples, samples_per_second, users,
 ///     computers, peers, peers_here, joined, left, sessions, mean_session_seconds, failed_jobs,
-///     curve, held_out: loss_changes() in these hours, timeline: [{began_at, samples, joined, left,
-///     failed_jobs}],
+///     aborted_jobs, curve, held_out: loss_changes() in these hours,
+///     timeline: [{began_at, samples, joined, left, failed_jobs}],
 ///     by_user: [{user_id, user, computers, peers, samples, samples_per_second, device_seconds,
 ///     failed_jobs, curve, timeline}],
 ///     by_peer: [{key, short_key, user_id, user, host_id, host, device, version, is_here,
@@ -45,7 +45,8 @@ inline constexpr std::size_t kMaxListed = 100;  ///< rows of each list
 /// left: computers whose session (run_story.hpp) began or ended; one that is here has not left. A
 /// peer's samples_per_second is while it was here, all others are over these hours. Users and peers
 /// with the most samples come first, and of each list there are at most kMaxListed. failures: the
-/// newest first.
+/// newest first. aborted_jobs: those that their volunteers have aborted, for example as they left;
+/// they are no failures.
 ///
 /// Errors  InputError (no such run), DatabaseError
 /// Cost    the contributions of these hours; all presences, seats, results and evaluations of the

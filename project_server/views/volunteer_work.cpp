@@ -34,7 +34,7 @@ json::Value jobs_of(Database& database, const Owner& owner) {
     const JobCounts jobs = count_jobs(database, std::string{owner.column()} + " = ?", {owner.id()});
     json::Value data;
     for (const auto state :
-         {kInProgress, kSucceeded, kWaiting, kFailed, kRefused, kTimedOut, kGivenUp}) {
+         {kInProgress, kSucceeded, kWaiting, kFailed, kAborted, kRefused, kTimedOut, kGivenUp}) {
         data.set(name_of(state), jobs.of(state));
     }
     return data;

@@ -25,7 +25,7 @@ struct Owner {
 json::Value::List bans_of(Database& database, std::int64_t user, std::int64_t host);
 
 /// Adds what is said of an account and of a computer alike:
-///   jobs        {in_progress, succeeded, waiting, failed, refused, timed_out, given_up}
+///   jobs        {in_progress, succeeded, waiting, failed, aborted, refused, timed_out, given_up}
 ///   runs        [{run, contributions, samples, reduced_bytes, credit, pending_samples,
 ///               withheld_samples}]
 ///   withheld    [{run, key, kind, subject, since_at, contributions, samples, reduced_bytes}]

@@ -2,6 +2,7 @@
 #include "project_server/database/job_states.hpp"
 
 #include <boinc_db_types.h>
+#include <error_numbers.h>
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -26,10 +27,13 @@ constexpr std::pair<JobState, const char*> kConditions[] = {
     {JobState::kWaiting, "server_state = 5 and outcome = 1 and validate_state in (0, 4)"},
     {JobState::kRefused,
      "server_state = 5 and (outcome = 6 or (outcome = 1 and validate_state not in (0, 1, 4)))"},
-    {JobState::kFailed, "server_state = 5 and outcome = 3"},
+    {JobState::kFailed, "server_state = 5 and outcome = 3 and exit_status not in (202, 203)"},
+    {JobState::kAborted, "server_state = 5 and outcome = 3 and exit_status = 203"},
     {JobState::kTimedOut, "server_state = 5 and outcome = 4"},
     {JobState::kGivenUp, "server_state = 5 and outcome = 7"},
-    {JobState::kNotNeeded, "server_state = 5 and outcome not in (1, 3, 4, 6, 7)"},
+    {JobState::kNotNeeded,
+     "server_state = 5 and (outcome not in (1, 3, 4, 6, 7) or (outcome = 3 and exit_status = "
+     "202))"},
 };
 
 }  // namespace
@@ -60,6 +64,8 @@ TEST_CASE("the states of rows have BOINC's numbers", "[server]") {
     CHECK(number(FileDeleteState::kReady) == FILE_DELETE_READY);
     CHECK(number(FileDeleteState::kDone) == FILE_DELETE_DONE);
     CHECK(number(FileDeleteState::kError) == FILE_DELETE_ERROR);
+    CHECK(number(ExitStatus::kAbortedByProject) == EXIT_ABORTED_BY_PROJECT);
+    CHECK(number(ExitStatus::kAbortedByVolunteer) == EXIT_ABORTED_VIA_GUI);
 }
 
 TEST_CASE("a state is a parameter of a statement and is read from a row", "[server]") {
@@ -75,9 +81,9 @@ TEST_CASE("every job is counted in the one state that its row has", "[server]") 
     TestProject project;
     Database database{project.config().database};
     database.execute(
-        "insert into result (name, server_state, outcome, validate_state, userid) "
-        "select concat_ws('_', s.seq, o.seq, v.seq), s.seq, o.seq, v.seq, s.seq % 2 "
-        "from seq_0_to_6 s join seq_0_to_8 o join seq_0_to_6 v");
+        "insert into result (name, server_state, outcome, validate_state, exit_status, userid) "
+        "select concat_ws('_', s.seq, o.seq, v.seq, e.seq), s.seq, o.seq, v.seq, e.seq, s.seq % 2 "
+        "from seq_0_to_6 s join seq_0_to_8 o join seq_0_to_6 v join seq_192_to_208 e");
     const JobCounts all = count_jobs(database, "true");
     const JobCounts of_one = count_jobs(database, "userid = ?", {1});
     for (const auto& [state, condition] : kConditions) {
@@ -95,10 +101,11 @@ TEST_CASE("every job is counted in the one state that its row has", "[server]") 
 TEST_CASE("the words for a task follow its state", "[server]") {
     TestProject project;
     Database database{project.config().database};
-    const auto words = [&](ServerState state, ResultOutcome outcome, ValidateState verdict) {
-        const auto row =
-            database.query_one("select ? as server_state, ? as outcome, ? as validate_state",
-                               {state, outcome, verdict});
+    const auto words = [&](ServerState state, ResultOutcome outcome, ValidateState verdict,
+                           int exit_status = 0) {
+        const auto row = database.query_one(
+            "select ? as server_state, ? as outcome, ? as validate_state, ? as exit_status",
+            {state, outcome, verdict, exit_status});
         return std::string{task_state(*row)};
     };
     using enum ServerState;
@@ -109,6 +116,13 @@ TEST_CASE("the words for a task follow its state", "[server]") {
     CHECK(words(kOver, ResultOutcome::kSuccess, ValidateState::kValid) == "valid");
     CHECK(words(kOver, ResultOutcome::kSuccess, ValidateState::kNoCheck) == "not valid");
     CHECK(words(kOver, ResultOutcome::kClientError, none) == "failed on the computer");
+    const auto refused = ValidateState::kInvalid;
+    CHECK(words(kOver, ResultOutcome::kClientError, refused, EXIT_TIME_LIMIT_EXCEEDED) ==
+          "failed on the computer");
+    CHECK(words(kOver, ResultOutcome::kClientError, refused, EXIT_ABORTED_VIA_GUI) ==
+          "aborted by the volunteer");
+    CHECK(words(kOver, ResultOutcome::kClientError, refused, EXIT_ABORTED_BY_PROJECT) ==
+          "not needed any more");
     CHECK(words(kOver, ResultOutcome::kNoReply, none) == "not reported in time");
     CHECK(words(kOver, ResultOutcome::kNotNeeded, none) == "not needed any more");
     CHECK(words(kOver, ResultOutcome::kNotSent, none) == "over");

@@ -48,14 +48,16 @@ void add_busy_run(Database& database) {
         database.execute(sql);
     }
     const auto add = [&](const std::string& sql) { database.execute(sql); };
-    // Jobs: in progress by 1.02 (Ann's attic), over and failed (cellar), timed out (Bob's).
+    // Jobs: in progress by 1.02 (Ann's attic), over and failed (cellar), timed out (Bob's),
+    // aborted by Bob, and aborted by the project.
     add(fmt::format(
         "insert into result (id, name, workunitid, appid, server_state, outcome, validate_state, "
         "userid, hostid, app_version_id, received_time, report_deadline, exit_status) values "
         "(1, 'a', 1, 1, 4, 0, 0, 1, 10, 1, 0, 0, 0), (2, 'b', 1, 1, 5, 3, 0, 1, 11, 2, {0}, 0, "
         "195), (3, 'c', 1, 1, 5, 4, 0, 2, 20, 2, 0, {1}, 0), (4, 'd', 1, 1, 4, 0, 0, 2, 20, 2, 0, "
         "0, 0), (5, 'e', 1, 1, 5, 3, 0, 2, 20, 2, {2}, 0, 1), (6, 'f', 2, 1, 5, 3, 0, 2, 20, 2, "
-        "{0}, 0, 1), (7, 'g', 1, 2, 4, 0, 0, 2, 20, 5, 0, 0, 0)",
+        "{0}, 0, 1), (7, 'g', 1, 2, 4, 0, 0, 2, 20, 5, 0, 0, 0), (8, 'h', 1, 1, 5, 3, 2, 2, 20, 2, "
+        "{0}, 0, 203), (9, 'i', 1, 1, 5, 3, 2, 2, 20, 2, {0}, 0, 202)",
         kActivityTime - 30 * 60, kActivityTime - 90 * 60, kActivityTime - 10 * kHourLong));
     add(fmt::format(
         "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issued, expires) "
@@ -109,6 +111,7 @@ TEST_CASE("the activity of a run is counted by hour, user, peer, version and dev
     CHECK(number(data, "sessions") == 2);
     CHECK(real(data, "mean_session_seconds") == (5 * kHourLong - 5 + kHourLong) / 2.0);
     CHECK(number(data, "failed_jobs") == 2);
+    CHECK(number(data, "aborted_jobs") == 1);
     CHECK(text(data, "curve") == " █▂");
 
     const auto& hours = list(data, "timeline");
