@@ -62,6 +62,9 @@ void write_source(const fs::path& run_folder, const formats::AddedSource& source
 
 formats::AddedSource read_source(const fs::path& run_folder, const Digest& source) {
     const fs::path file = source_file(run_folder, source);
+    if (!fs::exists(file)) {
+        throw InputError(fmt::format("{}; {}", why_absent(run_folder, source), kAddAgain));
+    }
     const std::string json = platform::read_text(file, formats::kMaxAddedSourceBytes);
     if (blake2b(bytes_of(json)) != source) {
         throw InputError(
@@ -70,6 +73,13 @@ formats::AddedSource read_source(const fs::path& run_folder, const Digest& sourc
                         file.string()));
     }
     return formats::parse_added_source(json);
+}
+
+std::string why_absent(const fs::path& run_folder, const Digest& source) {
+    return fmt::format(
+        "the run {} lacks the added source {}: the project was restored from a backup that is "
+        "older, or the file is lost",
+        run_folder.filename().string(), source.hex().substr(0, 16));
 }
 
 fs::path shard_file(const fs::path& run_folder, const formats::ShardReference& shard) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "peer/base/digest.hpp"
@@ -26,8 +27,16 @@ void write_mixture(const std::filesystem::path& file, const SignedMixture& mixtu
 
 /// Writes source_file(), atomically and durably. Errors: IoError, InputError.
 void write_source(const std::filesystem::path& run_folder, const formats::AddedSource& source);
-/// Reads source_file(). Errors: InputError: absent, or another file than the digest says.
+/// Reads source_file(). Errors: InputError: absent (why_absent()), or another file than the digest
+/// says.
 formats::AddedSource read_source(const std::filesystem::path& run_folder, const Digest& source);
+
+/// Says that the run's folder lacks an added source, and why: peers keep the signed list, so a
+/// backbone that is restored from an older backup hears of sources that the backup has not.
+std::string why_absent(const std::filesystem::path& run_folder, const Digest& source);
+/// What to do about it.
+inline constexpr const char* kAddAgain =
+    "repeat its dedloc run add-source with the same corpus, name and licence";
 
 /// Errors: InputError: a shard of the source is absent from the run's folder, or has another size.
 void require_shards(const std::filesystem::path& run_folder, const formats::AddedSource& source);

@@ -17,7 +17,7 @@ std::vector<RunFolder> run_folders(const std::filesystem::path& state) {
         if (!entry.is_directory() || name.starts_with('.')) continue;
         RunFolder run{.folder = entry.path(), .run = {}, .id = {}, .failure = {}};
         try {
-            run.run = server::read_run(run.folder);
+            run.run = server::read_run(run.folder, server::Reader::kElsewhere);
             run.id = formats::run_id(*run.run);
         } catch (const Error& error) {
             run.failure = fmt::format("{}: {}", (run.folder / "run.json").string(), error.what());

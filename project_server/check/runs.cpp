@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "peer/base/error.hpp"
@@ -79,6 +80,23 @@ void check_keys(const RunFolder& folder, const ProjectKeys& keys, Findings& find
     }
 }
 
+/// Added sources without a file, by their index in the run. Their shards have no names.
+std::set<std::uint32_t> check_added_sources(const RunFolder& folder, Findings& findings) {
+    std::set<std::uint32_t> absent;
+    auto index = static_cast<std::uint32_t>(folder.run->sources.size() - folder.run->added_sources);
+    for (const Digest& source : server::added_to(folder.folder, *folder.run)) {
+        if (!fs::exists(server::source_file(folder.folder, source))) {
+            findings.bad(server::why_absent(folder.folder, source),
+                         fmt::format("{}: until then the run has no new jobs, and its held-out "
+                                     "loss is not measured",
+                                     server::kAddAgain));
+            absent.insert(index);
+        }
+        ++index;
+    }
+    return absent;
+}
+
 void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick,
                  Findings& findings) {
     const formats::RunFile& run = *folder.run;
@@ -104,7 +122,9 @@ void check_files(const RunFolder& folder, const ProjectKeys& keys, bool is_quick
                      "put it back from a backup or from the corpus: an export's tokenizer would "
                      "give other ids than the model was trained on");
     }
+    const auto absent = check_added_sources(folder, findings);
     for (const auto& shard : run.shards) {
+        if (absent.contains(shard.source)) continue;
         check_file("shard", server::shard_file(folder.folder, shard), shard, is_quick, findings);
     }
 }

@@ -30,8 +30,13 @@ void add_new_source(const SourceChoice& chosen) {
             .set("shards", added.shards)
             .set("held_out_shards", added.held_out)
             .set("bytes", added.bytes)
-            .set("is_new", added.is_new);
+            .set("is_new", added.is_new)
+            .set("is_put_back", added.is_put_back);
         return print(data, true);
+    }
+    if (added.is_put_back) {
+        fmt::print("run {} has the files of source {} again\n", chosen.options.run, added.name);
+        return;
     }
     if (!added.is_new) {
         fmt::print("run {} has source {} already\n", chosen.options.run, added.name);

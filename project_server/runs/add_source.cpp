@@ -31,6 +31,21 @@ namespace {
 namespace fs = std::filesystem;
 using control::Outcome;
 
+/// The run's file, whose digest is its id, says whether a sample's source is drawn first.
+[[noreturn]] void refuse_run(const formats::RunFile& run) {
+    if (formats::shard_kind_of(run) == formats::ShardKind::kTensors) {
+        throw InputError(
+            fmt::format("the run {} trains on tensors, which have no sources, so none can be "
+                        "added: make another run on all of them",
+                        run.name));
+    }
+    const bool is_albert = std::holds_alternative<formats::AlbertSpec>(run.model);
+    throw InputError(
+        fmt::format("the run {} began without sources, so none can be added: make a corpus of "
+                    "several with dedloc corpus build --source, and another run on it{}",
+                    run.name, is_albert ? " with --from and an export of this one" : ""));
+}
+
 /// Text or pictures: a run on tensors has no sources.
 void require_kind(const AddSourceOptions& options, const corpus::Corpus& corpus,
                   const formats::RunFile& run) {
@@ -142,6 +157,7 @@ void copy_shards(const AddSourceOptions& options, const formats::AddedSource& so
     for (const auto& shard : source.shards) {
         begins(fmt::format("copying shard {} of {}", ++copied, source.shards.size()));
         const fs::path to = server::shard_file(folder, shard);
+        fs::create_directories(to.parent_path());  // a backup has no empty folders
         copy_durably(options.corpus / shard.name, to);
         if (!has_labels) continue;
         const std::string labels = corpus::labels_name(shard);
@@ -180,16 +196,19 @@ void ask_backbone(const fs::path& folder, const std::string& run, const Digest& 
     if (!answer.reply.is_done) throw InputError(answer.reply.note);
 }
 
+/// The backbone signs no source while the run lacks the files of another one.
+void require_fit(const backbone::RunFiles& files, const std::vector<Digest>& known,
+                 const formats::AddedSource& source) {
+    for (const Digest& other : known) server::read_source(files.folder, other);
+    formats::RunFile whole = files.run;
+    formats::add_source(whole, source);
+}
+
 }  // namespace
 
 NewSource add_source(const AddSourceOptions& options, const project::Begins& begins) {
     const backbone::RunFiles files = find_run(options.project, options.run);
-    if (files.run.sources.empty()) {
-        throw InputError(
-            fmt::format("the run {} began without sources, so none can be added: dedloc corpus "
-                        "build --source makes a corpus of several",
-                        options.run));
-    }
+    if (files.run.sources.empty()) refuse_run(files.run);
     if (fs::exists(options.corpus / "tensors.json")) {
         throw InputError(fmt::format("{} holds tensors, and the run {} trains on {}",
                                      options.corpus.string(), options.run,
@@ -207,18 +226,17 @@ NewSource add_source(const AddSourceOptions& options, const project::Begins& beg
         added.bytes += shard.bytes;
     }
     const auto known = server::added_to(files.folder, files.run);
-    if (std::ranges::find(known, added.digest) != known.end()) {
-        added.is_new = false;
-        return added;
-    }
-    formats::RunFile whole = files.run;
-    formats::add_source(whole, source);  // refuses what does not fit
+    added.is_new = std::ranges::find(known, added.digest) == known.end();
+    added.is_put_back =
+        !added.is_new && !fs::exists(server::source_file(files.folder, added.digest));
+    if (!added.is_new && !added.is_put_back) return added;
+    if (added.is_new) require_fit(files, known, source);
     begins("reading the shards");
     check_shards(options, source, files.run);
     lower_least_flops(options, source, files.run);
     copy_shards(options, source, corpus.pictures.has_value(), files.folder, begins);
     server::write_source(files.folder, source);
-    ask_backbone(files.folder, options.run, added.digest);
+    if (added.is_new) ask_backbone(files.folder, options.run, added.digest);
     return added;
 }
 

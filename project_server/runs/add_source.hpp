@@ -29,14 +29,18 @@ struct NewSource {
     std::size_t held_out = 0;  ///< those to measure with
     std::uint64_t bytes = 0;   ///< size of all of them
     bool is_new = true;        ///< false: an earlier command has added it
+    bool is_put_back = false;  ///< it is not new, and its files were absent
 };
 
 /// Copies the shards of a source of the corpus into the run's folder and has the run's backbone
 /// sign that the run has it, with weight 0 until mix() gives it another. Jobs that are made from
 /// then on have shards of it. Repeatable: after a crash at any moment the same command goes on.
+/// If the run has the source but not its files, as after the restore of an older backup, it only
+/// copies them, whether the backbone works or not.
 ///
 /// Errors  InputError in one sentence: no such run or source; the run began without sources;
-///         another kind of data or another tokenizer than the run's; no text of the run's sequence
+///         another source lacks its files; another kind of data or another tokenizer than the
+///         run's; no text of the run's sequence
 ///         length; a name, a shard or a sixteenth source that the run has already; a shard that is
 ///         cut off or altered
 ///         IoError: the backbone does not work or does not answer; the disk is full

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A project is backed up while two members train, and restored elsewhere while they are ahead of the
 # backup: they go on from the backup's step in a new generation, and credit is samples × rate. A
-# backup that is killed, or for which the disk is too small, leaves nothing; what is no intact
-# backup is refused.
+# source that was added after the backup is missed, and put back by the same command. A backup that
+# is killed, or for which the disk is too small, leaves nothing; what is no intact backup is
+# refused.
 # Usage: backup_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -30,7 +31,13 @@ done >"$folder/text"
 printf 'name:password\n' >"$folder/relay"
 "$dedloc" project create "$project" --name Backup --contact-seconds 10 --mail-from p@example.org \
     --mail-relay smtp://localhost:9 --mail-credentials "$folder/relay" >/dev/null
-"$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" --vocabulary 100 >/dev/null
+"$dedloc" corpus build --source "town=$folder/text" --out "$folder/corpus" --vocabulary 100 \
+    >/dev/null
+for name in port ship; do # sources that are added later
+    sed "s/town/$name/" "$folder/text" >"$folder/$name.txt"
+    "$dedloc" corpus build --tokenizer "$folder/corpus/tokenizer.model" --max-unknown 1 \
+        --source "$name=$folder/$name.txt" --out "$folder/$name" >/dev/null 2>&1
+done
 "$dedloc" run create --project "$project" --name r --corpus "$folder/corpus" --model tiny \
     --target-batch 12 --steps 100000 --evaluate-every 0 >/dev/null
 says 0 'stopped.tar.zst: .* files, ' \
@@ -134,6 +141,10 @@ says 2 'exists already' "$dedloc" project restore "$backup" "$project"
 # The members go on after the backup; then the machine is lost.
 saved=$(steps)
 await 60 "steps after the backup" has_step $((saved + 4))
+# A source is added, too. Members of a round that is drawn by the new mixture know of it.
+"$dedloc" run add-source --project "$project" --name r --corpus "$folder/port" >/dev/null
+changed=$("$dedloc" run mix --project "$project" --name r --json town=1 port=1 | jq .from_step)
+await 60 "steps of the new mixture" has_step $((changed + 2))
 kill -KILL "$(<"$project/pids/supervisor.pid")"
 no_backbone() { # those of $project, which is an argument of theirs
     local processes=(/proc/[0-9]*/cmdline)
@@ -163,6 +174,32 @@ echo "backed up at step $step, members at $ahead: went on in generation $generat
     || fail_test "the first step after the restore does not follow the backup's ledger"
 grep -q "generation $generation begins" "$log" || fail_test "no new generation"
 [[ $(new_host 3) -gt 1000000 ]] || fail_test "a computer's id was given out again"
+# The members have told the restored backbone of the source, whose files the backup has not.
+add_to_restored() {
+    "$dedloc" run add-source --project "$restored" --name r --corpus "$folder/$1"
+}
+# adds NAME SENTENCE: what it says; a slow machine is also told what it does.
+adds() {
+    add_to_restored "$1" >"$folder/answer" 2>"$folder/added.log" \
+        || fail_test "source $1 is not added: $(<"$folder/added.log")"
+    grep -q "$2" "$folder/answer" || fail_test "$(<"$folder/answer")"
+}
+knows_source() {
+    "$dedloc" run status --project "$restored" --name r --json \
+        | jq -e '.sources | length == 2' >/dev/null
+}
+await 60 "the backbone to hear of the source" knows_source
+lacking='the run r lacks the added source [0-9a-f]{16}: '
+check_restored() { "$dedloc" project check "$restored" >"$folder/check" 2>&1 || true; }
+check_restored
+grep -Eq "$lacking" "$folder/check" || fail_test "not missed: $(<"$folder/check")"
+says 2 "$lacking.*; repeat its dedloc run add-source" add_to_restored ship
+adds port 'has the files of source port again'
+diff -r "$folder/lost/runs/r/shards" "$restored/runs/r/shards"
+check_restored
+! grep -E "$lacking|shard" "$folder/check" | grep bad || fail_test "$(<"$folder/check")"
+adds port 'has source port already'
+adds ship 'has source ship now'
 has_checkpoints() {
     local rows
     rows=$(cd "$restored/db" && project=$restored && MYSQL_PWD=$(config db_passwd) mariadb \

@@ -176,6 +176,8 @@ says 0 'banned: 0 backbones have acted' "$dedloc" key ban --project "$p" --reaso
 says 0 '"reason":"spam"' "$dedloc" key list --project "$p" --json
 says 0 'not banned any more' "$dedloc" key unban --project "$p" "$key"
 says 2 'nothing of this is banned' "$dedloc" key unban --project "$p" "$key"
+says 2 'the run r began without sources, so none can be added: .* --source, and another run on it' \
+    "$dedloc" run add-source --project "$p" --name r --corpus "$folder/c1" --source later
 [[ $(ls "$p/runs" | xargs) == "d r" ]] || fail_test "a failed run left something"
 
 echo "a run starts from a Hugging Face folder, and its model comes out with the same bits"

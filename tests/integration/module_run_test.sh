@@ -196,6 +196,8 @@ grep -q 'no GPU: this kind of network is trained on processors only' "$output" \
     || fail_test "--device auto says nothing"
 says 1 'trained on processors only' "$train" local --run "$run/run.json" --shard "$run"/shards/* \
     --module "$run/module" --steps 1 --device cuda
+says 2 'the run conv trains on tensors, which have no sources' \
+    "$dedloc" run add-source --project "$project" --name conv --corpus "$folder/pictures"
 "$dedloc" project check "$project" >"$output" 2>&1 || fail_test "the project has faults"
 "$dedloc" project backup "$project" --to "$folder/backup" >"$output" 2>&1 || fail_test "backup"
 tar --zstd -tf "$folder/backup" >"$output"

@@ -21,6 +21,7 @@
 #include "project_server/check/check.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
+#include "project_server/run_sources.hpp"
 #include "project_server/work/staging.hpp"
 #include "tests/project_server/project_fixture.hpp"
 #include "tests/small_run.hpp"
@@ -92,6 +93,21 @@ class CheckedProject {
     std::filesystem::path checkpoint() const {
         return run_folder() / "checkpoints/step_000000003.state";
     }
+    /// Adds a source with one shard to the run. Returns the source's file.
+    std::filesystem::path add_source() const {
+        const std::string shard = "tokens of a later text";
+        const formats::AddedSource source{
+            .name = "later",
+            .licence = "free",
+            .shards = {
+                {.name = "shard_c", .digest = blake2b(bytes_of(shard)), .bytes = shard.size()}}};
+        const Digest digest = formats::digest_of(source);
+        platform::replace_file(run_folder() / "shards/shard_c", shard);
+        server::write_source(run_folder(), source);
+        server::write_mixture(server::mixture_file(run_folder()),
+                              sign_mixture(id_, 1, {}, project_key_, {digest}));
+        return server::source_file(run_folder(), digest);
+    }
     /// Writes the state of step 3 as another one, which the ledger does not lead to.
     void save_other_state() const {
         auto state = state_at(7);
@@ -158,6 +174,7 @@ class CheckedProject {
         const std::string held_out = "tokens held out";
         run_ = tests::small_run(kElements);
         run_.steps = kSteps;
+        run_.sources = {{.name = "town", .weight = 1, .licence = ""}};
         run_.project_key = project_key_.public_key();
         run_.ticket_key = run_ticket_key_;
         run_.backbone_key = backbone_.public_key();
