@@ -32,7 +32,7 @@ enum class ResultOutcome : int {
 /// result.exit_status of a job that did not fail, although its client reports one that did not
 /// succeed. BOINC's numbers.
 enum class ExitStatus : int {
-    kAbortedByProject = 202,    ///< the scheduler told the client that nobody needs it
+    kAbortedByProject = 202,    ///< the scheduler has cancelled it
     kAbortedByVolunteer = 203,  ///< the volunteer told the client to abort it
 };
 

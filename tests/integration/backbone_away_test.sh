@@ -21,8 +21,7 @@ steps=$((between * (${#absences[@]} + 4)))
 bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Away --contact-seconds 10 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
-"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" \
-    --no-gzip >/dev/null
+add_trainer
 "$dedloc" run create --project "$project" --name away --corpus "$folder/corpus" --model tiny \
     --overlap --steps "$steps" --evaluate-every 0 >/dev/null
 grep -q '"overlap":true' "$project/runs/away/run.json" || fail_test "no overlap in run.json"

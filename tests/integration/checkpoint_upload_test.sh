@@ -24,7 +24,7 @@ chmod +x "$programs/dedloc-backbone"
 bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Upload --contact-seconds 10 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
-"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
+add_trainer
 "$dedloc" run create --project "$project" --name up --corpus "$folder/corpus" --model tiny \
     --steps $steps --evaluate-every 0 >/dev/null
 start_project

@@ -88,6 +88,12 @@ use_volunteers() {
     fail() { fail_test "$@"; }
     source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
 }
+# add_trainer [OPTION...]: publishes the trainer without libtorch, for clients on this machine
+# (trainer.cmake).
+add_trainer() {
+    "$dedloc" app add --project "$project" --package "$programs/light_trainer" --no-gzip "$@" \
+        >/dev/null
+}
 # start_project: sets `url`; the project and its volunteers end with the test.
 start_project() {
     url=$(config master_url)

@@ -18,8 +18,7 @@ for word in {1..400}; do
 done >"$folder/text"
 "$dedloc" project create "$project" --name Kills --contact-seconds 5 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" --vocabulary 100 >/dev/null
-"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" \
-    --no-gzip >/dev/null
+add_trainer
 "$dedloc" run create --project "$project" --name kills --corpus "$folder/corpus" --model tiny \
     --target-batch 32 --steps 100000 --evaluate-every 20 --evaluate-samples 8 >/dev/null
 url=$(config master_url)

@@ -20,7 +20,7 @@ done >"$folder/text"
 sed -i "s|\(<max_wus_in_progress>\)1<|\12<|" "$project/config.xml"
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" --vocabulary 100 >/dev/null
 # A version without a plan class takes one core, so a computer can have two jobs at a time.
-control app add --binary "$programs/dedloc_train" --plan-class '' --no-gzip >/dev/null
+add_trainer --plan-class ''
 ready=3
 for run in "${runs[@]}"; do
     control run create --name "$run" --corpus "$folder/corpus" --model tiny --target-batch 12 \

@@ -52,7 +52,7 @@ build nameless --tokenizer "$tokenizer" --max-unknown 0.2 --text "$folder/later"
     || fail_test "a corpus without sources"
 says 1 'does not work: start the project and repeat' \
     of_run add-source --corpus "$folder/later_corpus"
-"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" --no-gzip >/dev/null
+add_trainer
 start_project
 volunteer_arguments="--micro-batch 8 --precision fp32"
 

@@ -75,7 +75,7 @@ says 2 'holds tensors, and the model tiny trains on text' "$dedloc" run create -
     --project "$project" --name no --steps 1 --corpus "$folder/rows"
 [[ ! -e $project/runs/no ]] || fail_test "a refused run has left a folder"
 
-"$dedloc" app add --project "$project" --binary "$train" --no-gzip >/dev/null
+add_trainer
 start_project
 
 # train_in_turn NAME A B: volunteer A trains some steps of the run alone, then B, then both. So a

@@ -15,8 +15,7 @@ steps=80
 bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Obey --contact-seconds 10 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
-"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" \
-    --no-gzip >/dev/null
+add_trainer
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_aggregate"
 "$dedloc" run create --project "$project" --name obey --corpus "$folder/corpus" --model tiny \
     --steps "$steps" --aggregators 1 --evaluate-every 0 >/dev/null
