@@ -14,8 +14,29 @@ namespace dedloc::swav {
 
 using formats::ConvolutionRole;
 
+namespace {
+
+/// oneDNN, as torch 2.11 has it, computes a 1×1 convolution with a stride on a copy of the pixels
+/// that it reads. With channels_last and fewer channels than a vector register holds, the weight's
+/// gradient writes past the end of that copy (valgrind on AVX2, reported to oneDNN in 2026).
+constexpr std::int64_t kRegisterChannels = 16;
+
+bool overruns_in_one_dnn(const at::Tensor& pictures, const at::Tensor& weight,
+                         std::int64_t stride) {
+    return pictures.is_cpu() && weight.size(2) == 1 && stride > 1 &&
+           pictures.size(1) < kRegisterChannels;
+}
+
+}  // namespace
+
 at::Tensor convolve(const at::Tensor& pictures, const at::Tensor& weight, std::int64_t stride,
                     const training::InterruptionPoints& points, double piece_operations) {
+    if (overruns_in_one_dnn(pictures, weight, stride)) {
+        const at::Tensor read = pictures.slice(2, 0, std::nullopt, stride)
+                                    .slice(3, 0, std::nullopt, stride)
+                                    .contiguous(at::MemoryFormat::ChannelsLast);
+        return convolve(read, weight, 1, points, piece_operations);
+    }
     const std::int64_t padding = (weight.size(2) - 1) / 2;
     const auto one = [&](const at::Tensor& some) {
         return points.add(at::conv2d(some, weight, {}, {stride, stride}, {padding, padding}));

@@ -1,5 +1,6 @@
 // Convolutions in pieces of the batch against whole ones.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/einsum.h>
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -50,6 +51,28 @@ TEST_CASE("a convolution in pieces is a whole one up to rounding, and asks after
     questions = 0;
     CHECK(largest_difference(convolve(x, weight, stride, points, 1), whole) < 1e-6);
     CHECK(questions == 7);
+}
+
+TEST_CASE("a 1x1 convolution with a stride has the gradients of a matrix product", "[swav]") {
+    training::set_compute_threads(1);
+    const std::int64_t channels = GENERATE(1, 4, 7, 8, 12, 15, 16, 17);
+    CAPTURE(channels);
+    const at::Tensor x =
+        at::randn({32, channels, 32, 32}).contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor weight = at::randn({8, channels, 1, 1});
+    x.set_requires_grad(true);
+    weight.set_requires_grad(true);
+    const training::IsInterrupted never = [] { return false; };
+    const at::Tensor y = convolve(x, weight, 2, training::InterruptionPoints{never});
+    CHECK(y.is_contiguous(at::MemoryFormat::ChannelsLast));
+    const at::Tensor read = x.slice(2, 0, std::nullopt, 2).slice(3, 0, std::nullopt, 2);
+    const at::Tensor expected = at::einsum("ncij,ocab->noij", {read, weight});
+    CHECK(largest_difference(y, expected) < 1e-6);
+    const at::Tensor by = at::randn(y.sizes());
+    const auto gradients = torch::autograd::grad({(y * by).sum()}, {x, weight});
+    const auto expected_gradients = torch::autograd::grad({(expected * by).sum()}, {x, weight});
+    CHECK(largest_difference(gradients[0], expected_gradients[0]) < 1e-6);
+    CHECK(largest_difference(gradients[1], expected_gradients[1]) < 1e-5);
 }
 
 }  // namespace
