@@ -15,6 +15,10 @@
 namespace dedloc::round {
 namespace {
 
+/// The averages of a member that was to send less are no measure of its uplink: they wait for
+/// contributions, which take longer than so few bytes.
+constexpr std::uint64_t kLeastJudged = 1 << 20;
+
 using Last = std::optional<std::pair<PeerKey, Duration>>;
 
 /// The peer whose time is half as long again as every other's, and longer than planned; nothing if
@@ -43,18 +47,21 @@ void judge_links(TimePoint now, const RoundRules& rules, const wire::Plan& plan,
     constexpr Duration kMin = std::chrono::seconds{1};
     if (times.expected == Duration{}) return;
     if (now - times.published_at < times.expected + std::max(times.expected / 2, kMin)) return;
-    // Its contribution and its averages share its uplink.
-    const auto note_slow_send = [&](const PeerKey& peer, Duration took) {
-        const auto average = times.averaged.find(peer);
-        if (average != times.averaged.end()) {
-            took = std::max(took, average->second - times.published_at);
-        }
-        links.on_slow_send(peer, traffic_of(rules.codec, plan, peer).sent, took);
+    const auto sent_by = [&](const PeerKey& peer) {
+        return traffic_of(rules.codec, plan, peer).sent;
     };
     if (const auto last = last_of(times, times.contributed, 3)) {
-        note_slow_send(last->first, last->second);
+        // Its contribution and its averages share its uplink.
+        const auto average = times.averaged.find(last->first);
+        const Duration took = average == times.averaged.end()
+                                  ? last->second
+                                  : std::max(last->second, average->second - times.published_at);
+        links.on_slow_send(last->first, sent_by(last->first), took);
     } else if (const auto last_average = last_of(times, times.averaged, 1)) {
-        note_slow_send(last_average->first, last_average->second);
+        const std::uint64_t bytes = sent_by(last_average->first);
+        if (bytes >= kLeastJudged) {
+            links.on_slow_send(last_average->first, bytes, last_average->second);
+        }
     } else if (const auto last_ready = last_of(times, times.ready, 3)) {
         const auto bytes = planning::on_the_wire(rules.codec).bytes_of(rules.elements);
         links.on_slow_receive(last_ready->first, bytes, last_ready->second);
