@@ -23,8 +23,8 @@ inline constexpr double kPieceOperations = 2e9;
 /// The pass may be interrupted after each piece, forward and backward.
 ///
 /// Shapes    pictures [N, C, H, W], weight [O, C, k, k] with an odd k, padded by (k − 1) ÷ 2
-/// Memory    the output twice while pieces are joined; a copy of the pixels that are read if k is 1,
-///           the stride above 1, and C below 16
+/// Memory    the output twice while pieces are joined; a copy of the pixels that are read if k is
+///           1, the stride above 1, and C below 16
 at::Tensor convolve(const at::Tensor& pictures, const at::Tensor& weight, std::int64_t stride,
                     const training::InterruptionPoints& points,
                     double piece_operations = kPieceOperations);
