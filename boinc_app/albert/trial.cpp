@@ -2,7 +2,8 @@
 // ever make one slower. ALBERT's layers share their weights, so a model with two layers has the
 // parameters of the whole one; the last layer alone would not do, as it is computed for few tokens.
 // The time of the whole model is that of the small one by their numbers of operations. A way that
-// fails, because libtorch has no such product for this processor, is not chosen.
+// fails, because libtorch has no such product for this processor, is not chosen, nor one that is
+// given up: emulated bf16 would take ten times as long as fp32, in each of its gradients.
 #include "boinc_app/albert/trial.hpp"
 
 #include <fmt/format.h>
@@ -44,6 +45,10 @@ constexpr std::uint64_t kMaxMicroBatch = 64;
 constexpr std::uint64_t kTargetShare = 4;
 /// Activations may take this part of the machine's memory: a quarter.
 constexpr std::uint64_t kMemoryShare = 4;
+/// A gradient is given up after so many times the fastest one of another way, and this time more,
+/// since first gradients of tiny models are slow.
+constexpr double kGiveUp = 3;
+constexpr double kMoreSeconds = 0.5;
 constexpr double kFailed = std::numeric_limits<double>::infinity();
 
 /// One way to compute gradients.
@@ -51,6 +56,12 @@ struct Way {
     Computation computation{};
     unsigned threads = 1;
     std::uint64_t samples = 1;
+};
+
+/// Time of a way's fastest gradient.
+struct Measured {
+    double seconds = kFailed;
+    bool is_given_up = false;  ///< it takes longer than `seconds`
 };
 
 formats::RunFile with_few_layers(formats::RunFile run) {
@@ -85,36 +96,46 @@ class Candidate {
               MicroBatch batch)
         : way_(way), batch_(std::move(batch)), model_(run, parameters, way.computation) {}
 
-    /// Computes a gradient; the first one does not count.
-    void measure(std::span<float> sum) {
+    /// Computes a gradient, for at most `max_seconds`; the first one does not count.
+    void measure(std::span<float> sum, double max_seconds) {
         set_compute_threads(way_.threads);
         try {
             const auto begin = Clock::now();
-            model_.add_gradient(batch_, sum);
-            const double took = seconds_of(Clock::now() - begin);
-            if (rounds_++ > 0) seconds_ = std::min(seconds_, took);
-            all_ += took;
+            const auto took = [&] { return seconds_of(Clock::now() - begin); };
+            if (!model_.add_gradient(batch_, sum, [&] { return took() > max_seconds; })) {
+                if (rounds_ <= kMinRounds) {
+                    measured_ = {.seconds = max_seconds, .is_given_up = true};
+                }
+                is_over_ = true;
+                return;
+            }
+            const double seconds = took();
+            fastest_ = std::min(fastest_, seconds);
+            if (rounds_++ > 0) measured_.seconds = std::min(measured_.seconds, seconds);
+            all_ += seconds;
         } catch (const std::exception& error) {
             log_info("this processor cannot compute in {}: {}", name_of(way_.computation.precision),
                      error.what());
-            has_failed_ = true;
-            seconds_ = kFailed;
+            is_over_ = true;
+            measured_ = {};
         }
     }
     bool is_measured() const {
-        return has_failed_ || (rounds_ > kMinRounds && all_ >= seconds_of(kTime));
+        return is_over_ || (rounds_ > kMinRounds && all_ >= seconds_of(kTime));
     }
-    /// Time that the fastest gradient took.
-    double seconds() const { return seconds_; }
+    const Measured& measured() const { return measured_; }
+    /// Time of the fastest gradient, also the first; kFailed if there is none.
+    double fastest() const { return fastest_; }
 
   private:
     const Way way_;
     const MicroBatch batch_;
     Albert model_;
-    bool has_failed_ = false;
+    Measured measured_;
+    bool is_over_ = false;
     int rounds_ = 0;
     double all_ = 0;
-    double seconds_ = kFailed;
+    double fastest_ = kFailed;
 };
 
 /// Measures ways to compute gradients of a model with few of the run's layers.
@@ -128,8 +149,8 @@ class Trial {
           parameters_(some_parameters(few_)),
           sum_(parameters_.size()) {}
 
-    /// Seconds of a gradient by each way, measured in turn; kFailed if it cannot be computed.
-    std::vector<double> race(const std::vector<Way>& ways) {
+    /// The time of a gradient by each way, measured in turn.
+    std::vector<Measured> race(const std::vector<Way>& ways) {
         std::vector<std::unique_ptr<Candidate>> candidates;
         for (const Way& way : ways) {
             candidates.push_back(std::make_unique<Candidate>(
@@ -137,14 +158,21 @@ class Trial {
                 sampler_.draw(Random{run_.seed}, 0, static_cast<std::size_t>(way.samples))));
         }
         const auto is_measured = [](const auto& candidate) { return candidate->is_measured(); };
+        const auto max_seconds = [&](const auto& of) {
+            double fastest = kFailed;
+            for (const auto& other : candidates) {
+                if (other != of) fastest = std::min(fastest, other->fastest());
+            }
+            return kGiveUp * fastest + kMoreSeconds;
+        };
         while (!std::ranges::all_of(candidates, is_measured)) {
             for (const auto& candidate : candidates) {
-                if (!candidate->is_measured()) candidate->measure(sum_);
+                if (!candidate->is_measured()) candidate->measure(sum_, max_seconds(candidate));
             }
         }
-        std::vector<double> seconds;
-        for (const auto& candidate : candidates) seconds.push_back(candidate->seconds());
-        return seconds;
+        std::vector<Measured> measured;
+        for (const auto& candidate : candidates) measured.push_back(candidate->measured());
+        return measured;
     }
 
     /// Seconds of the whole model where the small one takes `seconds`.
@@ -165,32 +193,34 @@ class Trial {
     AlignedFloats sum_;
 };
 
-std::string milliseconds(double seconds) {
-    return seconds == kFailed ? "fails" : fmt::format("{:.3g} ms", 1e3 * seconds);
+std::string milliseconds(const Measured& measured) {
+    if (measured.seconds == kFailed) return "fails";
+    return fmt::format("{}{:.3g} ms", measured.is_given_up ? "more than " : "",
+                       1e3 * measured.seconds);
 }
 
 /// Takes all threads instead of those of `way` if that is faster. Returns what was measured.
 std::string choose_threads(Trial& trial, Way& way, unsigned threads) {
     Way all = way;
     all.threads = threads;
-    const std::vector<double> seconds = trial.race({way, all});
+    const std::vector<Measured> took = trial.race({way, all});
     const std::string times =
-        fmt::format(", {} with {} threads and {} with {}", milliseconds(seconds[0]), way.threads,
-                    milliseconds(seconds[1]), all.threads);
-    if (seconds[1] < kLess * seconds[0]) way = all;
+        fmt::format(", {} with {} threads and {} with {}", milliseconds(took[0]), way.threads,
+                    milliseconds(took[1]), all.threads);
+    if (took[1].seconds < kLess * took[0].seconds) way = all;
     return times;
 }
 
 /// Chooses the way's micro-batch, from the present one up to `max`. Returns the seconds of a
 /// gradient with it.
 double choose_micro_batch(Trial& trial, Way& way, std::uint64_t max) {
-    double seconds = trial.race({way}).front();
+    double seconds = trial.race({way}).front().seconds;
     while (2 * way.samples <= max && 2 * trial.whole(seconds) <= kMaxSeconds) {
         Way more = way;
         more.samples *= 2;
-        const std::vector<double> both = trial.race({way, more});
-        const bool is_less = both[1] < kLess * 2 * both[0];
-        seconds = both[is_less ? 1 : 0];
+        const std::vector<Measured> both = trial.race({way, more});
+        const bool is_less = both[1].seconds < kLess * 2 * both[0].seconds;
+        seconds = both[is_less ? 1 : 0].seconds;
         if (!is_less) break;
         way = more;
     }
@@ -232,19 +262,21 @@ ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
                                               static_cast<std::int64_t>(run.sequence_length)),
         .layers = &layers};
     const unsigned threads = offer.precision ? offer.threads : offer.cores;
-    std::vector<Way> ways{{bf16, threads, samples_of(run)}};
-    if (!offer.precision) ways.push_back({fp32, threads, samples_of(run)});
+    const Way rounded{bf16, threads, samples_of(run)};
+    const Way exact{fp32, threads, samples_of(run)};
     Trial trial{run, sampler};
-    const std::vector<double> seconds = trial.race(ways);
-    std::string times =
-        fmt::format("{} layers take {} in bf16", trial.layers(), milliseconds(seconds[0]));
+    const auto in_bf16 = [&](const Measured& took) {
+        return fmt::format("{} layers take {} in bf16", trial.layers(), milliseconds(took));
+    };
     if (offer.precision) {
-        if (seconds[0] == kFailed) throw InputError{"this processor cannot compute in bf16"};
-        return {.computation = bf16, .reason = times};
+        const Measured took = trial.race({rounded}).front();
+        if (took.seconds == kFailed) throw InputError{"this processor cannot compute in bf16"};
+        return {.computation = bf16, .reason = in_bf16(took)};
     }
-    times += fmt::format(", {} in fp32", milliseconds(seconds[1]));
-    const bool is_faster = seconds[0] < kClearlyLess * seconds[1];
-    return measured_way(run, trial, offer, ways[is_faster ? 0 : 1], std::move(times));
+    const std::vector<Measured> took = trial.race({exact, rounded});
+    const bool is_faster = took[1].seconds < kClearlyLess * took[0].seconds;
+    return measured_way(run, trial, offer, is_faster ? rounded : exact,
+                        in_bf16(took[1]) + fmt::format(", {} in fp32", milliseconds(took[0])));
 }
 
 }  // namespace dedloc::training::albert

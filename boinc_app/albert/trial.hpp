@@ -23,7 +23,8 @@ namespace dedloc::training::albert {
 /// trial, so who wants the same bits again keeps the choice (device/kept_way.hpp).
 ///
 /// `layers` must outlive models that compute that way. Sets the calling thread's compute threads.
-/// Cost    for each way two gradients, or more until 0.1 s have passed; if fp32 is wanted, none
+/// Cost    for each way two gradients, or more until 0.1 s have passed, but of a way that takes
+///         three times as long as another only a part of one; if fp32 is wanted, none
 /// Errors  InputError: fp16 is wanted, or bf16 where it cannot be computed
 ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
                            const ProcessorOffer& offer, FusedLayers& layers);
