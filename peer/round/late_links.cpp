@@ -15,9 +15,8 @@
 namespace dedloc::round {
 namespace {
 
-/// The averages of a member that was to send less are no measure of its uplink: they wait for
-/// contributions, which take longer than so few bytes.
-constexpr std::uint64_t kLeastJudged = 1 << 20;
+/// Averages of fewer bytes take no time worth measuring: what counts is when they were asked for.
+constexpr std::uint64_t kMinJudgedBytes = 1 << 20;
 
 using Last = std::optional<std::pair<PeerKey, Duration>>;
 
@@ -40,13 +39,23 @@ Last last_of(const RoundTimes& round, const std::map<PeerKey, TimePoint>& times,
     return is_alone ? last : std::nullopt;
 }
 
+/// When the last contribution of another member than `peer` was here.
+TimePoint last_contribution(const RoundTimes& round, const PeerKey& peer) {
+    TimePoint last = round.published_at;
+    for (const auto& [contributor, time] : round.contributed) {
+        if (contributor != peer) last = std::max(last, time);
+    }
+    return last;
+}
+
 }  // namespace
 
 void judge_links(TimePoint now, const RoundRules& rules, const wire::Plan& plan,
                  const RoundTimes& times, SeenLinks& links) {
     constexpr Duration kMin = std::chrono::seconds{1};
     if (times.expected == Duration{}) return;
-    if (now - times.published_at < times.expected + std::max(times.expected / 2, kMin)) return;
+    const Duration late = std::max(times.expected / 2, kMin);
+    if (now - times.published_at < times.expected + late) return;
     const auto sent_by = [&](const PeerKey& peer) {
         return traffic_of(rules.codec, plan, peer).sent;
     };
@@ -58,10 +67,12 @@ void judge_links(TimePoint now, const RoundRules& rules, const wire::Plan& plan,
                                   : std::max(last->second, average->second - times.published_at);
         links.on_slow_send(last->first, sent_by(last->first), took);
     } else if (const auto last_average = last_of(times, times.averaged, 1)) {
-        const std::uint64_t bytes = sent_by(last_average->first);
-        if (bytes >= kLeastJudged) {
-            links.on_slow_send(last_average->first, bytes, last_average->second);
-        }
+        // It waits for contributions. In a run's first rounds these are late while no link is
+        // known, and their delay, divided by a small part, would say nothing of its uplink.
+        const auto& [peer, took] = *last_average;
+        const std::uint64_t bytes = sent_by(peer);
+        const Duration waited = times.averaged.at(peer) - last_contribution(times, peer);
+        if (bytes >= kMinJudgedBytes || waited >= late) links.on_slow_send(peer, bytes, took);
     } else if (const auto last_ready = last_of(times, times.ready, 3)) {
         const auto bytes = planning::on_the_wire(rules.codec).bytes_of(rules.elements);
         links.on_slow_receive(last_ready->first, bytes, last_ready->second);
