@@ -109,7 +109,7 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
     command->add_option("--run", options.seat.run, "run file")->required();
     command->add_option("--shard", options.shards, "shard file; repeat for each")->required();
     command->add_option("--source", options.seat.sources,
-                        "file of a source that was added to the run; repeat for each");
+                        "file of a source that was added to the run; repeat, in their order");
     add_module_option(*command, options);
     command->add_option("--steps", options.local.steps, "steps to train; 0: those of the run");
     command->add_option("--peer", options.local.peer,

@@ -114,8 +114,8 @@ class Candidate {
             if (rounds_++ > 0) measured_.seconds = std::min(measured_.seconds, seconds);
             all_ += seconds;
         } catch (const std::exception& error) {
-            log_info("this processor cannot compute in {}: {}", name_of(way_.computation.precision),
-                     error.what());
+            log_info("this processor cannot compute {} samples in {} with {} threads: {}",
+                     way_.samples, name_of(way_.computation.precision), way_.threads, error.what());
             is_over_ = true;
             measured_ = {};
         }
@@ -268,6 +268,7 @@ ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
     const auto in_bf16 = [&](const Measured& took) {
         return fmt::format("{} layers take {} in bf16", trial.layers(), milliseconds(took));
     };
+    if (offer.precision && offer.is_tried) return {.computation = bf16};
     if (offer.precision) {
         const Measured took = trial.race({rounded}).front();
         if (took.seconds == kFailed) throw InputError{"this processor cannot compute in bf16"};

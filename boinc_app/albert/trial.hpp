@@ -20,11 +20,12 @@ namespace dedloc::training::albert {
 ///    quarter of the memory and its samples a quarter of the target batch.
 ///
 /// All three change the rounding of a sum, and a small lead could be another one's in the next
-/// trial, so who wants the same bits again keeps the choice (device/kept_way.hpp).
+/// trial, so a caller that needs the same bits keeps the choice (device/kept_way.hpp).
 ///
 /// `layers` must outlive models that compute that way. Sets the calling thread's compute threads.
 /// Cost    for each way two gradients, or more until 0.1 s have passed, but of a way that takes
-///         three times as long as another only a part of one; if fp32 is wanted, none
+///         three times as long as another only a part of one; if fp32 is wanted, or the
+///         offer says that the precision was tried, none
 /// Errors  InputError: fp16 is wanted, or bf16 where it cannot be computed
 ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
                            const ProcessorOffer& offer, FusedLayers& layers);

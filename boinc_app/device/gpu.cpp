@@ -108,6 +108,7 @@ training::ProcessorWay way_of(const training::Task& task, const formats::RunFile
         if (*kept == way) return tried;
     }
     offer.precision = kept->precision;
+    offer.is_tried = true;
     return {.computation = task.on_processor(offer, layers).computation,
             .threads = kept->threads,
             .micro_batch = kept->micro_batch,

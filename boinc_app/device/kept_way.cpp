@@ -82,9 +82,12 @@ KeptWay WayFile::keep(const KeptWay& way) const {
         log_info("the choice is not kept for other jobs: {}", error.what());
         return way;
     }
-    if (!read()) platform::remove_or_warn(path_);
     std::error_code failure;
     fs::create_hard_link(written, path_, failure);
+    if (failure && !read()) {  // what is there is old or damaged
+        platform::remove_or_warn(path_);
+        fs::create_hard_link(written, path_, failure);
+    }
     platform::remove_or_warn(written);
     if (!failure) return way;
     if (const auto of_other = read()) return *of_other;

@@ -93,6 +93,7 @@ struct ProcessorOffer {
     unsigned threads = 1;                  ///< that the network may keep busy
     unsigned cores = 1;                    ///< cores that these threads have, at most as many
     std::uint64_t memory_bytes = 0;        ///< physical memory of the machine
+    bool is_tried = false;                 ///< it has computed in that precision before
 };
 
 /// The way in which a network computes on the processor.
