@@ -110,7 +110,7 @@ std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format)
 }
 
 std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages) {
-    const ProductFormat fp32;
+    const ProductFormat fp32{.fuses_attention = true};  // as processors compute ALBERT
     const std::uint64_t residuals = run.codec == Codec::kFp32 ? 0 : 1;
     // State and a copy of it, sum, average.
     const std::uint64_t vectors =
