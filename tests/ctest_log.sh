@@ -45,7 +45,7 @@ failures() {
         file == 2 && /^[0-9]+\/[0-9]+ Testing: / { name = $3; count = 0; delete near }
         file == 2 && name in is_bad {
             lines[++count] = $0
-            if (/FAILED|check failed|ERROR: |in vain|terminate called/) {
+            if (/FAILED|check failed|ERROR: |Sanitizer: |runtime error: |in vain|terminate called/) {
                 for (i = count - 4; i <= count + 16; ++i) near[i] = 1
             }
             if (/^<end of output>/) show(count)

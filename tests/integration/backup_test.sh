@@ -190,7 +190,10 @@ knows_source() {
 }
 await 60 "the backbone to hear of the source" knows_source
 lacking='the run r lacks the added source [0-9a-f]{16}: '
-check_restored() { "$dedloc" project check "$restored" >"$folder/check" 2>&1 || true; }
+check_restored() {
+    "$dedloc" project check "$restored" >"$folder/check" 2>&1 || true
+    grep -Eq '^[0-9]+ bad' "$folder/check" || fail_test "no check: $(<"$folder/check")"
+}
 check_restored
 grep -Eq "$lacking" "$folder/check" || fail_test "not missed: $(<"$folder/check")"
 says 2 "$lacking.*; repeat its dedloc run add-source" add_to_restored ship

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The mixture of a run's sources is changed twice while three stock BOINC clients train; one of them
-# joins after the first change, another one is suspended during the second. Then a source is added
-# and a third change draws from it, in a fourth client's job and not in the older ones. Samples of
-# each source, counted from the verified ledger, are as the weights of their step among the sources
-# that each job has; who computes them again reaches the last state; digests are equal, credit is
-# exact, and held-out and training loss are told for each source.
+# The mixture of a run's sources is changed twice while three stock BOINC clients train; one of
+# them joins after the first change, another one is suspended during the second. Then a source is
+# added and a third change draws from it, in a fourth client's job and not in the older ones.
+# Samples of each source, counted from the verified ledger, are as the weights of their step among
+# the sources that each job has; computed again, they have the losses of the run's steps until
+# thirty after the third change; digests are equal, credit is exact, and held-out and training
+# loss are told by source.
 # Usage: mix_run_test.sh PROGRAMS
 set -Eeuo pipefail
 is_large=yes
@@ -79,7 +80,7 @@ run_mode() {
     local each
     for each in "${@:2}"; do gui_rpc "$volunteers_dir/$each" --set_run_mode "$1"; done
 }
-has_peers() { [[ $(value .peers status) -eq $1 ]]; }
+has_peers() { [[ $(value .peers status) == "$1" ]]; }
 # The first two wait for the third, else the run could end before it comes.
 run_mode never 1 2
 await 60 "two suspended volunteers" has_peers 0
@@ -103,6 +104,9 @@ run_mode auto 2
 of_run status >"$output"
 grep -q 'samples from chant 0.0 %, story 75.0 %, noise 25.0 %' "$output" || fail_test "the mixture"
 await 600 "steps of the second change" has_step $((second + 140))
+# Else the run could end before the last change.
+run_mode never 1 2 3
+await 60 "three suspended volunteers" has_peers 0
 
 echo "a source that cannot be added is refused in one sentence"
 says 2 'made with another tokenizer than the run mixed' of_run add-source --corpus "$folder/other"
@@ -130,8 +134,6 @@ has_new_jobs() {
     [[ $(sql "select count(*) from workunit where xml_doc like '%<open_name>source_0<%'") -ge 1 ]]
 }
 await 60 "jobs with the source" has_new_jobs
-run_mode never 1 2 3
-await 60 "three suspended volunteers" has_peers 0
 add_volunteer 4 "$url"
 await 300 "the fourth volunteer" has_peers 1
 third=$(value .from_step mix chant=1 story=1 noise=0 later=2)
@@ -168,14 +170,14 @@ jq -e '.mixtures[2].sources | .[2].training_loss - .[1].training_loss >
     3 * (.[2].training_loss_error + .[1].training_loss_error)' "$folder/sources.json" >/dev/null \
     || fail_test "training losses: $(jq -c '.mixtures[2]' "$folder/sources.json")"
 
-echo "who computes the samples of the ledger again has the losses of its steps"
+echo "the samples of the ledger, computed again, have the losses of its steps"
 run=$project/runs/mixed
 of_run contributions >"$folder/list"
 for weights in '' ' [0-9]+,[0-9]+,[0-9]+' ' [0-9]+,[0-9]+,[0-9]+,[0-9]+'; do
     grep -Eq "^[0-9]+ [0-9a-f]+ [0-9]+$weights\$" "$folder/list" \
         || fail_test "no contribution with the weights '$weights'"
 done
-# Thirty steps with the added source are enough. The volunteers' products may be bf16.
+# Thirty steps with the added source are enough.
 until=$(($(jq '.mixtures[3].first_step' "$folder/sources.json") + 30))
 "$programs/dedloc_train" local --run "$run/run.json" --source "$run"/added/*.json \
     --shard "$run"/shards/shard-* --threads 1 --micro-batch 8 --precision fp32 \
@@ -190,7 +192,8 @@ differences=$(awk -v until="$until" 'FNR == NR { loss[$1] = $2; next }
     END { printf "%d %.4f %.4f\n", steps, first / 60, last / 30 }' \
     <(losses_of "$project/log/dedloc-backbone-mixed.log") <(losses_of "$folder/again"))
 echo "steps, mean differences of losses in the first sixty and the last thirty: $differences"
-# Of neighbouring steps the first is 0.05; the added source has raised the loss by more than 1.
+# The losses of neighbouring steps differ by 0.05 in the first sixty; the added source has raised
+# the loss by more than 1.
 awk -v until="$until" '{ exit !($1 == until && $2 < 0.01 && $3 < 0.4) }' <<<"$differences" \
     || fail_test "other losses"
 

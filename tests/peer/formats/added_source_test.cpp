@@ -74,7 +74,8 @@ TEST_CASE("the file of an added source reads back equal, and has one form", "[wi
     CHECK_THAT(with("\"bytes\":5", "\"bytes\":0"), Catch::Contains("bytes"));
     CHECK_THAT(with("\"licence\"", "\"license\""), Catch::Contains("license"));
     CHECK(source_fault("{") != "accepted");
-    CHECK(source_fault(std::string(kMaxAddedSourceBytes + 1, ' ')) != "accepted");
+    CHECK_THAT(source_fault(std::string(kMaxAddedSourceBytes + 1, ' ')),
+               Catch::Contains("more than the limit"));
     AddedSource untrained = source;
     for (auto& shard : untrained.shards) shard.is_held_out = true;
     CHECK_THROWS_WITH(write_added_source(untrained), Catch::Contains("must have one to train on"));

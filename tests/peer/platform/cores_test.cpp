@@ -50,6 +50,7 @@ TEST_CASE("this process has from one core to as many as threads", "[platform]") 
     CHECK(many >= 1);
     CHECK(many <= 1'000);
     CHECK(cores_for(2) <= 2);
+    CHECK_FALSE(processor_kind().empty());
     CHECK(processor_kind() == processor_kind());
 }
 
