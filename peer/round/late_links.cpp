@@ -15,7 +15,8 @@
 namespace dedloc::round {
 namespace {
 
-/// Averages of fewer bytes take no time worth measuring: what counts is when they were asked for.
+/// Fewer bytes take no time worth measuring. A link is never taken to be slower than so many in the
+/// time: else a small part that is late for another reason makes the next part smaller, and so on.
 constexpr std::uint64_t kMinJudgedBytes = 1 << 20;
 
 using Last = std::optional<std::pair<PeerKey, Duration>>;
@@ -59,23 +60,26 @@ void judge_links(TimePoint now, const RoundRules& rules, const wire::Plan& plan,
     const auto sent_by = [&](const PeerKey& peer) {
         return traffic_of(rules.codec, plan, peer).sent;
     };
+    const auto note_slow_send = [&](const PeerKey& peer, Duration took) {
+        links.on_slow_send(peer, std::max(sent_by(peer), kMinJudgedBytes), took);
+    };
     if (const auto last = last_of(times, times.contributed, 3)) {
         // Its contribution and its averages share its uplink.
         const auto average = times.averaged.find(last->first);
         const Duration took = average == times.averaged.end()
                                   ? last->second
                                   : std::max(last->second, average->second - times.published_at);
-        links.on_slow_send(last->first, sent_by(last->first), took);
+        note_slow_send(last->first, took);
     } else if (const auto last_average = last_of(times, times.averaged, 1)) {
         // It waits for contributions. In a run's first rounds these are late while no link is
         // known, and their delay, divided by a small part, would say nothing of its uplink.
         const auto& [peer, took] = *last_average;
-        const std::uint64_t bytes = sent_by(peer);
         const Duration waited = times.averaged.at(peer) - last_contribution(times, peer);
-        if (bytes >= kMinJudgedBytes || waited >= late) links.on_slow_send(peer, bytes, took);
+        if (sent_by(peer) >= kMinJudgedBytes || waited >= late) note_slow_send(peer, took);
     } else if (const auto last_ready = last_of(times, times.ready, 3)) {
         const auto bytes = planning::on_the_wire(rules.codec).bytes_of(rules.elements);
-        links.on_slow_receive(last_ready->first, bytes, last_ready->second);
+        links.on_slow_receive(last_ready->first, std::max(bytes, kMinJudgedBytes),
+                              last_ready->second);
     }
 }
 
