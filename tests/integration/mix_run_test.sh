@@ -193,8 +193,9 @@ differences=$(awk -v until="$until" 'FNR == NR { loss[$1] = $2; next }
     <(losses_of "$project/log/dedloc-backbone-mixed.log") <(losses_of "$folder/again"))
 echo "steps, mean differences of losses in the first sixty and the last thirty: $differences"
 # The losses of neighbouring steps differ by 0.05 in the first sixty; the added source has raised
-# the loss by more than 1.
-awk -v until="$until" '{ exit !($1 == until && $2 < 0.01 && $3 < 0.4) }' <<<"$differences" \
+# the loss by more than 1. Sums of micro-batches that a freeze has cut short round otherwise: on a
+# quiet machine nothing differs, on a busy one 0.012 and 0.12.
+awk -v until="$until" '{ exit !($1 == until && $2 < 0.03 && $3 < 0.4) }' <<<"$differences" \
     || fail_test "other losses"
 
 echo "digests are equal, credit is exact, all four have trained"
