@@ -60,16 +60,16 @@ void judge_links(TimePoint now, const RoundRules& rules, const wire::Plan& plan,
     const auto sent_by = [&](const PeerKey& peer) {
         return traffic_of(rules.codec, plan, peer).sent;
     };
+    // Its contribution and its averages share its uplink.
     const auto note_slow_send = [&](const PeerKey& peer, Duration took) {
+        const auto average = times.averaged.find(peer);
+        if (average != times.averaged.end()) {
+            took = std::max(took, average->second - times.published_at);
+        }
         links.on_slow_send(peer, std::max(sent_by(peer), kMinJudgedBytes), took);
     };
     if (const auto last = last_of(times, times.contributed, 3)) {
-        // Its contribution and its averages share its uplink.
-        const auto average = times.averaged.find(last->first);
-        const Duration took = average == times.averaged.end()
-                                  ? last->second
-                                  : std::max(last->second, average->second - times.published_at);
-        note_slow_send(last->first, took);
+        note_slow_send(last->first, last->second);
     } else if (const auto last_average = last_of(times, times.averaged, 1)) {
         // It waits for contributions. In a run's first rounds these are late while no link is
         // known, and their delay, divided by a small part, would say nothing of its uplink.
