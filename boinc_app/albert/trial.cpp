@@ -261,6 +261,7 @@ ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
         .fuses_attention = has_host_attention(static_cast<std::int64_t>(spec.hidden / spec.heads),
                                               static_cast<std::int64_t>(run.sequence_length)),
         .layers = &layers};
+    if (offer.precision && offer.is_tried) return {.computation = bf16};
     const unsigned threads = offer.precision ? offer.threads : offer.cores;
     const Way rounded{bf16, threads, samples_of(run)};
     const Way exact{fp32, threads, samples_of(run)};
@@ -268,7 +269,6 @@ ProcessorWay processor_way(const formats::RunFile& run, const Sampler& sampler,
     const auto in_bf16 = [&](const Measured& took) {
         return fmt::format("{} layers take {} in bf16", trial.layers(), milliseconds(took));
     };
-    if (offer.precision && offer.is_tried) return {.computation = bf16};
     if (offer.precision) {
         const Measured took = trial.race({rounded}).front();
         if (took.seconds == kFailed) throw InputError{"this processor cannot compute in bf16"};
